@@ -271,9 +271,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
   std::string error;
   for (const std::string& argument : flags.eal) {
     if (IsFlag(NameOf(argument)))
-      error =
-          argument +
-          ": this flag of sluice-device must follow the EAL arguments and a --: add -- before it";
+      error = argument + ": a flag of sluice-device, not of EAL: put -- before it";
   }
   if (error.empty() && reader.Read(ours)) {
     if (!flags.server.path.empty() || !flags.vfio_user.empty()) return flags;

@@ -28,7 +28,7 @@
 
 DECLARE_string(ip);
 DEFINE_string(test_filter, "",
-              "Print which lines of standard input this pattern matches, as JSON, and exit");
+              "Print, as JSON, the lines of standard input that this pattern matches, and exit");
 
 namespace {
 
@@ -83,7 +83,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
     AddMetrics(collector.ReadFigures(), config, families);
   };
   hooks.commands = {
-      {"/sluice/logmon/filters", "Every filter and its events. No parameters.",
+      {"/sluice/logmon/filters", "Filters, with the number of events of each. No parameters.",
        [&](std::string_view) {
          // Indexed by number, because telemetry's names are too short for names of filters.
          nlohmann::ordered_json answer;
@@ -94,7 +94,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
          }
          return answer;
        }},
-      {"/sluice/logmon/sources", "Counters of the sources' text. No parameters.",
+      {"/sluice/logmon/sources", "Counters of the text that sources send. No parameters.",
        [&](std::string_view) { return FiguresJson(collector.ReadFigures(), config)["sources"]; }}};
   return hooks;
 }
@@ -103,8 +103,8 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line =
-      sluice::runtime::ReadCommandLine("logmon", "matches log lines", argc, argv, &exit_code);
+  auto line = sluice::runtime::ReadCommandLine(
+      "logmon", "matches log lines in received frames against filters", argc, argv, &exit_code);
   if (!line) return exit_code;
   // An empty pattern is valid and matches every line, so the flag's default is checked.
   if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();

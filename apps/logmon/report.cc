@@ -125,9 +125,9 @@ ordered_json FiguresJson(const Figures& figures, const Config& config) {
 
 void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFamilies& families) {
   MetricFamily events{
-      "sluice_logmon_events_total", "Lines that a filter matched.", MetricType::Counter, {}};
+      "sluice_logmon_events_total", "Lines that each filter matched.", MetricType::Counter, {}};
   MetricFamily values{
-      "sluice_logmon_metric", "Values of a filter's metric.", MetricType::Summary, {}};
+      "sluice_logmon_metric", "Values of the metric of each filter.", MetricType::Summary, {}};
   for (size_t i = 0; i < config.about.size(); ++i) {
     const runtime::MetricLabels labels{{"filter", config.about[i].name}};
     events.metric.push_back(Counter(figures.filters[i].events, labels));
@@ -142,7 +142,7 @@ void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFam
     }
   }
   MetricFamily sources{"sluice_logmon_source_events_total",
-                       "Events of text on its way to the filters.",
+                       "Events in the text of sources before it reaches the filters, by event.",
                        MetricType::Counter,
                        {}};
   for (size_t i = 0; i < SourceCounters::kEvents; ++i) {
@@ -150,11 +150,11 @@ void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFam
                                      {{"event", std::string(SourceCounters::kNames[i])}}));
   }
   families.push_back({"sluice_logmon_lines_total",
-                      "Lines, matching or not.",
+                      "Lines that were compared with the filters, whether they matched or not.",
                       MetricType::Counter,
                       {Counter(figures.lines)}});
   families.push_back({"sluice_logmon_alerts_total",
-                      "Alerts that fired.",
+                      "Number of times that an alert fired.",
                       MetricType::Counter,
                       {Counter(figures.alerts)}});
   families.push_back(std::move(events));

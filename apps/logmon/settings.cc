@@ -14,28 +14,43 @@
 #include "runtime/json_reader.h"
 #include "sample.h"
 
-DEFINE_string(filters, "", "JSON file of filters, see the README; empty: a sample");
-DEFINE_string(filter, "", "One filter in CloudWatch syntax, instead of --filters; shows its lines");
+DEFINE_string(filters, "",
+              "JSON file of filters, described in the README; empty: built-in sample filters");
+DEFINE_string(
+    filter, "",
+    "One filter in CloudWatch syntax, instead of --filters; the lines that match are printed");
 DEFINE_string(syslog_ports, "514",
-              "UDP ports of syslog, one message per datagram; comma-separated");
-DEFINE_string(line_ports, "5140", "UDP ports of lines, which datagrams may cut anywhere");
-DEFINE_string(tcp_ports, "", "TCP ports whose streams are observed, in the direction of the port");
+              "UDP ports of syslog, comma-separated; each datagram is one message");
+DEFINE_string(
+    line_ports, "5140",
+    "UDP ports of plain lines, comma-separated; a line may continue in the next datagram");
+DEFINE_string(tcp_ports, "",
+              "TCP ports, comma-separated; observes the lines of streams towards these ports");
 DEFINE_string(syslog_tcp_ports, "",
-              "TCP ports whose streams hold messages of syslog (RFC 6587), observed alike");
-DEFINE_bool(pass_on, false, "Forward every frame: a bump in the wire");
-DEFINE_uint32(sources, 100'000, "Maximum number of sources; the longest idle one is evicted");
-DEFINE_uint32(line_bytes, 65'536, "Longest line; only the beginning of a longer one is matched");
+              "TCP ports, comma-separated; observes the syslog messages (RFC 6587) of streams "
+              "towards these ports");
+DEFINE_bool(
+    pass_on, false,
+    "Forward every frame, so that the program can be inserted into a link (a bump in the wire)");
+DEFINE_uint32(
+    sources, 100'000,
+    "Maximum number of sources; if it is exceeded, the source that was idle longest is evicted");
+DEFINE_uint32(line_bytes, 65'536,
+              "Maximum bytes of a line that are matched; the rest of a longer line is ignored");
 DEFINE_double(idle_s, 300, "Seconds of silence after which a source is forgotten; 0: never");
 DEFINE_string(lines, "",
-              "Write lines of filters with \"show\" here, as JSON; - for standard output");
-DEFINE_string(minutes, "",
-              "Write per-minute figures of every filter here, as JSON; - for standard output");
-DEFINE_string(alerts, "", "Also write alerts here, as JSON");
+              "Write the lines that filters with \"show\" match to this file, as JSON; - for "
+              "standard output");
+DEFINE_string(
+    minutes, "",
+    "Write per-minute figures of every filter to this file, as JSON; - for standard output");
+DEFINE_string(alerts, "", "Also write alerts to this file, as JSON");
 DEFINE_string(alert_exec, "", "Program to run for each alert");
 DEFINE_string(log, "", "Embedded NIC: send the lines of this file; empty: generated ones");
-DEFINE_string(log_as, "syslog", "Embedded NIC: how to send them: syslog, lines or tcp");
+DEFINE_string(log_as, "syslog",
+              "Embedded NIC: protocol of the lines that it sends: syslog, lines or tcp");
 DEFINE_uint32(log_sources, 16, "Embedded NIC: number of senders");
-DEFINE_bool(log_once, false, "Embedded NIC: send everything once instead of repeating it");
+DEFINE_bool(log_once, false, "Embedded NIC: send the lines once instead of repeating them");
 
 namespace sluice::logmon {
 
@@ -110,12 +125,12 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
                       ports) &&
       complaint.Check(ParsePorts(FLAGS_line_ports, &monitor.line_ports), "line_ports", ports) &&
       complaint.Check(!Share(monitor.syslog_ports, monitor.line_ports), "line_ports",
-                      "give ports that --syslog_ports does not have") &&
+                      "a port is also in --syslog_ports: give other ports") &&
       complaint.Check(ParsePorts(FLAGS_tcp_ports, &monitor.tcp_ports), "tcp_ports", ports) &&
       complaint.Check(ParsePorts(FLAGS_syslog_tcp_ports, &monitor.syslog_tcp_ports),
                       "syslog_tcp_ports", ports) &&
       complaint.Check(!Share(monitor.syslog_tcp_ports, monitor.tcp_ports), "tcp_ports",
-                      "give ports that --syslog_tcp_ports does not have") &&
+                      "a port is also in --syslog_tcp_ports: give other ports") &&
       complaint.Check(FLAGS_sources >= 1 && FLAGS_sources <= 16'777'216, "sources",
                       "give 1 to 16777216") &&
       complaint.Check(FLAGS_line_bytes >= 256 && FLAGS_line_bytes <= 262'144, "line_bytes",
@@ -129,8 +144,9 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
       complaint.Accept(runtime::OutputFault(FLAGS_minutes), "minutes") &&
       complaint.Accept(runtime::OutputFault(FLAGS_alerts), "alerts") &&
       complaint.Accept(runtime::ProgramFault(FLAGS_alert_exec), "alert_exec") &&
-      complaint.Check(FLAGS_log.empty() || !line.own_port, "log",
-                      "only the embedded NIC has this, and EAL was given a device: omit it");
+      complaint.Check(
+          FLAGS_log.empty() || !line.own_port, "log",
+          "applies only to the embedded NIC, but the EAL arguments name a device: omit --log");
   if (!right) return std::nullopt;
   auto config = ReadFilters(flag, fix);
   if (!config) return std::nullopt;
@@ -151,7 +167,8 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
                                       : FLAGS_log_as == "lines" ? &monitor.line_ports
                                                                 : &monitor.syslog_ports;
   if (used->empty()) {
-    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as", "no ports are set for this kind")) {
+    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as",
+                         "no ports are set for these lines: set --syslog_ports or --line_ports")) {
       return std::nullopt;
     }
     used->push_back(kSampleTcpPort);
@@ -177,7 +194,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
         std::from_chars(size.data(), size.data() + size.size(), sample.frame_bytes);
     if (error != std::errc() || sample.frame_bytes < 96) {
       *flag = "frame_size";
-      *fix = "give 96 to 1518, the sizes that log text can have";
+      *fix = "give 96 to 1518, the sizes of frames with log lines";
       return false;
     }
   }

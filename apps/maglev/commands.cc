@@ -63,18 +63,19 @@ void Operator::PrintSkipped() {
     const auto printed = printed_.find(key);
     if (printed != printed_.end() && printed->second == line) continue;
     if (++lines <= runtime::kMaxErrors) {
-      std::fprintf(stderr, "etcd: skipped %s\n", line.c_str());
+      std::fprintf(stderr, "etcd: ignored %s\n", line.c_str());
     } else {
       ++more;
     }
   }
-  if (more != 0) std::fprintf(stderr, "etcd: skipped %zu more keys\n", more);
+  if (more != 0) std::fprintf(stderr, "etcd: ignored %zu more invalid keys\n", more);
   printed_ = std::move(skipped);
 }
 
 std::string Operator::Steer() {
   const std::scoped_lock lock(steering_mutex_);
-  if (steering_ == nullptr) return "steering: software (the NIC itself spreads frames over pipes)";
+  if (steering_ == nullptr)
+    return "steering: software (the NIC spreads frames over pipes by itself)";
   std::vector<engine::maglev::VipSetup> vips;
   control_.View([&](const Config& config, const Tables&) { vips = config.setup.vips; });
   return "steering: " + steering_->Apply(vips);
@@ -93,12 +94,14 @@ Json Operator::Backends(const std::string& parameters) const {
       answer = BackendsJson(control_, fleet_, vip, first);
     }
   }
-  return answer.is_null() ? Error("give <vip> or <vip>,<number of the first backend>") : answer;
+  return answer.is_null()
+             ? Error("give <vip>, or <vip>,<number> to begin with the backend of that number")
+             : answer;
 }
 
 Json Operator::ExplainFlow(std::string_view parameters) const {
   const auto flow = ParseFlow(parameters);
-  if (!flow) return Error("give tcp|udp <address>:<port> <address>:<port>");
+  if (!flow) return Error("give tcp|udp <source>:<port> <destination>:<port>");
   Json answer;
   control_.View([&](const Config&, const Tables& tables) { answer = Explain(tables, *flow); });
   return answer;
@@ -158,21 +161,25 @@ std::vector<runtime::TelemetryCommand> Operator::Commands() {
       {"/sluice/maglev/vips", "VIPs and their traffic. No parameters.",
        [this](std::string_view) { return VipsJson(control_, fleet_); }},
       {"/sluice/maglev/backends",
-       "Backends of a VIP: state, traffic, connections. Parameters: vip[,first].",
+       "Backends of a VIP, beginning with number `first`: state, traffic, connections. Parameters: "
+       "vip[,first].",
        [this](std::string_view parameters) { return Backends(std::string(parameters)); }},
       {"/sluice/maglev/explain",
-       "Verdict on a flow, and its reason. Parameters: tcp|udp address:port address:port.",
+       "Where frames of a flow go, and why. Parameters: tcp|udp source:port destination:port.",
        [this](std::string_view parameters) { return ExplainFlow(parameters); }},
-      {"/sluice/maglev/plan", "Flows that another configuration would move. Parameters: file.",
+      {"/sluice/maglev/plan",
+       "Slots and live flows that would move to other backends with this configuration file. "
+       "Parameters: file.",
        [this](std::string_view parameters) { return PlanFile(std::string(parameters)); }},
       {"/sluice/maglev/skipped",
-       "Keys of etcd that are wrong and not part of the configuration. No parameters.",
+       "Invalid keys of etcd, which the configuration ignores. No parameters.",
        [this](std::string_view) { return Skipped(); }},
-      {"/sluice/maglev/reload", "Reads the configuration again. No parameters.",
+      {"/sluice/maglev/reload", "Reads the file of --config again. No parameters.",
        [this, done](std::string_view) { return done(Reload()); }},
-      {"/sluice/maglev/drain", "Stops new flows to a backend. Parameters: vip/backend.",
+      {"/sluice/maglev/drain", "Drains a backend: it gets no new flows. Parameters: vip/backend.",
        with_backend(&Control::Drain)},
-      {"/sluice/maglev/restore", "Ends a drain. Parameters: vip/backend.",
+      {"/sluice/maglev/restore",
+       "Ends the drain of a backend: it gets new flows again. Parameters: vip/backend.",
        with_backend(&Control::Restore)},
   };
 }

@@ -31,9 +31,10 @@ void ReportOpened(const Setup& before, const Setup& now) {
   }
   for (const VipSetup& vip : now.vips) {
     if (vip.failed_open == opened.contains(vip.name)) continue;
-    std::fprintf(
-        stderr, "health: %s %s\n", vip.name.c_str(),
-        vip.failed_open ? "fails open: no backend answers, all are used" : "no longer fails open");
+    std::fprintf(stderr, "health: %s %s\n", vip.name.c_str(),
+                 vip.failed_open
+                     ? "fails open: no backend answers health checks, so all backends are used"
+                     : "no longer fails open: a backend answers health checks again");
   }
 }
 
@@ -124,7 +125,7 @@ std::optional<Config> Control::ReadOther(const std::string& path,
 }
 
 std::string Control::Reload() {
-  if (path_.empty()) return "the built-in sample is not a file: start with --config=FILE";
+  if (path_.empty()) return "the built-in sample cannot be read again: start with --config=FILE";
   std::vector<std::string> errors;
   const std::optional<std::string> text = runtime::ReadFile(path_, &errors);
   if (!text) return errors.front();
@@ -146,7 +147,7 @@ std::string Control::Reconfigure(const std::string& text, const Additions& addit
   const std::string fixed = FixedDifference(config_.setup, next->setup);
   if (!fixed.empty()) return "cannot change while workers run: " + fixed;
   if (const std::string fault = MtuFault(next->setup, port_packet_bytes_); !fault.empty()) {
-    return fault + "; or start again, where the port can be opened for more";
+    return fault + "; or restart, so that the port is opened for longer packets";
   }
   config_ = *std::move(next);
   const auto is_gone = [this](const BackendId& id) { return Find(id) == nullptr; };
@@ -172,7 +173,8 @@ std::string Control::Restore(const BackendId& id) {
   if (drained_.erase(id) != 0) {
     Publish();
   } else if (backend->state != BackendState::kUp) {
-    return "the file says " + std::string(StateName(backend->state)) + ": change it there";
+    return "the configuration says that this backend is " + std::string(StateName(backend->state)) +
+           ": change the configuration";
   }
   return "";
 }

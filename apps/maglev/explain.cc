@@ -44,8 +44,8 @@ std::optional<Endpoint> ParseEndpoint(std::string_view text) {
 // Describes exceptions to the ring in the choice of a VIP's backend.
 std::string Caveats(const Vip& vip) {
   std::string text;
-  if (vip.connections) text += "; a connection that is known keeps its backend";
-  if (vip.quic) text += "; a QUIC connection id that names a server comes first";
+  if (vip.connections) text += "; a flow in the connection table stays at its backend";
+  if (vip.quic) text += "; a QUIC connection id that names a server takes precedence";
   return text;
 }
 
@@ -82,8 +82,9 @@ Json Explain(const Tables& tables, const packet::FlowKey& flow) {
       tables.index().Find(destination, __builtin_bswap16(flow.destination_port), flow.protocol);
   if (vip == nullptr) {
     return tables.index().Covers(destination)
-               ? end("drop", "unknown_protocol: a VIP's address, but no service of it")
-               : end("pass", "no VIP has this destination: to the slow path");
+               ? end("drop",
+                     "unknown_protocol: a VIP has this address, but not this protocol and port")
+               : end("pass", "no VIP has this destination: passed to the exception port");
   }
   answer["vip"] = tables.VipName(vip->index);
   answer["profile"] = ProfileName(vip->rule.profile);
@@ -91,7 +92,7 @@ Json Explain(const Tables& tables, const packet::FlowKey& flow) {
   const uint16_t by_source = tables.BackendBySource(*vip, flow);
   const uint16_t index = by_source != kNobody ? by_source : tables.BackendOf(*vip, flow, &slot);
   if (index == kNobody) {
-    return end("drop", "no_backend: every backend of the VIP is down, drained or without weight");
+    return end("drop", "no_backend: every backend of the VIP is down, drained or has weight 0");
   }
   const engine::maglev::Backend& backend = tables.backends()[index];
   if (by_source == kNobody) {
@@ -103,9 +104,10 @@ Json Explain(const Tables& tables, const packet::FlowKey& flow) {
   answer["state"] = StateName(backend.state);
   answer["encapsulation"] = EncapsulationName(vip->encapsulation);
   if (by_source != kNobody) {
-    return end("forward", "sources: a prefix of this source is this backend's" + Caveats(*vip));
+    return end("forward",
+               "sources: the VIP assigns a prefix of this source to this backend" + Caveats(*vip));
   }
-  return end("forward", absl::StrFormat("the ring: slot %d of %d is this backend's%s", slot,
+  return end("forward", absl::StrFormat("the ring: slot %d of %d belongs to this backend%s", slot,
                                         vip->ring.size(), Caveats(*vip)));
 }
 

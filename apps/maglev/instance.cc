@@ -73,7 +73,8 @@ std::optional<Json> AskInstance(const std::string& prefix, const std::string& co
   }
   const Json answer = Json::parse(text, nullptr, false);
   if (!answer.is_object() || !answer.contains(command) || !answer[command].is_object()) {
-    *error = path + ": no answer to " + command + ": is it sluice-maglev?";
+    *error = path + ": does not answer " + command +
+             ": give the --file-prefix of a running sluice-maglev";
     return std::nullopt;
   }
   return answer[command];

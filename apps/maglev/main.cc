@@ -30,10 +30,15 @@
 #include "traffic.h"
 
 DEFINE_bool(check, false, "Check the configuration: print ok or every error, and exit");
-DEFINE_string(explain, "",
-              "Print where a flow goes and why, and exit: 'tcp 1.2.3.4:5 10.0.0.1:80'");
-DEFINE_string(plan, "", "Print the flows that this configuration would move, and exit");
-DEFINE_string(instance, "", "With --plan: ask the running instance with this --file-prefix");
+DEFINE_string(
+    explain, "",
+    "Print where frames of this flow go and why, and exit; a flow is 'tcp 1.2.3.4:5 10.0.0.1:80'");
+DEFINE_string(
+    plan, "",
+    "Print the share of slots and flows that this new configuration file would move, and exit");
+DEFINE_string(instance, "",
+              "With --plan: compare with the running instance that has this --file-prefix, and "
+              "count its live flows");
 DECLARE_string(ip);
 DECLARE_uint32(flows);
 
@@ -159,12 +164,14 @@ int RunLive(CommandLine line, Origin origin) {
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("maglev", "spreads connections over backends", argc,
-                                               argv, &exit_code);
+  auto line = sluice::runtime::ReadCommandLine(
+      "maglev", "distributes connections to virtual IP addresses (VIPs) over their backends", argc,
+      argv, &exit_code);
   if (!line) return exit_code;
   if (!FLAGS_ip.empty()) {
     return BadFlag("ip",
-                   "frames for a VIP are balanced, all others pass to --exception_port: omit it");
+                   "the program balances frames for a VIP and passes all others to "
+                   "--exception_port: omit --ip");
   }
   Trouble trouble;
   std::optional<Origin> origin = ReadOrigin(&trouble);

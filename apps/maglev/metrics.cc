@@ -26,9 +26,11 @@ using runtime::Number;
 void AddTraffic(const Tables& tables, const BalancerTotals& totals,
                 runtime::MetricFamilies& families) {
   MetricFamily vip_pkts{
-      "sluice_maglev_vip_packets_total", "Frames for a VIP, as received.", MetricType::Counter, {}};
-  MetricFamily vip_bytes{
-      "sluice_maglev_vip_bytes_total", "Bytes of these.", MetricType::Counter, {}};
+      "sluice_maglev_vip_packets_total", "Frames received for a VIP.", MetricType::Counter, {}};
+  MetricFamily vip_bytes{"sluice_maglev_vip_bytes_total",
+                         "Bytes of the frames received for a VIP.",
+                         MetricType::Counter,
+                         {}};
   for (const Vip& vip : tables.vips()) {
     if (!vip.in_use) continue;
     const MetricLabels labels{{"vip", tables.VipName(vip.index)}};
@@ -36,7 +38,7 @@ void AddTraffic(const Tables& tables, const BalancerTotals& totals,
     vip_bytes.metric.push_back(CounterValue(Number(totals.by_vip[vip.index].bytes), labels));
   }
   MetricFamily pkts{"sluice_maglev_backend_packets_total",
-                    "Frames for a backend; begins again with its entry in the configuration.",
+                    "Frames sent to a backend since its entry was added to the configuration.",
                     MetricType::Counter,
                     {}};
   for (size_t i = 0; i < tables.backends().size(); ++i) {
@@ -47,7 +49,7 @@ void AddTraffic(const Tables& tables, const BalancerTotals& totals,
                      {{"vip", tables.VipName(tables.backends()[i].vip)}, {"backend", name}}));
   }
   MetricFamily events{"sluice_maglev_events_total",
-                      "Packets by the rule that decided, and other events.",
+                      "Packets, by the rule that decided where they go, and other events.",
                       MetricType::Counter,
                       {}};
   for (size_t i = 0; i < totals.events.size(); ++i) {
@@ -62,13 +64,14 @@ void AddTraffic(const Tables& tables, const BalancerTotals& totals,
 
 void AddStates(const Tables& tables, runtime::MetricFamilies& families) {
   MetricFamily up{"sluice_maglev_backend_up",
-                  "1 while a backend may have new flows: up, and its weight is not 0.",
+                  "1 while a backend gets new flows, because it is up and its weight is not 0.",
                   MetricType::Gauge,
                   {}};
-  MetricFamily open{"sluice_maglev_vip_failed_open",
-                    "1 while no backend of a VIP answers health checks and all are used.",
-                    MetricType::Gauge,
-                    {}};
+  MetricFamily open{
+      "sluice_maglev_vip_failed_open",
+      "1 while a VIP uses all its backends because none of them answers health checks.",
+      MetricType::Gauge,
+      {}};
   for (const VipSetup& vip : tables.setup().vips) {
     open.metric.push_back(GaugeValue(vip.failed_open, {{"vip", vip.name}}));
     for (const BackendSetup& backend : vip.backends) {
@@ -79,17 +82,19 @@ void AddStates(const Tables& tables, runtime::MetricFamilies& families) {
   families.push_back(std::move(up));
   families.push_back(std::move(open));
   runtime::AddGauge(families, "sluice_maglev_configuration_epoch",
-                    "Grows with each change of the tables.", Number(tables.epoch()));
+                    "Number of the tables, which increases with each change of the configuration "
+                    "or of a backend's state.",
+                    Number(tables.epoch()));
 }
 
 // Adds a metric per skipped key, so that alerts can name the key.
 void AddSkipped(const engine::maglev::SkippedKeys& skipped, runtime::MetricFamilies& families) {
   constexpr size_t kNamed = 100;
   runtime::AddGauge(families, "sluice_maglev_skipped_keys",
-                    "Keys of etcd that are wrong and not part of the configuration.",
+                    "Number of invalid keys of etcd, which the configuration ignores.",
                     Number(skipped.size()));
   MetricFamily named{"sluice_maglev_skipped_key",
-                     "1 for each of these keys, the first hundred.",
+                     "1 for each invalid key of etcd, up to a hundred keys.",
                      MetricType::Gauge,
                      {}};
   for (const auto& [key, line] : skipped) {
@@ -107,7 +112,7 @@ void AddMetrics(const Control& control, const Fleet& fleet, runtime::MetricFamil
     AddTraffic(tables, fleet.Count(tables.vips().size(), tables.backends().size()), families);
     AddStates(tables, families);
     families.push_back({"sluice_maglev_health_no_result_total",
-                        "Health checks that this host could not make.",
+                        "Health checks that this host could not perform.",
                         MetricType::Counter,
                         {CounterValue(Number(control.no_results()), {})}});
   });

@@ -9,12 +9,12 @@
 #include "runtime/json_reader.h"
 #include "sample.h"
 
-DEFINE_string(config, "",
-              "JSON file of VIPs and their backends; empty: a built-in sample, or with "
-              "--config_etcd nothing");
+DEFINE_string(
+    config, "",
+    "JSON file of VIPs and their backends; empty: a built-in sample, or no VIP with --config_etcd");
 DEFINE_string(config_etcd, "",
-              "VIPs and backends besides those of --config, in etcd, HOST:PORT/PREFIX, whenever "
-              "they change");
+              "etcd, as HOST:PORT/PREFIX, with more VIPs and backends than those of --config; "
+              "changes are applied at once");
 
 namespace sluice::maglev {
 

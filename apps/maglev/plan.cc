@@ -199,15 +199,16 @@ std::string PlanText(const Json& plan) {
     const uint64_t slots = vip.value("slots", uint64_t{0});
     const uint64_t gone = vip.value("gone", uint64_t{0});
     const uint64_t others = vip.value("others", uint64_t{0});
-    absl::StrAppendFormat(
-        &text, "%s: %s; of %d slots %s move: %s of backends without new flows, %s of others; ",
-        name, vip.value("change", ""), slots, Percent(gone + others, slots), Percent(gone, slots),
-        Percent(others, slots));
+    absl::StrAppendFormat(&text,
+                          "%s: %s; of %d slots, %s move: %s away from backends that get no new "
+                          "flows, %s away from other backends; ",
+                          name, vip.value("change", ""), slots, Percent(gone + others, slots),
+                          Percent(gone, slots), Percent(others, slots));
     if (vip.contains("flows")) {
-      absl::StrAppendFormat(&text, "of %d live flows %d move\n", vip.value("flows", uint64_t{0}),
+      absl::StrAppendFormat(&text, "of %d live flows, %d move\n", vip.value("flows", uint64_t{0}),
                             vip.value("flows_lost", uint64_t{0}));
     } else {
-      text += "live flows unknown: name a running instance with --instance\n";
+      text += "live flows unknown: give a running instance with --instance\n";
     }
   }
   return text;

@@ -20,10 +20,10 @@ std::vector<std::string> RingWarnings(const engine::maglev::Setup& setup) {
     const auto weighty = static_cast<size_t>(std::ranges::count_if(
         vip.backends, [](const BackendSetup& backend) { return backend.weight != 0; }));
     if (weighty <= slots || lines.size() == kMostWarnings) continue;
-    lines.push_back(absl::StrFormat(
-        "vip \"%s\": %d backends share %d slots: at least %d of them get no new flows; give a "
-        "larger prime as slots",
-        vip.name, weighty, slots, weighty - slots));
+    lines.push_back(
+        absl::StrFormat("vip \"%s\": %d backends share %d slots: at least %d of them get no new "
+                        "flows; set slots to a larger prime",
+                        vip.name, weighty, slots, weighty - slots));
   }
   return lines;
 }

@@ -150,7 +150,7 @@ std::optional<Outcome> Campaign::TryTrial(const Offer& offer) {
   if (cancelled_) return std::nullopt;
   if (!LinkKept()) {
     const std::scoped_lock lock(mutex_);
-    latest_ = "was discarded: the link was down";
+    latest_ = "was discarded because the link was down";
     return std::nullopt;
   }
   const engine::pktgen::TrialResult result = round->Finish(generator_.TakenBack());

@@ -136,11 +136,12 @@ bool LoadCapture(const std::string& path, std::optional<double> factor, Captured
     }
     if (record.captured_bytes < packet::kEthernetHeaderBytes) {
       *error = "frame " + std::to_string(frames->size() + captured->notes.oversize + 1) +
-               " has no Ethernet header: give a capture without it";
+               " is too short for an Ethernet header: remove it from the capture";
       return false;
     }
     if (frames->memory_bytes() > kMostMemory) {
-      *error = "it has more than 1 GiB of frames: give a part of it (editcap cuts captures)";
+      *error =
+          "the capture has more than 1 GiB of frames: give a part of it (editcap cuts captures)";
       return false;
     }
     const uint32_t length = std::max(record.length, kMinBytes);
@@ -159,14 +160,14 @@ bool LoadCapture(const std::string& path, std::optional<double> factor, Captured
     times.Add(record.timestamp_ns, &captured->notes);
   }
   if (status == CaptureReader::Status::kError) {
-    *error += ": give a whole capture";
+    *error += ": give a capture that is complete";
     return false;
   }
   if (frames->empty()) {
     *error = captured->notes.oversize > 0
-                 ? "all its frames have more than " + std::to_string(kMaxBytes) +
-                       " bytes, as a host's do that segments on its NIC: give another capture"
-                 : "no frames: use another capture";
+                 ? "all frames have more than " + std::to_string(kMaxBytes) +
+                       " bytes, as in a capture on a host whose NIC segments: give another capture"
+                 : "the capture has no frames: give another capture";
     return false;
   }
   if (factor) {

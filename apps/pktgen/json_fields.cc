@@ -32,7 +32,7 @@ Field::Value ValueOf(const std::array<uint8_t, kBytes>& bytes) {
 std::string_view FixOf(FieldKind kind) {
   switch (kind) {
     case FieldKind::kMac:
-      return "a MAC address, 02:00:00:00:00:01";
+      return "a MAC address such as 02:00:00:00:00:01";
     case FieldKind::kIpv4:
       return "an IPv4 address";
     case FieldKind::kIpv6:
@@ -67,8 +67,8 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
 /// Returns nothing, with `fix` set, if `value` does not describe a field.
 std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* fix) {
   *fix = "give " + std::string(FixOf(kind)) +
-         ", a list of them, {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": true, "
-         "\"seed\"}";
+         ", a list, or a range: {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": "
+         "true, \"seed\"}";
   if (value.is_array()) {
     std::vector<Field::Value> values;
     for (const json& item : value) {

@@ -98,9 +98,9 @@ int Conclude(const TrialResult& result, double seconds, const Settings& settings
   int exit_code = 0;
   const auto sum = result.Sum();
   if (sum.sent > 0 && sum.received == 0 && sum.untagged < sum.sent) {
-    std::fprintf(stderr,
-                 "no frame came back: is the device connected, and does it return frames "
-                 "to this port?\n");
+    std::fprintf(
+        stderr,
+        "no frame came back: check that the device is connected and returns frames to this port\n");
     exit_code = 1;
   }
   std::string failed;
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   if (!session->AwaitLink(Generator::kLinkPatienceS)) {
-    std::fprintf(text, "%s: no link after %d s, sending begins\n",
+    std::fprintf(text, "%s: the link is still down after %d s; sending begins nevertheless\n",
                  sluice::nic::PortText(session->port()).c_str(), Generator::kLinkPatienceS);
   }
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   };
   if (settings->rfc2544) {
     if (generator.line_bps() == 0) {
-      return BadFlag("line_gbps", "the port does not report its line rate: set it");
+      return BadFlag("line_gbps", "the port does not report its line rate: set --line_gbps");
     }
     Campaign campaign(generator);
     exit_code = session->Run(make_engine, HooksOf(campaign, generator, settings->traffic));

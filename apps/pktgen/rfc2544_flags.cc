@@ -12,17 +12,19 @@
 DEFINE_string(rfc2544, "",
               "A test of RFC 2544 instead of one trial: throughput, latency, loss or back_to_back");
 DEFINE_double(trial_s, 10,
-              "With --rfc2544: seconds of a trial; of back_to_back, of the longest burst");
-DEFINE_double(probe_s, 1, "With --rfc2544: seconds of a trial that only guides the search");
+              "With --rfc2544: seconds of a trial, or of the longest burst of back_to_back");
+DEFINE_double(probe_s, 1, "With --rfc2544: seconds of the short trials that narrow the search");
 DEFINE_double(loss_percent, 0,
               "With --rfc2544: percent of frames that may be lost; 0: the non-drop rate (NDR)");
-DEFINE_double(precision_percent, 0.5,
-              "With --rfc2544: width of the interval, in percent of the rate");
-DEFINE_uint32(
-    repeats, 0,
-    "With --rfc2544: trials for latency, at each rate of loss, or bursts; 0: 20, of loss 3");
-DEFINE_double(generator_mpps, 0,
-              "With --rfc2544: 10^6 frames/s that the generator sends on a loopback; 0: not known");
+DEFINE_double(
+    precision_percent, 0.5,
+    "With --rfc2544: width of the interval in which the rate is found, in percent of the rate");
+DEFINE_uint32(repeats, 0,
+              "With --rfc2544: number of trials of latency, of trials at each rate of loss, or of "
+              "bursts of back_to_back; 0: 20, for loss 3");
+DEFINE_double(
+    generator_mpps, 0,
+    "With --rfc2544: 10^6 frames/s that the generator can send on a loopback; 0: unknown");
 DECLARE_string(rate);
 DECLARE_string(schedule);
 DECLARE_string(arrivals);
@@ -90,7 +92,7 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
   }
   for (const char* other : {"rate", "schedule", "arrivals", "gaps", "loops", "duration_s"}) {
     if (!complaint.Check(runtime::IsDefault(other), other,
-                         "--rfc2544 controls the offered load: omit it")) {
+                         "--rfc2544 controls the offered load: omit this flag")) {
       return false;
     }
   }
@@ -98,10 +100,10 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
     const bool steady = stream.phases.size() == 1 && stream.frames == 0 &&
                         stream.arrivals == engine::workload::Arrivals::kConstant &&
                         stream.phases[0].rate.unit == engine::pktgen::Rate::Unit::kPackets;
-    if (!complaint.Check(
-            steady, "streams",
-            "stream \"" + stream.name +
-                "\": --rfc2544 requires one rate in packets/s, its share of the offered load")) {
+    if (!complaint.Check(steady, "streams",
+                         "stream \"" + stream.name +
+                             "\": --rfc2544 requires one constant rate in packets/s, as the "
+                             "stream's share of the offered load")) {
       return false;
     }
   }

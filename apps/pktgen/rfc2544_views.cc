@@ -148,15 +148,14 @@ std::string WhyNoVerdict(const Rfc2544& test, const Found& found) {
   }
   const bool searched = test.test == Test::kThroughput || test.test == Test::kLatency;
   if (searched && found.rate.limit == RateLimit::kNoise) {
-    return "trials contradict each other, or the host disturbed them: give it longer trials or a "
+    return "trials contradict each other, or the host disturbed them: use a larger --trial_s or a "
            "quieter host";
   }
   if (refusal == Refusal::kGenerator) {
-    return "the generator could not send so fast: give it more --workers, or a --line_gbps that it "
-           "reaches";
+    return "the generator could not send that fast: use more --workers or a smaller --line_gbps";
   }
   if (refusal == Refusal::kHost) {
-    return "the host disturbed ten trials in a row: give it longer trials or a quieter host";
+    return "the host disturbed ten trials in a row: use a larger --trial_s or a quieter host";
   }
   return "";
 }

@@ -20,19 +20,29 @@
 #include "stream_file.h"
 
 DEFINE_string(streams, "",
-              "Streams of this file (README.md), instead of the flags that describe one");
-DEFINE_string(schedule, "", "Consecutive rates, instead of --rate: 10Mpps:10s,pause:1s,20Mpps:10s");
-DEFINE_string(arrivals, "constant", "constant, or poisson: independent gaps of the same mean");
-DEFINE_uint64(loops, 0, "With --pcap: times to send the capture; 0: without end");
+              "JSON file of streams (README.md), instead of flags that describe one stream");
+DEFINE_string(
+    schedule, "",
+    "Consecutive rates, each for a time, instead of --rate: 10Mpps:10s,pause:1s,20Mpps:10s");
+DEFINE_string(arrivals, "constant",
+              "Gaps between frames: constant, or poisson (independent gaps with the same mean)");
+DEFINE_uint64(loops, 0, "With --pcap: number of times that the capture is sent; 0: endless");
 DEFINE_string(gaps, "none",
-              "With --pcap: none, original (as captured) or original:FACTOR (2: half as fast)");
-DEFINE_string(dst_mac, "", "MAC address that frames are sent to; empty: 02:00:00:00:00:01");
+              "With --pcap: gaps between frames: none, original (as captured) or original:FACTOR "
+              "(2: half as fast)");
+DEFINE_string(dst_mac, "", "Destination MAC address of frames; empty: 02:00:00:00:00:01");
 DEFINE_double(line_gbps, 0,
               "Rate of the line in 10^9 bits/s, for percentages; 0: as the port reports it");
-DEFINE_double(late_ms, 10, "A frame that has not left so many ms after it was due is given up");
-DEFINE_double(settle_s, 2, "At the end: seconds without a frame before those missing are lost");
-DEFINE_string(verify, "bytes", "bytes: compare the payload of every frame; tags: only its tag");
-DEFINE_string(hgrm, "", "Write latencies of stream NAME to this prefix + NAME.hgrm (HdrHistogram)");
+DEFINE_double(late_ms, 10,
+              "A frame that is still unsent this many milliseconds after its due time is not sent");
+DEFINE_double(
+    settle_s, 2,
+    "At the end: seconds without a received frame after which missing frames count as lost");
+DEFINE_string(verify, "bytes",
+              "Check of received frames: bytes (the whole payload) or tags (only the tag)");
+DEFINE_string(hgrm, "",
+              "Write the latencies of stream NAME to the file PREFIX + NAME.hgrm (HdrHistogram), "
+              "with this PREFIX");
 DECLARE_string(pcap);
 DECLARE_string(frame_size);
 DECLARE_uint32(flows);
@@ -119,12 +129,12 @@ bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* s
   const auto sizes = ParseSizes(FLAGS_frame_size, stream->least_size(), seed);
   rte_ether_addr mac{};
   if (!complaint.Check(sizes.has_value(), "frame_size",
-                       "give 64 to 1518, a list as in 64,1518, imix or random") ||
+                       "give 64 to 1518, a list such as 64,1518, imix or random") ||
       !complaint.Check(FLAGS_flows >= 1 && FLAGS_flows <= kMaxFlows, "flows",
                        "give 1 to 1048576") ||
       !complaint.Check(
           FLAGS_dst_mac.empty() || rte_ether_unformat_addr(FLAGS_dst_mac.c_str(), &mac) == 0,
-          "dst_mac", "give a MAC address, as in 02:00:00:00:00:01")) {
+          "dst_mac", "give a MAC address such as 02:00:00:00:00:01")) {
     return false;
   }
   if (!FLAGS_dst_mac.empty()) {
@@ -143,7 +153,7 @@ bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
   for (const char* other : {"pcap", "frame_size", "flows", "rate", "schedule", "arrivals", "loops",
                             "gaps", "dst_mac"}) {
     if (!complaint.Check(runtime::IsDefault(other), other,
-                         "put it into the file of --streams, or omit one")) {
+                         "set it in the file of --streams, or omit --streams")) {
       return false;
     }
   }
@@ -170,14 +180,16 @@ bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
 
 std::span<const runtime::OwnHelp> OwnHelp() {
   static constexpr runtime::OwnHelp kHelp[] = {
-      {"flows", "Source addresses from 10.0.0.1 on, 1 to 1048576"},
-      {"frame_size", "Bytes with FCS: 64 to 1518, a list 64,1518 used in turn, imix or random"},
-      {"ip", "Refused: frames are sent and checked, and none is answered"},
+      {"flows", "Number of source addresses, beginning at 10.0.0.1; 1 to 1048576"},
+      {"frame_size",
+       "Bytes of a frame with FCS: 64 to 1518, a list such as 64,1518 (used in turn), imix or "
+       "random"},
+      {"ip", "Not supported: the program answers no frames"},
       {"pcap", "Frames of this capture instead of sizes, flows and addresses"},
       {"rate",
-       "500k or 10Mpps: frames/s; 5Gbps: layer-1 bits/s; 80%: of the line; max: as fast as frames "
-       "are accepted; empty: 1Mpps"},
-      {"reassemble", "Refused: no datagram is put together"},
+       "Rate in frames/s (500k or 10Mpps), layer-1 bits/s (5Gbps) or percent of the line rate "
+       "(80%); max: as fast as the port accepts frames; empty: 1Mpps"},
+      {"reassemble", "Not supported: the program reassembles no datagrams"},
       {"seed", "Seed of payload, random sizes and arrivals; 0: 1"},
   };
   return kHelp;
@@ -284,8 +296,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
       complaint.Check(FLAGS_late_ms >= 0.001 && FLAGS_late_ms <= 1e6, "late_ms",
                       "give 0.001 to 1000000") &&
       complaint.Check(FLAGS_settle_s >= 0 && FLAGS_settle_s <= 600, "settle_s", "give 0 to 600") &&
-      complaint.Check(FLAGS_ip.empty(), "ip",
-                      "frames are sent and checked, and none is answered: omit it") &&
+      complaint.Check(FLAGS_ip.empty(), "ip", "the program answers no frames: omit --ip") &&
       complaint.Accept(FLAGS_hgrm.empty() ? "" : runtime::OutputFileFault(FLAGS_hgrm + "x.hgrm"),
                        "hgrm");
   if (!readable) return std::nullopt;

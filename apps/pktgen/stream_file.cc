@@ -79,7 +79,7 @@ void ReadUpper(const json& value, const std::string& path, Errors* errors, uint8
             &headers->destination_port);
   if (protocol == packet::kProtocolTcp) reader.Whole("flags", 0, 255, &headers->tcp_flags);
   if (headers->source_port.most() > kMax16 || headers->destination_port.most() > kMax16) {
-    runtime::AddError(errors, path + ": give numbers of 0 ... 65535");
+    runtime::AddError(errors, path + ": give ports from 0 ... 65535");
   }
   reader.Finish();
 }
@@ -123,7 +123,7 @@ VxlanSpec ReadVxlan(const json& value, const std::string& path, Errors* errors) 
   if (vxlan.network.most() >> 24 != 0) reader.Complain("network", "give 0 ... 16777215");
   ReadHeaders(reader, errors, &vxlan.outer);
   if (vxlan.outer.ip_version != 4 || vxlan.outer.protocol != packet::kProtocolUdp) {
-    runtime::AddError(errors, path + ": its outer headers are ipv4 and udp: omit others");
+    runtime::AddError(errors, path + ": the outer headers must be ipv4 and udp: omit others");
   }
   reader.Finish();
   return vxlan;
@@ -167,7 +167,8 @@ bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
       phases.push_back(ReadPhase(item, path, errors));
     });
     fix = engine::pktgen::OrderPhases(&phases);
-    if (phases.empty() && errors->size() == before) fix = "give phases, or a text of them";
+    if (phases.empty() && errors->size() == before)
+      fix = "give phases, or a text such as \"10Mpps:10s,pause:1s\"";
     if (!fix.empty() && !phases.empty())
       fix += ": each start_s must be after the end of the previous phase";
   }
@@ -207,7 +208,7 @@ StreamSpec ReadStream(const json& value, const std::string& path, Errors* errors
                                               return std::isalnum(c) || c == '_' || c == '-' ||
                                                      c == '.';
                                             }))) {
-    reader.Complain("name", "give letters, digits, '_', '-' and '.', at most 64");
+    reader.Complain("name", "give at most 64 letters, digits, '_', '-' and '.'");
   }
   reader.Whole("seed", 0, UINT64_MAX, &stream.seed);
   const bool has_times = ReadTimes(reader, errors, &stream);
@@ -253,13 +254,14 @@ std::optional<std::vector<StreamSpec>> ParseStreams(std::string_view text, Error
                  streams.push_back(ReadStream(item, path, errors, streams.size()));
                });
   reader.Finish();
-  if (streams.empty() && errors->size() == before) reader.Complain("streams", "give at least one");
+  if (streams.empty() && errors->size() == before)
+    reader.Complain("streams", "give at least one stream");
   for (size_t i = 0; i < streams.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (streams[i].name != streams[j].name) continue;
       runtime::AddError(errors, "streams[" + std::to_string(i) + "].name: \"" + streams[i].name +
-                                    "\" is streams[" + std::to_string(j) +
-                                    "], too: names must be unique");
+                                    "\" is also the name of streams[" + std::to_string(j) +
+                                    "]: give unique names");
     }
   }
   if (errors->size() != before) return std::nullopt;

@@ -97,7 +97,8 @@ std::string Views::Totals(const TrialResult& result, double seconds) {
         stream.lost, stream.corrupted, stream.duplicated, stream.reordered,
         stream.reorder_extent_max, Latency(stream.latency), Us(stream.latency.max()));
     if (stream.untagged > 0) {
-      absl::StrAppendFormat(&text, "  untagged %d: too short for a tag, and not checked\n",
+      absl::StrAppendFormat(&text,
+                            "  untagged %d: frames too short for a tag, which are not checked\n",
                             stream.untagged);
     }
     constexpr size_t kShown = 8;
@@ -106,7 +107,7 @@ std::string Views::Totals(const TrialResult& result, double seconds) {
       absl::StrAppendFormat(&text, "  missing: %d frame(s) from number %d of worker %d\n",
                             range.gone.count, range.gone.first, range.worker);
     }
-    if (stream.ranges.size() > kShown) text += "  missing: more, see the report\n";
+    if (stream.ranges.size() > kShown) text += "  missing: more frames, listed in the report\n";
   }
   return text;
 }
@@ -120,11 +121,11 @@ std::string Views::CaptureNotes(const Settings& settings) {
     const auto note = [&all](uint64_t frames, std::string_view what) {
       if (frames > 0) all.push_back(absl::StrFormat("%d %s", frames, what));
     };
-    note(notes.oversize, "above 1518 bytes left out");
-    note(notes.snapped, "cut by the snap length, and filled with zeros");
+    note(notes.oversize, "longer than 1518 bytes and not sent");
+    note(notes.snapped, "truncated in the capture and filled with zeros");
     if (stream.offsets != nullptr) {
-      note(notes.steps_back, "stamped before the frame in front");
-      note(notes.jumps, "at which the clock was set, sent without a gap");
+      note(notes.steps_back, "with a timestamp before that of the preceding frame");
+      note(notes.jumps, "at which the clock jumped, sent without a gap");
     }
     if (all.empty()) continue;
     absl::StrAppendFormat(&text, "stream %s: of %d frames of its capture %s\n", stream.name,

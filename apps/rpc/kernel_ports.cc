@@ -102,7 +102,8 @@ std::optional<KernelPorts> KernelPorts::Bind(const std::string& addresses,
     taken.listeners_.push_back(std::move(listener));
   }
   if (foreign != 0 && taken.any()) {
-    *error = "the kernel has only some of these addresses: assign all or none to it";
+    *error =
+        "the kernel has only some of these addresses: assign all of them to the kernel, or none";
     return std::nullopt;
   }
   return taken;

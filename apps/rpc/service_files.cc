@@ -64,7 +64,8 @@ std::string ServicesFault(const std::vector<ServiceFiles>& services) {
       std::error_code error;
       if (std::filesystem::is_regular_file(path, error)) continue;
       return path +
-             " is not a file: must be empty, echo, add, store, front, portmap or OBJECT.so:FILE.x";
+             " is not a file: give nothing, echo, add, store, front or portmap (names of "
+             "services), or OBJECT.so:FILE.x";
     }
   }
   return "";
@@ -75,7 +76,7 @@ std::optional<std::vector<rpc::CompiledX>> CompileAll(const std::vector<ServiceF
   std::vector<rpc::CompiledX> compiled;
   for (const ServiceFiles& files : services) {
     auto one = CompileFile(files.x, files.define, error);
-    if (one && one->table.procedures.empty()) *error = files.x + ": declares no program";
+    if (one && one->table.procedures.empty()) *error = files.x + ": declares no RPC program";
     if (!one || one->table.procedures.empty()) return std::nullopt;
     compiled.push_back(std::move(*one));
   }

@@ -35,7 +35,7 @@ std::filesystem::path Beside(const std::string& name);
 /// `port`: port of all services except the port mapper.
 std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port,
                                        const std::string& define);
-inline constexpr const char* kDefineFix = "give NAME=NUMBER, by commas";
+inline constexpr const char* kDefineFix = "give NAME=NUMBER, separated by commas";
 /// Returns the error in the services and the fix; empty if there is none.
 std::string ServicesFault(const std::vector<ServiceFiles>& services);
 

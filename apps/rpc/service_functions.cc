@@ -45,8 +45,7 @@ std::optional<rpc::CompiledX> CompileFile(const std::string& path, const std::st
   auto compiled = constants ? rpc::CompileX(*text, path, error, *constants) : std::nullopt;
   if (!compiled || compiled->several_arguments.empty()) return compiled;
   *error = path + ": " + compiled->several_arguments +
-           " has several arguments, which functions of rpcgen -N receive by value: give it one "
-           "struct";
+           " has several arguments, which sluice-rpc cannot pass: declare one struct instead";
   return std::nullopt;
 }
 

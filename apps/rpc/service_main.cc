@@ -104,7 +104,9 @@ void RunTcp(const char* list, const ServiceFunctions& functions) {
 // the .x files of the services that this one may call.
 int main(int argc, char** argv) {
   if (argc < 8) {
-    std::fprintf(stderr, "sluice-rpc-service: sluice-rpc starts this for each of its services\n");
+    std::fprintf(
+        stderr,
+        "sluice-rpc-service: do not start this program; sluice-rpc starts it for each service\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -113,7 +115,9 @@ int main(int argc, char** argv) {
   const size_t bytes = sluice::rpc_app::ProcessBytes(cores);
   const auto memory = sluice::bar::RingMemory::FromFile(std::atoi(argv[1]), bytes, false);
   if (!memory || cores == 0 || cores > sluice::device::rpc::kMaxCores) {
-    std::fprintf(stderr, "sluice-rpc-service: %s is not the memory of a service\n", argv[1]);
+    std::fprintf(stderr,
+                 "sluice-rpc-service: descriptor %s is not the shared memory of a service\n",
+                 argv[1]);
     return 2;
   }
   auto& page = *reinterpret_cast<ProcessPage*>(memory.data());
@@ -126,7 +130,7 @@ int main(int argc, char** argv) {
   const auto functions = ServiceFunctions::Load(argv[2], argv[3], &error, argv[7]);
   if (functions == nullptr) Fail(page, error);
   if (functions->entries().size() > ProcessPage::kMaxProcedures) {
-    Fail(page, std::string(argv[3]) + ": declares more than 256 procedures: split it");
+    Fail(page, std::string(argv[3]) + ": declares more than 256 procedures: split the service");
   }
   const auto callees = Callees::Load({argv + 8, argv + argc}, argv[7], &error);
   if (callees == nullptr) Fail(page, error);
@@ -140,7 +144,7 @@ int main(int argc, char** argv) {
     const EndpointMemory endpoint =
         EndpointMemory::Find({memory.data() + sluice::rpc_app::EndpointOffset(core),
                               sluice::rpc_app::kUserGeometry.Bytes()});
-    if (!endpoint) Fail(page, "no endpoint in the memory of the service");
+    if (!endpoint) Fail(page, "the shared memory of the service contains no endpoint");
     threads.emplace_back(RunCore, std::ref(page), core, HostEnd(endpoint, wait),
                          std::cref(*functions), std::cref(*callees));
   }

@@ -11,37 +11,51 @@
 #include "process_page.h"
 #include "runtime/flag_text.h"
 
-DEFINE_string(services, "nothing,echo,add",
-              "Services to run, by commas: names of those that come with sluice-rpc, or "
-              "OBJECT.so:FILE.x");
-DEFINE_string(define, "", "Constants that .x files use and do not define: NAME=NUMBER, by commas");
+DEFINE_string(
+    services, "nothing,echo,add",
+    "Services to run, comma-separated: names of services of sluice-rpc, or OBJECT.so:FILE.x");
+DEFINE_string(define, "",
+              "Constants that .x files use but do not define, comma-separated: NAME=NUMBER");
 DEFINE_string(iface, "coherent",
-              "coherent, or packetized, streaming or bilateral by another program with EAL "
-              "arguments and its flags: see --iface=packetized --help");
-DEFINE_uint32(cores, 1, "Cores that run services; the NIC has one more for itself");
-DEFINE_uint32(service_cores, 1, "Cores that one service may have at a time");
-DEFINE_string(policy, "shinjuku", "Which service gets which core: a policy of sluice-sched");
+              "coherent; or run another program, with EAL arguments, that receives calls in "
+              "frames: packetized, streaming or bilateral; its flags: --iface=packetized --help");
+DEFINE_uint32(cores, 1, "Number of cores that run services; the model of the NIC runs on one more");
+DEFINE_uint32(service_cores, 1, "Maximum number of cores per service");
+DEFINE_string(policy, "shinjuku", "Policy of sluice-sched that assigns cores to services");
 DEFINE_double(slice_us, 0, "Time slice of the policy, if it uses one (0: its default)");
-DEFINE_double(preempt_ms, 100, "Time limit of a handler whose core is requested");
-DEFINE_double(handler_ms, 1000, "Time limit of any handler (0: unlimited)");
+DEFINE_double(preempt_ms, 100,
+              "Milliseconds that a handler may continue after its core is requested; then its "
+              "process is killed");
+DEFINE_double(handler_ms, 1000,
+              "Milliseconds that any handler may run; then its process is killed (0: unlimited)");
 DEFINE_double(retire_ms, 0,
-              "Idle time after which a service's core is reclaimed, and after which it is retired "
-              "(0: never)");
-DEFINE_uint32(nested, 32, "Calls that one service may have under way to others");
-DEFINE_uint32(nested_depth, 8, "Calls in calls: how deep");
-DEFINE_double(nested_ms, 1000, "Time limit of a call of one service to another");
-DEFINE_uint32(queue, 32, "Calls that may wait for one service");
-DEFINE_uint32(dma_bytes, 4096, "Longer arguments go through a buffer instead of lines");
+              "Idle milliseconds after which a service loses its core, and again as many after "
+              "which the core is retired (0: never)");
+DEFINE_uint32(nested, 32, "Maximum number of unanswered calls of one service to other services");
+DEFINE_uint32(nested_depth, 8, "Maximum depth of nested calls between services");
+DEFINE_double(nested_ms, 1000, "Milliseconds after which a call of one service to another fails");
+DEFINE_uint32(queue, 32, "Maximum number of calls that wait for one service");
+DEFINE_uint32(
+    dma_bytes, 4096,
+    "Maximum bytes of arguments that are passed in cache lines; longer arguments use a buffer");
 DEFINE_string(wire, "clients",
-              "Wire of the NIC: clients, or a Linux network interface, which needs root");
-DEFINE_string(ip, "", "With a network interface: the NIC's addresses, by commas");
-DEFINE_uint32(port, 20049, "UDP port of all services but portmap's");
-DEFINE_uint32(outstanding, 1, "Calls that the load generator has under way");
-DEFINE_uint32(run_calls, 100, "Calls that the load generator makes to one service before the next");
-DEFINE_uint32(echo_bytes, 64, "Bytes of each call to echo, and of each value to front");
-DEFINE_uint32(store_mib, 64, "Memory of the service store for items, in MiB");
-DEFINE_double(timeout_ms, 1000, "A call without an answer after this time is lost");
-DEFINE_uint32(trace, 0, "Print the executor of each of the twelve steps of this many calls");
+              "Wire of the NIC: clients (simulated), or the name of a Linux network interface, "
+              "which requires root");
+DEFINE_string(ip, "", "With a network interface: addresses of the NIC, comma-separated");
+DEFINE_uint32(port, 20049, "UDP port of all services except portmap");
+DEFINE_uint32(outstanding, 1, "Number of unanswered calls of the load generator at a time");
+DEFINE_uint32(
+    run_calls, 100,
+    "Number of consecutive calls of the load generator to a service before calls to the next");
+DEFINE_uint32(echo_bytes, 64,
+              "Bytes of the argument of each call to the service echo, and of each value that is "
+              "sent to front");
+DEFINE_uint32(store_mib, 64, "Memory of the service store for its items, in MiB");
+DEFINE_double(timeout_ms, 1000,
+              "Milliseconds after which an unanswered call of the load generator counts as lost");
+DEFINE_uint32(trace, 0,
+              "Number of calls for which the twelve steps are printed, each with the hardware or "
+              "software that performs it");
 DEFINE_uint64(seed, 1, "Seed of the calls");
 DEFINE_double(duration_s, 10, "Seconds to run (0: until SIGINT or SIGTERM)");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines (0: none)");
@@ -76,21 +90,21 @@ std::string Check(Settings* settings) {
          "give 0 to " + std::to_string(kUserGeometry.LineCapacity()));
   within(FLAGS_port, 1, 65535, "port", "give 1 to 65535");
   const bool real = FLAGS_wire != "clients";
-  require(!real || !FLAGS_ip.empty(), "ip", "give the NIC's addresses on " + FLAGS_wire);
+  require(!real || !FLAGS_ip.empty(), "ip", "give the addresses of the NIC on " + FLAGS_wire);
   require(real || FLAGS_ip.empty(), "ip", "requires a network interface: --wire=NAME");
   within(FLAGS_outstanding, 1, 4096, "outstanding", "give 1 to 4096");
   within(FLAGS_run_calls, 1, 1e9, "run_calls", "give 1 to 1000000000");
   within(FLAGS_echo_bytes, 0, LoadOptions::kMaxEchoBytes, "echo_bytes", "give 0 to 8192");
-  within(FLAGS_slice_us, 0, 1e6, "slice_us", "give microseconds up to 1e6, or 0");
-  within(FLAGS_preempt_ms, 0.001, 60'000, "preempt_ms", "give milliseconds up to 60000");
-  within(FLAGS_handler_ms, 0, 60'000, "handler_ms", "give milliseconds up to 60000, or 0");
-  within(FLAGS_retire_ms, 0, 60'000, "retire_ms", "give milliseconds up to 60000, or 0");
+  within(FLAGS_slice_us, 0, 1e6, "slice_us", "give 0 to 1e6");
+  within(FLAGS_preempt_ms, 0.001, 60'000, "preempt_ms", "give 0.001 to 60000");
+  within(FLAGS_handler_ms, 0, 60'000, "handler_ms", "give 0 to 60000");
+  within(FLAGS_retire_ms, 0, 60'000, "retire_ms", "give 0 to 60000");
   within(FLAGS_store_mib, 1, 1 << 20, "store_mib", "give 1 to 1048576");
   within(FLAGS_nested, 1, 1024, "nested", "give 1 to 1024");
   within(FLAGS_nested_depth, 0, 1024, "nested_depth", "give 0 to 1024");
-  within(FLAGS_nested_ms, 0.001, 60'000, "nested_ms", "give milliseconds up to 60000");
-  within(FLAGS_timeout_ms, 0.1, 60'000, "timeout_ms", "give milliseconds up to 60000");
-  within(FLAGS_trace, 0, 10'000, "trace", "give up to 10000 calls");
+  within(FLAGS_nested_ms, 0.001, 60'000, "nested_ms", "give 0.001 to 60000");
+  within(FLAGS_timeout_ms, 0.1, 60'000, "timeout_ms", "give 0.1 to 60000");
+  within(FLAGS_trace, 0, 10'000, "trace", "give 0 to 10000");
   if (complaint.empty()) complaint = runtime::RunFlagsComplaint();
   std::string fix;
   require(rpc::ReadConstants(FLAGS_define, "", &fix).has_value(), "define", kDefineFix);

@@ -46,7 +46,8 @@ bool Supervision::Admit(ProcessId id, std::string* error) {
         });
       }
       if (!good) {
-        *error = settings_.services[id].object + ": its process does not match its .x file";
+        *error = settings_.services[id].object +
+                 ": the functions of the object do not match the .x file";
         return false;
       }
       service.state = Service::State::kUp;
@@ -58,7 +59,7 @@ bool Supervision::Admit(ProcessId id, std::string* error) {
       return false;
     default:
       if (!process.Ended() && Clock::now() - service.since < kPatience) return true;
-      *error = settings_.services[id].object + ": its process does not start";
+      *error = settings_.services[id].object + ": the process of the service did not start in time";
       return false;
   }
 }

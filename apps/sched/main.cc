@@ -81,7 +81,7 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
   play.Close();
   std::fputs(Totals(play.board()).c_str(), text);
   if (Unfinished(play.board()) == 0) return exit_code;
-  std::fprintf(stderr, "%llu requests had no reply at the end\n",
+  std::fprintf(stderr, "%llu requests had no reply when the run ended\n",
                static_cast<unsigned long long>(Unfinished(play.board())));
   return exit_code != 0 ? exit_code : 1;
 }
@@ -91,8 +91,8 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
 int main(int argc, char** argv) {
   int exit_code = 0;
   auto line = sluice::runtime::ReadCommandLine(
-      "sched", "runs requests as tasks that an agent on a NIC's core chooses", argc, argv,
-      &exit_code);
+      "sched", "runs each request as a task; an agent on a NIC's core chooses the next task", argc,
+      argv, &exit_code);
   if (!line) return exit_code;
   std::string flag, fix;
   const std::optional<Settings> settings = ReadSettings(&*line, &flag, &fix);

@@ -28,40 +28,45 @@ std::string Policies() {
 // Static, because gflags stores the pointer.
 const char* PolicyHelp() {
   static const std::string help = "Scheduling policy: one of " + Policies() +
-                                  "; empty: each of them in turn, unless --mode is given";
+                                  "; empty: all policies in turn, unless --mode is given";
   return help.c_str();
 }
 
 }  // namespace
 
 DEFINE_string(policy, "", PolicyHelp());
-DEFINE_string(
-    mode, "",
-    "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
-    "empty: each of them in turn, unless --policy is given");
-DEFINE_uint32(replays, 1, "Maximum reruns of a policy and mode if other processes used its CPUs");
-DEFINE_double(cell_s, 1, "Seconds for each policy and mode, where there are several");
+DEFINE_string(mode, "",
+              "Channel of the agent's decisions: wave, wave-prestage, swap, swap-standing, or "
+              "local (no agent); empty: all modes in turn, unless --policy is given");
+DEFINE_uint32(replays, 1,
+              "Maximum number of reruns of a policy and mode if other processes used the CPUs");
+DEFINE_double(cell_s, 1, "Seconds per policy and mode if several are run");
 DEFINE_string(requests, "",
-              "network: they arrive at the port; self: workers generate them, and the port is "
-              "idle; empty: self if there are several policies or modes and no flags of the port");
-DEFINE_double(short_us, 5, "Generated requests: service time of most");
-DEFINE_double(long_us, 500, "Generated requests: service time of the others");
-DEFINE_double(long_share, 0.005, "Generated requests: share of the others");
-DEFINE_double(runaway_share, 0, "Generated requests: share of the long ones without safe points");
+              "Source of requests: network (they arrive at the port) or self (workers generate "
+              "them; the port is idle); empty: self if several policies or modes are run without "
+              "--iface, --wire, --pcap and a device of EAL");
+DEFINE_double(short_us, 5, "Generated requests: service time of short requests, in microseconds");
+DEFINE_double(long_us, 500, "Generated requests: service time of long requests, in microseconds");
+DEFINE_double(long_share, 0.005, "Generated requests: share of long requests, 0 to 1");
+DEFINE_double(runaway_share, 0,
+              "Generated requests: share of long requests that have no safe points, 0 to 1");
 DEFINE_uint32(request_port, 1025, "UDP port of requests");
 DEFINE_double(slice_us, 0, "Time slice or quantum of the policy; 0: its default");
-DEFINE_double(poll_us, 10, "Longest time between two polls of a worker's queue");
-DEFINE_double(
-    runaway_us, 1000,
-    "Time beyond that, after which a task without safe points is cut by a signal; 0: never");
-DEFINE_uint32(max_tasks, 1024, "Maximum number of requests in service; further ones are dropped");
+DEFINE_double(poll_us, 10, "Maximum microseconds between two polls of a worker's queue");
+DEFINE_double(runaway_us, 1000,
+              "Microseconds after --poll_us when a signal interrupts a task that has reached no "
+              "safe point; 0: never");
+DEFINE_uint32(max_tasks, 1024,
+              "Maximum number of requests in service; further requests are dropped");
 DEFINE_uint32(stack_kb, 64, "Stack size of each task");
-DEFINE_double(watchdog_ms, 20,
-              "Wait for a valid decision after which the agent counts as dead; 0: never");
+DEFINE_double(
+    watchdog_ms, 20,
+    "Milliseconds without a valid decision after which the agent counts as dead; 0: never");
 DEFINE_int32(agent_cpu, -1, "CPU of the agent; -1: one without a worker, if possible");
 DEFINE_string(agent_fault, "",
-              "kill@SECONDS, freeze@SECONDS or replace@SECONDS: fault injected into the agent");
-DEFINE_double(agent_down_ms, 200, "Time that a killed agent is absent, or a frozen one is stopped");
+              "Fault to inject into the agent: kill@SECONDS, freeze@SECONDS or replace@SECONDS");
+DEFINE_double(agent_down_ms, 200,
+              "Milliseconds that a killed agent is absent or a frozen agent is stopped");
 
 namespace sluice::sched {
 namespace {
@@ -181,7 +186,7 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
   double rate = kDefaultRate;
   const bool rate_read = FLAGS_rate.empty() || packet::ReadPacketRate(FLAGS_rate, &rate);
   if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
-      !complaint.Check(rate_read && rate <= 1e8, "rate", "give requests/s, e.g. 50000 or 50k")) {
+      !complaint.Check(rate_read && rate <= 1e8, "rate", "give requests/s such as 50000 or 50k")) {
     return std::nullopt;
   }
   const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
@@ -189,11 +194,13 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
                          !runtime::IsDefault("wire") || !runtime::IsDefault("pcap");
   const bool self = FLAGS_requests.empty() ? all && !says_port : FLAGS_requests == "self";
   if (!complaint.Check(!all || line->options.workers == 1, "workers",
-                       "give 1, or --policy or --mode: the comparison of all runs on one worker") ||
+                       "the comparison of all policies and modes uses one worker: give 1, or "
+                       "--policy or --mode") ||
       !complaint.Check(line->options.workers <= engine::sched::kMaxCpus, "workers",
                        "give 1 ... 64") ||
-      !complaint.Check(!self || !says_port || line->own_port, "requests",
-                       "give network: --iface, --wire and --pcap concern the port")) {
+      !complaint.Check(
+          !self || !says_port || line->own_port, "requests",
+          "--iface, --wire and --pcap set the port, which self does not use: give network")) {
     return std::nullopt;
   }
 

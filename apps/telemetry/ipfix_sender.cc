@@ -82,7 +82,7 @@ std::unique_ptr<IpfixSender> IpfixSender::Open(const std::string& where,
   const int made = socket(address.bytes.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (made < 0 ||
       connect(made, reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0) {
-    *error = std::string(std::strerror(errno)) + ": give an address that this host can reach";
+    *error = std::string(std::strerror(errno)) + ": give an ADDRESS:PORT that this host can reach";
     if (made >= 0) close(made);
     return nullptr;
   }

@@ -29,7 +29,7 @@
 #include "worker.h"
 
 DEFINE_string(merge, "",
-              "Instead of a run: report these files of --export_epochs, comma-separated, as one");
+              "Merge these files of --export_epochs, comma-separated, into one report, and exit");
 DECLARE_uint32(flows);
 
 namespace {
@@ -79,7 +79,7 @@ std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* 
 int main(int argc, char** argv) {
   int exit_code = 0;
   auto line = sluice::runtime::ReadCommandLine(
-      "telemetry", "counts packets by flow, and forwards them", argc, argv, &exit_code);
+      "telemetry", "counts packets per flow and forwards them", argc, argv, &exit_code);
   if (!line) return exit_code;
   std::string flag, fix;
   const std::optional<Settings> settings = ReadSettings(*line, &flag, &fix);
@@ -89,7 +89,8 @@ int main(int argc, char** argv) {
   }
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   auto traffic = MakeTraffic(*settings, &*line, &fix);
-  if (!fix.empty()) return BadFlag("frame_size", "its traffic could not be written: " + fix);
+  if (!fix.empty())
+    return BadFlag("frame_size", "the generated traffic could not be written: " + fix);
   line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (traffic) {

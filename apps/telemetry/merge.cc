@@ -66,7 +66,7 @@ std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string
   for (const std::string& path : files) {
     const auto is_it = [&](const std::string& other) { return AreTheSame(path, other); };
     if (std::ranges::count_if(files, is_it) != 1) {
-      *error = path + ": named twice: its traffic would count twice";
+      *error = path + ": given twice: omit one, since its traffic would count twice";
       return nullptr;
     }
     std::unique_ptr<Epoch> epoch = ReadEpoch(path, error);
@@ -77,8 +77,8 @@ std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string
     }
     const std::string_view differs = engine::telemetry::Difference(merged->setup, epoch->setup);
     if (!differs.empty() || !merged->Merge(*epoch)) {
-      *error = absl::StrCat(path, ": its --", FlagOf(differs), " differs from that of ",
-                            files.front(), ": run all nodes with the same value");
+      *error = absl::StrCat(path, ": its --", FlagOf(differs), " differs from the value of ",
+                            files.front(), ": give all nodes the same value");
       return nullptr;
     }
   }
@@ -93,12 +93,12 @@ int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& 
   if (files.size() > engine::telemetry::kMaxMergedEpochs) {
     return runtime::BadFlag("merge",
                             absl::StrCat("give at most ", engine::telemetry::kMaxMergedEpochs,
-                                         " files, and merge the results"));
+                                         " files, and merge the merged epochs in further runs"));
   }
   if (!settings.exports.epochs.empty() && HasOneOf(files, settings.exports.epochs)) {
     return runtime::BadFlag(
         "export_epochs",
-        settings.exports.epochs + ": contains an input of the merge: use another folder");
+        settings.exports.epochs + ": contains an input of --merge: give another folder");
   }
   const std::unique_ptr<Epoch> merged = Merged(files, &fix);
   if (merged == nullptr) return runtime::BadFlag("merge", fix);

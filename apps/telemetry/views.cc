@@ -57,7 +57,8 @@ Json Views::Top(std::string_view parameters) const {
   if (!report) return {{"error", "no epoch has ended yet"}};
   size_t most = kUsualTop;
   const KeyReport* const key = FindKey(*report, parameters, &most);
-  if (key == nullptr) return {{"error", "give a key of --keys, or key,number of flows"}};
+  if (key == nullptr)
+    return {{"error", "give KEY or KEY,N: a key of --keys, and the number of flows"}};
   Json answer = Json::object();
   for (const FlowRecord& flow : key->heavy_hitters) {
     if (answer.size() >= std::min(most, kPerAnswer)) break;
@@ -94,9 +95,9 @@ Json Views::Epoch() const {
 
 std::vector<runtime::TelemetryCommand> Views::Commands() const {
   return {{"/sluice/telemetry/top",
-           "Largest flows of the last epoch. Parameters: key, or key,number of flows.",
+           "Largest flows of the last epoch. Parameters: [key][,number of flows].",
            [this](std::string_view parameters) { return Top(parameters); }},
-          {"/sluice/telemetry/epoch", "The last epoch. No parameters.",
+          {"/sluice/telemetry/epoch", "Report of the last epoch. No parameters.",
            [this](std::string_view) { return Epoch(); }}};
 }
 
@@ -108,10 +109,11 @@ void Views::AddMetrics(runtime::MetricFamilies& families) const {
   };
   add("sluice_telemetry_epochs_total", "Epochs reported.", MetricType::Counter,
       {CounterValue(static_cast<double>(totals.epochs))});
-  add("sluice_telemetry_packets_total", "Packets of these epochs.", MetricType::Counter,
+  add("sluice_telemetry_packets_total", "Packets of all reported epochs.", MetricType::Counter,
       {CounterValue(static_cast<double>(totals.traffic.pkts))});
-  add("sluice_telemetry_exact_packets_total", "Packets seen while every packet was counted.",
-      MetricType::Counter, {CounterValue(static_cast<double>(totals.exact_pkts))});
+  add("sluice_telemetry_exact_packets_total",
+      "Packets that were counted one by one, without sampling.", MetricType::Counter,
+      {CounterValue(static_cast<double>(totals.exact_pkts))});
   const Json exports = exports_.Counts();
   if (exports.contains("ipfix_messages")) {
     add("sluice_telemetry_ipfix_messages_total", "IPFIX messages that were sent.",
@@ -124,8 +126,8 @@ void Views::AddMetrics(runtime::MetricFamilies& families) const {
   add("sluice_telemetry_update_ratio",
       "Probability with which packets updated sketches at the end of the last epoch.",
       MetricType::Gauge, {GaugeValue(report->last_probability)});
-  add("sluice_telemetry_memory_bytes", "Memory of the counters of all workers.", MetricType::Gauge,
-      {GaugeValue(static_cast<double>(report->memory_bytes))});
+  add("sluice_telemetry_memory_bytes", "Bytes of memory of the counters of all workers.",
+      MetricType::Gauge, {GaugeValue(static_cast<double>(report->memory_bytes))});
   std::vector<ClientMetric> heavy, changed, flows, entropy;
   for (const KeyReport& key : report->keys) {
     const runtime::MetricLabels label = {{"key", key.spec.Name()}};
@@ -134,13 +136,17 @@ void Views::AddMetrics(runtime::MetricFamilies& families) const {
     if (key.distinct_flows) flows.push_back(GaugeValue(key.distinct_flows->value, label));
     if (key.entropy) entropy.push_back(GaugeValue(key.entropy->value, label));
   }
-  add("sluice_telemetry_heavy_hitters", "Of the last epoch.", MetricType::Gauge, std::move(heavy));
-  add("sluice_telemetry_changed_flows", "Flows that changed with the last epoch.",
+  add("sluice_telemetry_heavy_hitters", "Heavy hitters of the last epoch.", MetricType::Gauge,
+      std::move(heavy));
+  add("sluice_telemetry_changed_flows",
+      "Flows whose number of packets changed by more than --change_share between the last two "
+      "epochs.",
       MetricType::Gauge, std::move(changed));
   if (!flows.empty()) {
-    add("sluice_telemetry_distinct_flows", "Of the last epoch, estimated.", MetricType::Gauge,
-        std::move(flows));
-    add("sluice_telemetry_entropy", "Of packets over flows, in bits, last epoch, estimated.",
+    add("sluice_telemetry_distinct_flows", "Estimated number of distinct flows of the last epoch.",
+        MetricType::Gauge, std::move(flows));
+    add("sluice_telemetry_entropy",
+        "Estimated entropy of the distribution of packets over flows in the last epoch, in bits.",
         MetricType::Gauge, std::move(entropy));
   }
 }

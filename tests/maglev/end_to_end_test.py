@@ -191,7 +191,7 @@ class EndToEnd(unittest.TestCase):
             # A quarter of the weight is removed.
             self.assertAlmostEqual(plan["web"]["gone"] / 65537, 0.25, delta=0.001)
             text = run(f"--plan={path}", f"--instance={balancer.prefix}", eal=None).stdout
-            self.assertIn(f"of 334 live flows {live} move", text)
+            self.assertIn(f"of 334 live flows, {live} move", text)
             balancer.write(after)
             balancer.ask("reload")
             wait_until(lambda: sum(b["connections"] for b in balancer.ask("backends", "web")

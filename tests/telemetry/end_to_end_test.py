@@ -689,7 +689,7 @@ class Merging(Case):
                 [other] = self.files(self.node("other" + named, frames, flag))[:1]
                 code, complaint = harness.fails(TELEMETRY, f"--merge={good},{other}")
                 self.assertEqual(code, 2, complaint)
-                self.assertIn(f"its --{named} differs from that of", complaint)
+                self.assertIn(f"its --{named} differs from the value of", complaint)
 
     def test_the_latest_files_are_kept(self):
         folder = os.path.join(self.folder.name, "kept")

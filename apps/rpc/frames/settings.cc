@@ -7,15 +7,18 @@
 #include "load_library.h"
 
 DECLARE_string(ip);
-DEFINE_string(services, "nothing,echo,add",
-              "Services to run, by commas: names of those that come with sluice-rpc, or "
-              "OBJECT.so:FILE.x");
-DEFINE_string(define, "", "Constants that .x files use and do not define: NAME=NUMBER, by commas");
-DEFINE_uint32(rpc_port, 20049, "UDP port of all services but portmap's");
-DEFINE_uint32(outstanding, 1, "Embedded NIC: calls that its clients have under way");
-DEFINE_uint32(run_calls, 100, "Embedded NIC: calls to one service before the next");
-DEFINE_uint32(echo_bytes, 64, "Embedded NIC: bytes of each call to echo");
-DEFINE_double(timeout_ms, 1000, "Embedded NIC: a call without an answer after this time is lost");
+DEFINE_string(
+    services, "nothing,echo,add",
+    "Services to run, comma-separated: names of services of sluice-rpc, or OBJECT.so:FILE.x");
+DEFINE_string(define, "",
+              "Constants that .x files use but do not define, comma-separated: NAME=NUMBER");
+DEFINE_uint32(rpc_port, 20049, "UDP port of all services except portmap");
+DEFINE_uint32(outstanding, 1, "Embedded NIC: number of unanswered calls of its clients at a time");
+DEFINE_uint32(run_calls, 100,
+              "Embedded NIC: number of consecutive calls to a service before calls to the next");
+DEFINE_uint32(echo_bytes, 64, "Embedded NIC: argument bytes of each call to the service echo");
+DEFINE_double(timeout_ms, 1000,
+              "Embedded NIC: milliseconds after which an unanswered call counts as lost");
 
 namespace sluice::rpc_app {
 namespace {
@@ -34,8 +37,7 @@ bool CheckNumbers(const runtime::Complaint& complaint) {
          complaint.Check(in(FLAGS_outstanding, 1, 4096), "outstanding", "give 1 to 4096") &&
          complaint.Check(in(FLAGS_run_calls, 1, 1e9), "run_calls", "give 1 to 1000000000") &&
          complaint.Check(FLAGS_echo_bytes <= kMaxEchoBytes, "echo_bytes", "give 0 to 1400") &&
-         complaint.Check(in(FLAGS_timeout_ms, 0.1, 60'000), "timeout_ms",
-                         "give milliseconds up to 60000");
+         complaint.Check(in(FLAGS_timeout_ms, 0.1, 60'000), "timeout_ms", "give 0.1 to 60000");
 }
 
 }  // namespace
