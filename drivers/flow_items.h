@@ -60,7 +60,7 @@ inline int CheckAttributes(const rte_flow_attr& attributes, rte_flow_error* erro
     return rte_flow_error_set(error, ENOTSUP, type, &attributes, why);
   };
   if (attributes.group != 0) {
-    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_GROUP, "there is one table: use group 0");
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_GROUP, "the only group is 0: use group 0");
   }
   if (attributes.priority != 0) {
     return refuse(RTE_FLOW_ERROR_TYPE_ATTR_PRIORITY, "rules have no priorities: use 0");
@@ -69,10 +69,11 @@ inline int CheckAttributes(const rte_flow_attr& attributes, rte_flow_error* erro
     return refuse(RTE_FLOW_ERROR_TYPE_ATTR_EGRESS, "rules apply to ingress, not to egress");
   }
   if (attributes.transfer != 0) {
-    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER, "rules apply to ingress of this port alone");
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_TRANSFER, "rules apply only to ingress of this port");
   }
   if (attributes.ingress == 0) {
-    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_INGRESS, "rules apply to ingress: set it");
+    return refuse(RTE_FLOW_ERROR_TYPE_ATTR_INGRESS,
+                  "rules apply only to ingress: set the ingress attribute");
   }
   return 0;
 }

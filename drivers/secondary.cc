@@ -296,7 +296,7 @@ void AnswerSecondaries(const char* channel) {
   std::call_once(once, [&] {
     channel_of_driver = channel;
     if (rte_mp_action_register(channel, OnQuestion) != 0 && rte_errno != ENOTSUP) {
-      rte_log(RTE_LOG_WARNING, LogType(), "%s: secondary processes get no answers: %s\n", channel,
+      rte_log(RTE_LOG_WARNING, LogType(), "%s: cannot answer secondary processes: %s\n", channel,
               rte_strerror(rte_errno));
     }
   });

@@ -25,7 +25,8 @@ inline bool SplitArguments(const char* text,
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
     const size_t equals = part.find('=');
     if (equals == 0 || equals == std::string_view::npos) {
-      *error = std::string("'").append(part) + "' is not key=value; separate arguments by commas";
+      *error = std::string("'").append(part) +
+               "' is not of the form key=value; separate arguments by commas";
       return false;
     }
     arguments->emplace_back(part.substr(0, equals), part.substr(equals + 1));

@@ -17,7 +17,8 @@ using regs::enso::kMaxPipes;
 bool ParsePipes(std::string_view value, uint32_t* pipes, std::string* error) {
   if (emulator::ReadNumber(value, 1, kMaxPipes, pipes)) return true;
   *error = std::string(kPipesKey).append("=").append(value) +
-           ": give the fallback pipes of a receive queue, 1 to " + std::to_string(kMaxPipes);
+           ": give the number of fallback pipes per receive queue, 1 to " +
+           std::to_string(kMaxPipes);
   return false;
 }
 
@@ -37,8 +38,8 @@ bool ParsePipeFlits(std::string_view value, uint32_t* flits, std::string* error)
     return true;
   }
   *error = std::string(kPipeFlitsKey).append("=").append(value) +
-           ": give the 64-byte flits of a pipe, a power of two, " + std::to_string(kLeast) +
-           " to " + std::to_string(regs::enso::kMaxPipeFlits);
+           ": give the number of 64-byte flits per pipe, a power of two from " +
+           std::to_string(kLeast) + " to " + std::to_string(regs::enso::kMaxPipeFlits);
   return false;
 }
 
@@ -68,7 +69,8 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
     } else if (key == kExceptionKey) {
       arguments->exception = value;
       if (value.empty()) {
-        *error = "exception=: name the ethdev for frames that the NIC cannot send";
+        *error =
+            "exception=: give the name of the ethdev that sends frames which the NIC cannot send";
         return false;
       }
     } else if (passed_on) {
@@ -96,8 +98,8 @@ bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* 
   const uint64_t needed = uint64_t{2} * arguments.pipes * pipe_flits + 1024;
   if (needed > kMaxEntries) {
     *error = "pipes=" + std::to_string(arguments.pipes) + " with notify=packet: give at most " +
-             std::to_string((kMaxEntries - 1024) / (2 * pipe_flits)) + ", or smaller pipes by " +
-             kPipeFlitsKey + "=";
+             std::to_string((kMaxEntries - 1024) / (2 * pipe_flits)) +
+             ", or make pipes smaller with " + kPipeFlitsKey + "=";
     return false;
   }
   geometry->nb_entries = static_cast<uint32_t>(std::bit_ceil(needed));

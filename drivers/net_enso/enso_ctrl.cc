@@ -30,7 +30,9 @@ int Configure(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const uint64_t pipes = std::bit_ceil(uint64_t{dev->data->nb_rx_queues} * port.pipes_per_queue);
   if (dev->data->nb_rx_queues != 0 && pipes > regs::enso::kMaxPipes) {
-    ENSO_LOG(ERR, "%u receive queues with pipes=%u need more than %u pipes: lower one of them",
+    ENSO_LOG(ERR,
+             "%u receive queues with pipes=%u need more than the %u pipes of the NIC: reduce the "
+             "queues or pipes=",
              dev->data->nb_rx_queues, port.pipes_per_queue, regs::enso::kMaxPipes);
     return -EINVAL;
   }
@@ -43,8 +45,7 @@ int Configure(rte_eth_dev* dev) {
 bool IsLost(Port& port) {
   const bool lost = port.device->Lost();
   if (!port.loss_reported.exchange(lost) && lost && port.data->dev_started != 0) {
-    ENSO_LOG(ERR,
-             "%s: the device came back from power-on without its pipes: stop and start the port",
+    ENSO_LOG(ERR, "%s: the device lost its pipes in a power cycle: stop and start the port",
              port.data->name);
   }
   return lost;
@@ -77,7 +78,10 @@ void SetQueueStates(Port& port, bool started) {
 int Recover(Device& device, const char* name) {
   const int result = device.Recover();
   if (result == -EBUSY) {
-    ENSO_LOG(ERR, "%s: the device lost its power: close the native pipes and buffers first", name);
+    ENSO_LOG(
+        ERR,
+        "%s: the device lost its state in a power cycle: close the native pipes and buffers first",
+        name);
   } else if (result != 0) {
     ENSO_LOG(ERR, "%s: the device does not answer: try again once it is back", name);
   }
@@ -104,7 +108,7 @@ int StartExceptionPort(Port& port) {
   rte_mempool* const pool = port.rx.empty() ? nullptr : port.rx.front()->pool;
   result = port.exception->Start(port.data->mtu, pool);
   if (result != 0) {
-    ENSO_LOG(ERR, "%s: exception=%s does not start: %s", port.data->name,
+    ENSO_LOG(ERR, "%s: the port of exception=%s cannot be started: %s", port.data->name,
              port.exception_name.c_str(), rte_strerror(-result));
   }
   for (auto& queue : port.tx) queue->exception = port.exception.get();
@@ -241,7 +245,7 @@ int SetMacAddress(rte_eth_dev*, rte_ether_addr*) { return 0; }
 /// The receive burst drops and counts longer frames. Its limit is set at start.
 int SetMtu(rte_eth_dev* dev, uint16_t mtu) {
   if (dev->data->dev_started == 0) return 0;
-  ENSO_LOG(ERR, "%s: MTU %u becomes effective only at a start: stop the port first",
+  ENSO_LOG(ERR, "%s: MTU %u can be set only while the port is stopped: stop the port first",
            dev->data->name, mtu);
   return -EBUSY;
 }

@@ -18,13 +18,13 @@ std::unique_ptr<ExceptionPort> ExceptionPort::Own(const std::string& name, const
                                                   std::string* error) {
   uint16_t port;
   if (rte_eth_dev_get_port_by_name(name.c_str(), &port) != 0) {
-    *error = "exception=" + name + ": no such port: add it to the command line";
+    *error = "exception=" + name + ": no such port: add it to the EAL arguments";
     return nullptr;
   }
   std::string other;
   auto owned = dpdk::OwnedPort::Acquire(port, owner, &other);
   if (owned == nullptr) {
-    *error = "exception=" + name + ": is owned by '" + other + "': give a port that is free";
+    *error = "exception=" + name + ": is owned by '" + other + "': give a port without an owner";
     return nullptr;
   }
   return std::unique_ptr<ExceptionPort>(new ExceptionPort(std::move(owned)));

@@ -25,17 +25,17 @@ int CheckTable(const Port& port, const rte_flow& rule, rte_flow_error* error) {
   const int result = duplicate ? -EEXIST : port.device->CheckFlow(rule.key);
   if (result == -EEXIST) {
     return Fail(error, EEXIST,
-                "a rule steers this flow already; UDP and TCP SYN to one destination "
-                "share an entry");
+                "another rule steers this flow; UDP and TCP SYN to one destination share an entry");
   }
   if (result == -ENOSPC)
-    return Fail(error, ENOSPC, "all four rows of this flow in the NIC's table are in use");
+    return Fail(error, ENOSPC,
+                "the NIC's table is full for this flow: all four rows of its hash are in use");
   const auto counts_there = [&](const auto& other) {
     return other->counted && other->queue == rule.queue;
   };
   if (rule.counted &&
       std::ranges::count_if(port.flows, counts_there) >= static_cast<ptrdiff_t>(RxQueue::kRules))
-    return Fail(error, ENOMEM, "the queue already counts as many rules as it can");
+    return Fail(error, ENOMEM, "the queue has the maximum number of rules with the count action");
   return 0;
 }
 
@@ -163,7 +163,8 @@ int Query(rte_eth_dev* dev, rte_flow* rule, const rte_flow_action* action, void*
 int BindRules(Port& port) {
   for (auto& rule : port.flows) {
     if (rule->queue >= port.rx.size()) {
-      ENSO_LOG(ERR, "a flow rule names queue %u, which is gone: flush the rules", rule->queue);
+      ENSO_LOG(ERR, "a flow rule refers to queue %u, which no longer exists: flush the rules",
+               rule->queue);
       return -EINVAL;
     }
     if (const int result = Bind(port, *rule); result != 0) return result;

@@ -75,7 +75,7 @@ struct Parser {
     Load(item, drivers::kUdpMask, &spec, &mask);
     if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact UDP destination port");
     if (mask.hdr.src_port != 0 || src_ip_given) {
-      return Refuse(item, "the NIC matches UDP by destination only: omit the source");
+      return Refuse(item, "the NIC matches UDP only by destination: omit the source port");
     }
     if (ip_protocol_given && ip_protocol != IPPROTO_UDP)
       return Refuse(item, "the ipv4 item names another protocol");
@@ -96,13 +96,12 @@ struct Parser {
       return Refuse(item, "SYN is the only TCP flag that the NIC matches");
     if (flags_given && syn) {
       if (mask.hdr.src_port != 0 || src_ip_given) {
-        return Refuse(item, "the NIC matches a SYN by destination only: omit the source");
+        return Refuse(item, "the NIC matches a SYN only by destination: omit the source port");
       }
     } else if (mask.hdr.src_port != 0xffff || !src_ip_given) {
-      return Refuse(
-          item,
-          "the NIC matches TCP by source and destination, address and port: give all four, "
-          "or flags spec 2 mask 2 for SYN segments");
+      return Refuse(item,
+                    "the NIC matches TCP by both addresses and both ports: give all four, or flags "
+                    "spec 2 mask 2 for SYN segments");
     } else {
       rule->key.src_port = rte_be_to_cpu_16(spec.hdr.src_port);
     }
@@ -134,7 +133,8 @@ struct Parser {
       } else if (item->type == RTE_FLOW_ITEM_TYPE_END && state == kDone) {
         return 0;
       } else if (item->type == RTE_FLOW_ITEM_TYPE_END && state == kIpv4) {
-        return Refuse(item, "the NIC matches no address without a port: add a udp or tcp item");
+        return Refuse(item,
+                      "the NIC cannot match an address without a port: add a udp or tcp item");
       } else {
         return Refuse(item, "the NIC matches only eth / ipv4 / udp and eth / ipv4 / tcp");
       }
@@ -155,7 +155,7 @@ struct Parser {
         queue_given = true;
         if (rule->queue >= queues) message = "no such receive queue";
       } else {
-        message = "the NIC can steer a flow to one queue and count it, nothing else";
+        message = "the only actions are queue and count";
       }
       if (message != nullptr) {
         return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action, message);

@@ -123,7 +123,7 @@ void* MapFromSysfs(const rte_pci_device* device) {
 
 std::unique_ptr<Backend> MapDevice(rte_pci_device* device, std::string* error) {
   if (device->mem_resource[kPciBar].len < kBarBytes) {
-    *error = "BAR 2 is smaller than the register file: is the Ensō bitstream loaded?";
+    *error = "BAR 2 is smaller than the registers: load the Ensō bitstream";
     return nullptr;
   }
   const bool bound = device->kdrv == RTE_PCI_KDRV_VFIO || device->kdrv == RTE_PCI_KDRV_IGB_UIO ||
@@ -162,14 +162,14 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   }
   if (arguments.notify_per_packet) {
     ENSO_LOG(ERR,
-             "%s: notify=packet: the FPGA's notification rings are smaller than a pipe and "
-             "would overflow: omit it",
+             "%s: notify=packet is not possible, since the FPGA's notification rings are smaller "
+             "than a pipe: omit it",
              name);
     return -EINVAL;
   }
   if (arguments.pipe_flits != 0) {
     ENSO_LOG(ERR,
-             "%s: pipe_flits: the FPGA's pipes have %u flits, only a model's may differ: omit it",
+             "%s: pipe_flits applies only to a model, and the FPGA's pipes have %u flits: omit it",
              name, kDefaultPipeFlits);
     return -EINVAL;
   }

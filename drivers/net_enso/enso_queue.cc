@@ -81,7 +81,7 @@ int StartTxQueues(Port& port) {
 
 const char* PoolError(rte_mempool* pool) {
   if (rte_pktmbuf_data_room_size(pool) < RTE_PKTMBUF_HEADROOM + regs::enso::kFlitBytes) {
-    return "its mbufs hold less than the headroom and 64 bytes";
+    return "its mbufs are smaller than the headroom plus 64 bytes";
   }
   return nullptr;
 }

@@ -26,7 +26,8 @@ int UpdateReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t siz
   const std::scoped_lock lock(port.device->mutex());
   if (size != port.reta.size()) return -EINVAL;
   if (dev->data->dev_started != 0) {
-    ENSO_LOG(ERR, "%s: pipes belong to their queues while the port runs: stop it first",
+    ENSO_LOG(ERR,
+             "%s: the indirection table can change only while the port is stopped: stop it first",
              dev->data->name);
     return -EBUSY;
   }
@@ -38,7 +39,9 @@ int UpdateReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t siz
   }
   for (uint16_t queue = 0; queue < dev->data->nb_rx_queues; ++queue) {
     if (std::find(reta.begin(), reta.end(), queue) != reta.end()) continue;
-    ENSO_LOG(ERR, "%s: no entry names queue %u: each queue needs a pipe", dev->data->name, queue);
+    ENSO_LOG(ERR,
+             "%s: no entry of the indirection table refers to queue %u: each queue needs a pipe",
+             dev->data->name, queue);
     return -ENOTSUP;
   }
   port.reta = std::move(reta);
@@ -59,9 +62,9 @@ int QueryReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 /// ethdev has checked that kRssTypes contains the types. A subset is accepted, although the NIC
 /// always uses all.
 int UpdateRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
-  const char* missing = conf->rss_key != nullptr ? "the NIC's hash has no key: omit it"
-                        : conf->rss_hf == 0      ? "the NIC always spreads: give a type"
-                                                 : nullptr;
+  const char* missing = conf->rss_key != nullptr ? "the NIC's hash has no key: omit the key"
+                        : conf->rss_hf == 0 ? "RSS cannot be disabled on this NIC: give a hash type"
+                                            : nullptr;
   if (missing == nullptr) return 0;
   ENSO_LOG(ERR, "%s: %s", dev->data->name, missing);
   return -ENOTSUP;

@@ -16,7 +16,7 @@ int AttachSecondaryPort(rte_device* device, const char* name) {
   }();
   rte_eth_dev* const dev = drivers::AttachSecondary(
       kSecondaryChannel, name, device, &ops,
-      "pipes are read and written by the primary process alone: poll this port there");
+      "only the primary process reads and writes pipes: poll this port there");
   if (dev == nullptr) return -ENODEV;
   drivers::FinishSecondary(dev);
   return 0;

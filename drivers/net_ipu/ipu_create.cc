@@ -21,7 +21,7 @@ namespace {
 bool Identify(rte_eth_dev* dev, std::string* error) {
   Adapter& adapter = AdapterOf(dev);
   if (adapter.registers.Read32(regs::ipu::kDeviceId) != regs::ipu::kDeviceIdValue) {
-    *error = "the device does not answer with its id";
+    *error = "the device's identification register has a wrong value";
     return false;
   }
   adapter.registers.Write32(regs::ipu::kReset, regs::ipu::kResetMagic);
@@ -48,9 +48,9 @@ void ListenTo(rte_eth_dev* dev) {
       dev->data->dev_flags |= RTE_ETH_DEV_INTR_RMV;
     }
   } else {
-    Log(failure == -ENOTSUP ? RTE_LOG_NOTICE : RTE_LOG_WARNING, "%s: has no events: %s",
-        dev->data->name,
-        failure == -ENOTSUP ? "its kernel driver does not deliver interrupts; use vfio-pci"
+    Log(failure == -ENOTSUP ? RTE_LOG_NOTICE : RTE_LOG_WARNING,
+        "%s: reports no events (interrupts, link changes): %s", dev->data->name,
+        failure == -ENOTSUP ? "its kernel driver delivers no interrupts; use vfio-pci"
                             : rte_strerror(-failure));
   }
 }

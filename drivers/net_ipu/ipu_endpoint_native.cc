@@ -25,8 +25,9 @@ const char* WhyNot(const sluice::coherent::Geometry& geometry) {
   if (geometry.headroom_bytes % 64 != 0) return "headroom_bytes: give a multiple of 64";
   const uint32_t longest =
       sluice::coherent::RecordBytes(RTE_PMD_IPU_ENDPOINT_MAX_FRAME, geometry.headroom_bytes);
-  return geometry.LineCapacity() < longest ? "overflow_lines: too few for the longest frame"
-                                           : nullptr;
+  return geometry.LineCapacity() < longest
+             ? "overflow_lines: too few for the longest frame: give more"
+             : nullptr;
 }
 
 }  // namespace

@@ -202,12 +202,12 @@ int QueueWithoutServer(const rte_eth_dev* dev) {
 int Start(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   if (const int queue = QueueWithoutServer(dev); queue >= 0) {
-    Log(RTE_LOG_ERR, "%s: a flow rule names queue %d, which is gone: flush the rules",
+    Log(RTE_LOG_ERR, "%s: a flow rule refers to queue %d, which no longer exists: flush the rules",
         dev->data->name, queue);
     return -EINVAL;
   }
   if (const int error = OpenRxInterrupts(dev); error != 0) {
-    Log(RTE_LOG_ERR, "%s: no interrupts for its receive queues: %s", dev->data->name,
+    Log(RTE_LOG_ERR, "%s: cannot enable interrupts of its receive queues: %s", dev->data->name,
         rte_strerror(-error));
     return error;
   }
@@ -224,8 +224,8 @@ int Start(rte_eth_dev* dev) {
   if (error != 0) {
     Log(RTE_LOG_ERR, "%s: cannot start: %s", dev->data->name,
         error == -ENOMEM ? "the mbuf pool is too small for the receive rings"
-                         : "the device does not enable its queues: it cannot reach their memory; "
-                           "in a virtual machine, see the log of sluice-device");
+                         : "the device does not enable its queues, since it cannot access their "
+                           "memory; in a virtual machine, see the log of sluice-device");
     Stop(dev);
     return error;
   }

@@ -75,9 +75,9 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
     case FlowStatus::kOk:
       break;
     case FlowStatus::kExists:
-      return refuse(EEXIST, "a rule for this match exists");
+      return refuse(EEXIST, "another rule has the same match");
     case FlowStatus::kFull:
-      return refuse(ENOSPC, "the device's flow table holds no more rules");
+      return refuse(ENOSPC, "the device's flow table is full");
     default:
       return refuse(EIO, "the device refused the rule");
   }
@@ -124,7 +124,7 @@ int Destroy(rte_eth_dev* dev, rte_flow* flow, rte_flow_error* error) {
   adapter.flow_places.erase(known);
   if (status == FlowStatus::kOk) return 0;
   return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
-                            "the device did not have the rule");
+                            "the device does not know this rule");
 }
 
 int Flush(rte_eth_dev* dev, rte_flow_error*) {
@@ -165,7 +165,7 @@ rte_flow_action_handle* CreateCounter(rte_eth_dev* dev, const rte_flow_indir_act
                                       const rte_flow_action* action, rte_flow_error* error) {
   if (action->type != RTE_FLOW_ACTION_TYPE_COUNT) {
     rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
-                       "count is the only action that rules share");
+                       "only the count action can be shared by rules");
     return nullptr;
   }
   Adapter& adapter = AdapterOf(dev);
@@ -189,7 +189,7 @@ int DestroyCounter(rte_eth_dev* dev, rte_flow_action_handle* counter, rte_flow_e
   if (!Knows(adapter, counter)) return UnknownCounter(counter, error);
   if (counter->rules != 0) {
     return rte_flow_error_set(error, EBUSY, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
-                              "rules count here: destroy them first");
+                              "rules still use this counter: destroy them first");
   }
   adapter.counters.remove_if([&](const auto& known) { return &known == counter; });
   return 0;

@@ -26,8 +26,9 @@ int ParseQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* 
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const uint16_t queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
   if (queue >= dev->data->nb_rx_queues && !IsLink(dev, queue)) {
-    return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-                              "the queue is neither configured nor a link");
+    return rte_flow_error_set(
+        error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+        "the number is neither that of a configured queue nor that of a link");
   }
   flow->action |= kFlowActionQueue | queue;
   return 0;
@@ -48,8 +49,9 @@ int ParseRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_err
   const bool all = rss.queue_num == 0 || (rss.queue_num == dev->data->nb_rx_queues &&
                                           named == (1u << dev->data->nb_rx_queues) - 1);
   if (plain && all) return 0;
-  return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-                            "rss must match the port's: all its queues, no key, no other types");
+  return rte_flow_error_set(
+      error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+      "rss must equal the port's RSS: all queues of the port, no key, the same types");
 }
 
 int ParseCounter(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,
@@ -122,13 +124,14 @@ int ParseActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flo
       default:
         return rte_flow_error_set(
             error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
-            "the actions are queue, rss, passthru or drop, and mark, flag, count and age");
+            "supported actions are queue, rss, passthru, drop, mark, flag, count and age");
     }
     if (result != 0) return result;
   }
   if (fates != 1) {
-    return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, actions,
-                              "needs exactly one of queue, rss, passthru and drop");
+    return rte_flow_error_set(
+        error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, actions,
+        "a rule needs exactly one of the actions queue, rss, passthru and drop");
   }
   return 0;
 }

@@ -25,7 +25,8 @@ int RefuseItem(rte_flow_error* error, const rte_flow_item* item, const char* why
 /// Fragment offset and more-fragments flag of IPv4; both are 0 in an unfragmented datagram.
 constexpr rte_be16_t kWholeMask = RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG);
 
-constexpr const char* kPartialMask = "a field is matched exactly or not at all: full or no mask";
+constexpr const char* kPartialMask =
+    "a field can only be matched completely: give a full mask or none";
 
 /// Returns the mask of an item, or `fallback` if the rule has none.
 template <typename Item>
@@ -112,7 +113,7 @@ int ParseEthItem(const rte_flow_item* item, rte_flow* flow, Follower* follower,
 int ParseVlanItem(const rte_flow_item* item, rte_flow* flow, Follower* follower,
                   rte_flow_error* error) {
   if ((follower->type_given && !IsTag(follower->type)) || !DemandTags(flow, 1)) {
-    return RefuseItem(error, item, "contradicts the eth item");
+    return RefuseItem(error, item, "the vlan item contradicts the eth item");
   }
   *follower = {};
   if (item->spec == nullptr) return 0;
@@ -121,10 +122,10 @@ int ParseVlanItem(const rte_flow_item* item, rte_flow* flow, Follower* follower,
   const uint16_t tci_mask = rte_be_to_cpu_16(mask.hdr.vlan_tci);
   if ((tci_mask != 0 && tci_mask != kFlowShapeVlan) ||
       !follower->SetType(spec.hdr.eth_proto, mask.hdr.eth_proto)) {
-    return RefuseItem(error, item, "only the whole VLAN id and the inner type are matched");
+    return RefuseItem(error, item, "only the whole VLAN id and the inner type can be matched");
   }
   if (mask.has_more_vlan && spec.has_more_vlan) {
-    return RefuseItem(error, item, "only one tag is matched");
+    return RefuseItem(error, item, "only one VLAN tag can be matched");
   }
   if (tci_mask != 0) {
     flow->fields |= kFlowMatchVlan;
@@ -146,9 +147,9 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
     rest.fragment_offset = 0;
   }
   if (!drivers::IsZero(rest)) {
-    return RefuseItem(
-        error, item,
-        "only IPv4 addresses, protocol, and fragment_offset spec 0 mask 0x3fff are matched");
+    return RefuseItem(error, item,
+                      "of IPv4, only addresses, protocol, and fragment_offset with spec 0 and mask "
+                      "0x3fff can be matched");
   }
   // Uses offsets because the header is packed.
   constexpr size_t kSource = offsetof(rte_ipv4_hdr, src_addr);
@@ -178,14 +179,14 @@ int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   }
   mask_item.hdr = {};
   if (!drivers::IsZero(mask_item)) {
-    return RefuseItem(error, item, "only the absence of a fragment header is matched");
+    return RefuseItem(error, item, "of the fragment header, only its absence can be matched");
   }
   rte_ipv6_hdr rest = mask;
   std::memset(&rest.src_addr, 0, sizeof(rest.src_addr));
   std::memset(&rest.dst_addr, 0, sizeof(rest.dst_addr));
   rest.proto = 0;
   if (!drivers::IsZero(rest)) {
-    return RefuseItem(error, item, "only addresses and protocol of IPv6 are matched");
+    return RefuseItem(error, item, "of IPv6, only addresses and protocol can be matched");
   }
   if (!ParseBytes(flow, kFlowMatchSource, &spec.src_addr, &mask.src_addr, 16,
                   flow->source.data()) ||
@@ -202,7 +203,7 @@ int ParseTransportItem(const rte_flow_item* item, rte_flow* flow, rte_flow_error
   const bool udp = item->type == RTE_FLOW_ITEM_TYPE_UDP;
   const uint32_t protocol = udp ? IPPROTO_UDP : IPPROTO_TCP;
   if (flow->fields & kFlowMatchProtocol && (flow->protocol & 0xff) != protocol) {
-    return RefuseItem(error, item, "contradicts the protocol of the IP item");
+    return RefuseItem(error, item, "the item contradicts the protocol of the IP item");
   }
   flow->fields |= kFlowMatchProtocol;
   flow->protocol = (flow->protocol & 0xff00) | protocol;
@@ -214,7 +215,7 @@ int ParseTransportItem(const rte_flow_item* item, rte_flow* flow, rte_flow_error
   const auto* const ports = static_cast<const rte_udp_hdr*>(item->spec);
   const auto* const port_mask = static_cast<const rte_udp_hdr*>(mask);
   if (drivers::MatchOf(static_cast<const uint8_t*>(mask) + 4, size - 4) != drivers::Match::kAny) {
-    return RefuseItem(error, item, "only ports of UDP and TCP are matched");
+    return RefuseItem(error, item, "of UDP and TCP, only ports can be matched");
   }
   if (!ParsePort(flow, kFlowMatchSourcePort, ports->src_port, port_mask->src_port, 16) ||
       !ParsePort(flow, kFlowMatchDestinationPort, ports->dst_port, port_mask->dst_port, 0)) {
@@ -236,7 +237,7 @@ int ParsePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* err
     int result = 0;
     const auto type = item->type;
     if (type == RTE_FLOW_ITEM_TYPE_VOID) continue;
-    if (item->last != nullptr) return RefuseItem(error, item, "ranges are not matched");
+    if (item->last != nullptr) return RefuseItem(error, item, "ranges cannot be matched");
     const bool ipv4 = type == RTE_FLOW_ITEM_TYPE_IPV4;
     if (type == RTE_FLOW_ITEM_TYPE_ETH && layer == kStart) {
       result = ParseEthItem(item, flow, &follower, error);
@@ -246,7 +247,7 @@ int ParsePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* err
       layer = kTag;
     } else if ((ipv4 || type == RTE_FLOW_ITEM_TYPE_IPV6) && layer < kNetwork) {
       if (!follower.Allows(ipv4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6))) {
-        return RefuseItem(error, item, "contradicts the type of the item before it");
+        return RefuseItem(error, item, "the item contradicts the type in the preceding item");
       }
       result = ipv4 ? TakeIpv4(item, flow, error) : TakeIpv6(item, flow, error);
       layer = kNetwork;
@@ -255,7 +256,8 @@ int ParsePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* err
       result = ParseTransportItem(item, flow, error);
       layer = kTransport;
     } else {
-      return RefuseItem(error, item, "the pattern is eth / vlan / ipv4 or ipv6 / udp or tcp");
+      return RefuseItem(error, item,
+                        "the pattern must have the form eth / vlan / ipv4 or ipv6 / udp or tcp");
     }
     if (result != 0) return result;
   }

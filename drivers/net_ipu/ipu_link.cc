@@ -64,7 +64,8 @@ bool Resume(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t sus
     link.host = swap::HostLink::Open(link.layout, suspect_cycles);
     if (!link.host->faulted()) return true;
   }
-  Log(RTE_LOG_WARNING, "%s: link %u: the state of an earlier process has other sizes or is damaged",
+  Log(RTE_LOG_WARNING,
+      "%s: link %u: the state that an earlier process left has other sizes or is damaged",
       link.dev->data->name, link.queue);
   attachment.Unmap(link.memory);
   link.host.reset();

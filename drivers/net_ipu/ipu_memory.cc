@@ -33,7 +33,7 @@ int FailWith(int error) {
 rte_eth_dev* PortOf(rte_vdev_device* vdev) {
   const char* const name = rte_vdev_device_name(vdev);
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-    Log(RTE_LOG_ERR, "%s: memory is mapped by the primary process", name);
+    Log(RTE_LOG_ERR, "%s: only the primary process can map memory", name);
     return nullptr;
   }
   return rte_eth_dev_allocated(name);
@@ -152,7 +152,8 @@ int DmaUnmap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes) {
   const auto range = adapter.external.find(reinterpret_cast<uint64_t>(begin));
   if (range == adapter.external.end() || range->second.bytes != bytes ||
       range->second.pool != nullptr) {
-    Log(RTE_LOG_ERR, "%s: %zu bytes at %p were not mapped", dev->data->name, bytes, begin);
+    Log(RTE_LOG_ERR, "%s: cannot unmap %zu bytes at %p, which are not mapped", dev->data->name,
+        bytes, begin);
     return FailWith(EINVAL);
   }
   adapter.attachment->UnmapExternal(begin, bytes);
@@ -176,7 +177,7 @@ bool MapPool(rte_eth_dev* dev, rte_mempool* pool) {
   for (const auto& [begin, end] : Merged(search.missing)) {
     std::string error = "map it with rte_dev_dma_map";  // External buffers may outlive the pool.
     if (elsewhere || Map(adapter, begin, end - begin, pool, &error) != 0) {
-      Log(RTE_LOG_ERR, "%s: the device does not reach the memory of pool %s: %s", dev->data->name,
+      Log(RTE_LOG_ERR, "%s: the device cannot access the memory of pool %s: %s", dev->data->name,
           pool->name, error.c_str());
       return false;
     }

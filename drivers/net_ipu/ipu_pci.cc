@@ -107,7 +107,7 @@ class PciFunction final : public emulator::Attachment {
     return kIpuLinesBus + lines_.OffsetOf(memory);
   }
   int MapExternal(void*, size_t, std::string* error) override {
-    *error = "the bus maps it";
+    *error = "the PCI bus maps memory";
     return -ENOTSUP;
   }
   int UnmapExternal(void*, size_t) override { return -EINVAL; }
@@ -183,7 +183,8 @@ bool ParseArguments(const char* text, uint32_t* queues, std::string* error) {
   if (!drivers::SplitArguments(text, &list, error)) return false;
   for (const auto& [key, value] : list) {
     if (key != "queues") {
-      *error = "unknown argument '" + key + "': on a PCI bus use queues";
+      *error =
+          "unknown argument '" + key + "': a device on the PCI bus has only the argument queues";
       return false;
     }
     if (!emulator::ReadNumber(value, 1, regs::ipu::kMaxQueues, queues)) {

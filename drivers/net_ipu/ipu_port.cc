@@ -192,7 +192,7 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
   if (frame > kMaxFrameBytes) return -EINVAL;
   // The choice between scattered and unscattered receive is made at start.
   if (dev->data->dev_started && !dev->data->scattered_rx && !FitsBuffers(dev, mtu)) {
-    Log(RTE_LOG_ERR, "%s: MTU %u needs scattered receive; stop the port first", dev->data->name,
+    Log(RTE_LOG_ERR, "%s: MTU %u requires scattered receive; stop the port first", dev->data->name,
         mtu);
     return -EBUSY;
   }

@@ -53,7 +53,7 @@ bool ParseArgument(const std::string& key, const std::string& text, Arguments* a
   }
   if (key == kPortKey) {
     arguments->port = text;
-    if (text.empty()) *error = "port=: name the ethdev to wrap";
+    if (text.empty()) *error = "port=: give the name of the ethdev to wrap";
     return !text.empty();
   }
   const auto keys = emulator::ArgumentKeys();
@@ -75,7 +75,7 @@ bool ParseArguments(const char* text, Arguments* arguments, std::string* error) 
                                   [](const auto& argument) { return argument.first != kPortKey; });
   if (arguments->port.empty() || other == list.end()) return true;
   *error = "port=" + arguments->port + " with " + other->first + "=" + other->second +
-           ": a wrapped port has no model; give one or the other";
+           ": a wrapped port has no model: omit one of them";
   return false;
 }
 

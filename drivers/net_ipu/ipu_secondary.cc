@@ -125,18 +125,22 @@ const char* MapRegisters(const char* name, bar::RingMemory* memory) {
     usleep(10'000);
     registers = RequestOnce(name, &file);
   }
-  if (registers.error == -ENOTSUP) return "poll the wrapped port by its name";
-  if (registers.error == -EUSERS) return "15 secondary processes have rings already";
-  if (registers.error != 0 || file < 0) return "the primary process does not share its registers";
+  if (registers.error == -ENOTSUP) return "the port wraps another port: poll that port";
+  if (registers.error == -EUSERS)
+    return "the maximum of 15 secondary processes already use this port";
+  if (registers.error != 0 || file < 0)
+    return "the primary process does not share the device's registers";
   *memory = bar::RingMemory::FromFile(file, registers.bytes, false,
                                       reinterpret_cast<void*>(registers.address));
   if (!*memory) {
-    Log(RTE_LOG_ERR, "%s: this process has something else at 0x%" PRIx64 ", the registers' address",
+    Log(RTE_LOG_ERR,
+        "%s: this process uses the address 0x%" PRIx64
+        ", at which the device's registers must be mapped",
         name, registers.address);
-    return "this process cannot map its registers";
+    return "this process cannot map the device's registers";
   }
   if (!bar::PostedQueue::BecomeGuest(registers.guest)) {
-    return "this process has other registers already";
+    return "this process uses the registers of another primary process";
   }
   return nullptr;
 }

@@ -65,14 +65,14 @@ int Own(uint16_t inner, const char* name, uint64_t* owner, std::string* error) {
   rte_eth_dev_owner mine{};
   std::snprintf(mine.name, sizeof(mine.name), "%s", name);
   if (rte_eth_dev_owner_new(&mine.id) != 0) {
-    *error = "no owner id left";
+    *error = "no ethdev owner id is left";
     return -ENOMEM;
   }
   *owner = mine.id;
   if (rte_eth_dev_owner_set(inner, &mine) == 0) return 0;
   rte_eth_dev_owner other{};
   rte_eth_dev_owner_get(inner, &other);
-  *error = std::string("is owned by '") + other.name + "': wrap a port that is free";
+  *error = std::string("is owned by '") + other.name + "': wrap a port without an owner";
   return -EBUSY;
 }
 
@@ -116,7 +116,7 @@ int Wrap(rte_eth_dev* dev, uint16_t inner_port) {
 int ProbeWrapper(rte_vdev_device* vdev, const std::string& name, std::string* error) {
   uint16_t inner;
   if (rte_eth_dev_get_port_by_name(name.c_str(), &inner) != 0) {
-    *error = "port=" + name + ": no such port; name an ethdev that EAL probes before this one";
+    *error = "port=" + name + ": no such port; give an ethdev that EAL probes before this one";
     return -ENODEV;
   }
   uint64_t owner = 0;

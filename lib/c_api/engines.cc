@@ -44,7 +44,7 @@ class ErrorText {
     text_[length] = '\0';
   }
   void Write(const Errors& errors) {
-    std::string line = errors.empty() ? "not a configuration" : errors.front();
+    std::string line = errors.empty() ? "invalid configuration" : errors.front();
     if (errors.size() > 1) line += " (and " + std::to_string(errors.size() - 1) + " more)";
     Write(line);
   }
@@ -61,7 +61,7 @@ Result Guard(ErrorText& error, Result failed, Function function) {
   try {
     return function();
   } catch (const std::bad_alloc&) {
-    error.Write("too little memory");
+    error.Write("not enough memory");
   } catch (const std::exception& what) {
     error.Write(what.what());
   }
@@ -79,7 +79,7 @@ std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
   sluice_options options{};
   if (given != nullptr) {
     if (given->size < sizeof(sluice_options)) {
-      error.Write("options: give sizeof(struct sluice_options) as their size");
+      error.Write("options: set size to sizeof(struct sluice_options)");
       return std::nullopt;
     }
     options = *given;

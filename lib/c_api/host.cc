@@ -10,7 +10,7 @@ namespace sluice::c_api {
 engine::Neighbor ReadHost(runtime::ObjectReader& reader) {
   packet::MacAddress mac{};
   const bool has_mac =
-      reader.Parsed("mac", "a MAC address, 02:00:00:00:00:01", packet::ParseMac, &mac);
+      reader.Parsed("mac", "a MAC address such as 02:00:00:00:00:01", packet::ParseMac, &mac);
   engine::Neighbor neighbor(mac);
   std::string list, error;
   if (!reader.Text("ip", &list)) return neighbor;

@@ -64,9 +64,9 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   if (settings->partition.OccupiedBytes() > available / settings->partitions) {
     // Rejected here, because the kernel would grant the memory and later kill a process.
     const bool memory = settings->partition.RoundedMemoryBytes() > available / settings->partitions;
-    reader.Complain(memory ? "memory_mb" : "items", "items and index need more than the " +
+    reader.Complain(memory ? "memory_mb" : "items", "items and index need more memory than the " +
                                                         std::to_string(available >> 20) +
-                                                        " MiB available: use less");
+                                                        " MiB available: give a smaller value");
   }
   reader.Flag("trust_hashes", &settings->trust_hashes);
   reader.Flag("concurrent_read", &settings->concurrent_read);
@@ -90,7 +90,7 @@ void ReadService(runtime::ObjectReader& reader, Settings* settings) {
   settings->host = ReadHost(reader);
   service.gate.own = settings->host.own();
   if (!service.gate.any_destination && settings->host.own().mac() == packet::MacAddress{}) {
-    reader.Complain("mac", "must be the port's: requests for other hosts are not answered");
+    reader.Complain("mac", "give the port's MAC address: only requests to it are answered");
   }
 }
 

@@ -61,10 +61,10 @@ std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const st
   ReadPorts(reader, "tcp_ports", errors, &monitor.tcp_ports);
   ReadPorts(reader, "syslog_tcp_ports", errors, &monitor.syslog_tcp_ports);
   if (Share(monitor.syslog_ports, monitor.line_ports)) {
-    reader.Complain("line_ports", "give ports that syslog_ports does not have");
+    reader.Complain("line_ports", "a port is also in syslog_ports: give other ports");
   }
   if (Share(monitor.syslog_tcp_ports, monitor.tcp_ports)) {
-    reader.Complain("tcp_ports", "give ports that syslog_tcp_ports does not have");
+    reader.Complain("tcp_ports", "a port is also in syslog_tcp_ports: give other ports");
   }
   reader.Flag("pass_on", &monitor.pass_on);
   reader.Whole("sources", 1, 16'777'216, &monitor.max_sources);

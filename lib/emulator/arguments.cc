@@ -19,7 +19,8 @@ bool ReadKeys(Given given, std::string* error) {
   for (auto at = given.begin(); at != given.end(); ++at) {
     const auto& [key, value] = *at;
     if (std::ranges::find(kKeys, string_view(key)) == kKeys.end()) {
-      return Refuse(key, value, "unknown; use wire, on, device_cpu, seed, faults, verify or pause",
+      return Refuse(key, value,
+                    "unknown argument; use wire, on, device_cpu, seed, faults, verify or pause",
                     error);
     }
     const auto is_same = [&](const auto& other) { return other.first == at->first; };
@@ -48,12 +49,14 @@ bool ReadWire(string_view text, Arguments* out, std::string* error) {
   if (kind == "port") {
     out->wire = Kind::kPort;
     out->port = options;
-    return !options.empty() || Refuse("wire", text, "name an ethdev, as in port:net_tap0", error);
+    return !options.empty() ||
+           Refuse("wire", text, "give the name of an ethdev, as in port:net_tap0", error);
   }
   if (kind == "cable") {
     out->wire = Kind::kCable;
     out->cable = options;
-    return !options.empty() || Refuse("wire", text, "name the cable, as in cable:lab", error);
+    return !options.empty() ||
+           Refuse("wire", text, "give a name for the cable, as in cable:lab", error);
   }
   if (kind == "library") {
     out->wire = Kind::kLibrary;
@@ -89,12 +92,12 @@ void SetDefaults(Arguments* out) {
 std::string WhyNotOnCard(const Arguments& arguments) {
   if (arguments.on.kind == OnOptions::Kind::kCpu) return "";
   if (arguments.wire != Arguments::WireKind::kGenerator) {
-    return "wire: a model that runs on=gpu or on=threads has its wire in the card, and that is a "
-           "generator: give wire=gen:OPTIONS";
+    return "wire: with on=gpu or on=threads the wire must be the generator, which runs in the "
+           "card: give wire=gen:OPTIONS";
   }
-  if (arguments.faults.Any()) return "faults: not with on=gpu or on=threads; omit it";
+  if (arguments.faults.Any()) return "faults: conflicts with on=gpu and on=threads: omit faults";
   if (arguments.device_cpu || arguments.on_workers) {
-    return "device_cpu: no CPU steps the model with on=gpu or on=threads; omit it";
+    return "device_cpu: no CPU runs the model with on=gpu or on=threads: omit device_cpu";
   }
   return "";
 }

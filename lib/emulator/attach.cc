@@ -77,7 +77,7 @@ class Instance final : public Attachment {
     const std::scoped_lock lock(external_mutex_);
     if (IsMapped(begin, bytes)) return 0;
     if (!dma_.Add(reinterpret_cast<uint64_t>(begin), begin, bytes)) {
-      *error = "part of it is reachable already, or too many ranges are";
+      *error = "part of the memory is mapped already, or too many ranges are mapped";
       return -EEXIST;
     }
     external_[begin] = bytes;
@@ -156,7 +156,7 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
     for (const Argument& other : arguments) {
       if (&other == &*device || &other == &*uid) continue;
       *error = other.first + "=" + other.second + " with device=" + device->second +
-               ": the model runs in that process: set it there with --" + other.first + "=" +
+               ": the model runs in sluice-device: set it there with --" + other.first + "=" +
                other.second;
       return nullptr;
     }

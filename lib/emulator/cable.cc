@@ -21,7 +21,9 @@ bool MayBeInAName(char c) {
 std::optional<std::string> CablePath(std::string_view name, std::string* error) {
   if (name.find('/') != std::string_view::npos) return std::string(name);
   if (name.empty() || name.size() > kMaxNameBytes || !std::ranges::all_of(name, MayBeInAName)) {
-    *error = "name it by up to 48 letters, digits, '-', '_' and '.', or by the path of a socket";
+    *error =
+        "give a cable name of at most 48 letters, digits, '-', '_' and '.', or the path of a "
+        "socket";
     return std::nullopt;
   }
   const std::optional<std::string> folder = RuntimeFolder(error);

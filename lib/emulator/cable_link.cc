@@ -28,7 +28,7 @@ short Events(const Channel& channel, milliseconds patience = milliseconds(0)) {
 /// Returns null, or the reason why a message of that size is invalid.
 const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> bytes) {
   if (!bytes || *bytes != sizeof(message)) return "empty message or wrong message length";
-  if (message.magic != CableMessage{}.magic) return "not a cable endpoint";
+  if (message.magic != CableMessage{}.magic) return "the other process is not an end of a cable";
   if (message.version != CableMessage{}.version) {
     return "protocol version mismatch; use the same build at both ends";
   }
@@ -55,7 +55,7 @@ bool CableLink::Start(milliseconds patience, std::string* error) {
     }
   }
   if (error->empty())
-    *error = "the listener at " + path_ + " closed the connection: use another name";
+    *error = "the process that listens at " + path_ + " closed the connection: use another name";
   return false;
 }
 
@@ -160,7 +160,7 @@ void CableLink::Turn(uint64_t now_ns) {
       if (Events(channel_) != 0) {
         Cut("");
       } else if (shared_->alarm.Rung()) {
-        Cut("it truncated the shared memory");
+        Cut("the other end truncated the shared memory");
       }
       break;
     case State::kCut:
@@ -192,7 +192,7 @@ void CableLink::Accept(uint64_t now_ns) {
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    LogMessage(RTE_LOG_ERR, "refused a process of another user");
+    LogMessage(RTE_LOG_ERR, "rejected a process of another user");
     return;
   }
   newcomer_ = std::make_unique<Newcomer>(
@@ -203,8 +203,9 @@ void CableLink::Accept(uint64_t now_ns) {
 void CableLink::Greet(uint64_t now_ns) {
   if (state_ == State::kCut) return;  // The newcomer waits until Release.
   if (state_ == State::kJoined) {
-    Refuse(*newcomer_, "processes " + std::to_string(getpid()) + " and " + std::to_string(peer_) +
-                           " are its ends already: end one of them, or give another name");
+    Refuse(*newcomer_, "the cable already connects processes " + std::to_string(getpid()) +
+                           " and " + std::to_string(peer_) +
+                           ": end one of them, or give another name");
     newcomer_.reset();
     return;
   }
@@ -218,7 +219,7 @@ void CableLink::Greet(uint64_t now_ns) {
   const char* wrong = WhyNotAMessage(hello, bytes);
   if (wrong == nullptr) {
     auto memory = bar::RingMemory::FromFile(file.Release(), CableMemory::kBytes, false);
-    wrong = memory ? Share(std::move(memory)) : "its memory cannot be mapped";
+    wrong = memory ? Share(std::move(memory)) : "the memory of the other end cannot be mapped";
   }
   if (wrong != nullptr) {
     LogMessage(RTE_LOG_ERR, std::string("refused process ")

@@ -162,7 +162,7 @@ File Listen(const std::string& path, std::string* error, int type) {
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode)) {
-      *error = "exists and is not a socket: name a path that does not exist";
+      *error = "exists and is not a socket: give a path that does not exist";
       return {};
     }
     const File probe = MakeSocket(type);
@@ -205,7 +205,7 @@ File Connect(const std::string& path, std::optional<uid_t> trusted, std::string*
   if (peer && (IsOwnOrRoot(peer->uid) || peer->uid == trusted)) return socket;
   const std::string user = peer ? std::to_string(peer->uid) : "unknown";
   *error = "user " + user +
-           " owns the device there, which would get access to all memory of this process: start " +
+           " runs that device, which would get access to all memory of this process: start " +
            "sluice-device as this user or root, or trust that user with device_uid=" + user;
   return {};
 }

@@ -25,13 +25,13 @@ bool Connection::Exchange(Request& request, int file, File* received, std::strin
   }
   Reply reply;
   if (*bytes < sizeof(reply)) {
-    *error = "the device's answer is cut off";
+    *error = "the device's answer is too short";
     return false;
   }
   std::memcpy(&reply, buffer_.data(), sizeof(reply));
   std::string_view text;
   if (reply.magic != kMessageMagic || reply.version != kProtocolVersion) {
-    *error = "protocol mismatch; use the sluice-device of this build";
+    *error = "protocol version mismatch; use the sluice-device of this build";
   } else if (reply.sequence != request.sequence || reply.count > kMaxStatistics ||
              *bytes != sizeof(reply) + reply.count * sizeof(StatisticEntry) ||
              !GetText(reply.text, &text)) {

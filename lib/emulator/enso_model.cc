@@ -13,10 +13,17 @@ enum Setting : size_t { kPipeFlits, kNbEntries, kNotify, kSettings };
 
 constexpr std::string_view kNotifyWords[] = {"host", "packet"};
 constexpr ModelSetting kEnsoSettings[kSettings] = {
-    {"pipe_flits", "64-byte flits per pipe (0, the default: the host's value)", {}, false},
-    {"nb_entries", "slots per notification ring (0: the host's value)", {}, false},
-    {"notify", "packet: require one notification per packet; host: the host's choice", kNotifyWords,
-     true}};
+    {"pipe_flits",
+     "number of 64-byte flits per pipe (0, the default: the host's value)",
+     {},
+     false},
+    {"nb_entries",
+     "number of slots per notification ring (0, the default: the host's value)",
+     {},
+     false},
+    {"notify",
+     "packet: hosts must use one notification per packet; host (default): the host chooses",
+     kNotifyWords, true}};
 
 std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar::DmaSpace& memory,
                                          std::string* error) {

@@ -25,13 +25,15 @@ std::string_view ReadFault(std::string_view kind, std::string_view amount, Fault
     const bool read = ReadDuration(period, &faults->down_period_ns) &&
                       ReadDuration(length, &faults->down_length_ns) &&
                       faults->down_length_ns < faults->down_period_ns;
-    return read ? "" : "give period/outage, the outage shorter, as in linkdown:1s/100ms";
+    return read ? ""
+                : "give PERIOD/OUTAGE with an outage shorter than the period, as in "
+                  "linkdown:1s/100ms";
   }
   if (kind == "police") {
     const auto [rate, frames] = Cut(amount, '/');
     const bool read = packet::ReadPacketRate(rate, &faults->police_pps) &&
                       (frames.empty() || ReadNumber(frames, 1u, 1u << 30, &faults->police_frames));
-    return read ? "" : "give packets/s, and frames that may come at once, as in police:2.5M/64";
+    return read ? "" : "give packets/s and the size of a burst in frames, as in police:2.5M/64";
   }
   double* const probability = kind == "drop"      ? &faults->drop
                               : kind == "dup"     ? &faults->duplicate

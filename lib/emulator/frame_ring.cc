@@ -102,10 +102,10 @@ std::unique_ptr<FrameRing> FrameRing::Build(const GeneratorOptions& options, std
   for (const uint32_t size : sizes) bytes += Aligned(size - packet::kFcsBytes);
   if (bytes <= kMaxBytes) ring->memory_ = AllocateBytes(bytes);
   if (ring->memory_ == nullptr) {
-    *error = "wire=gen: flows=" + std::to_string(options.flows) + " of this size need " +
-             std::to_string(bytes >> 20) + " MiB of frames, more than " +
-             std::to_string(kMaxBytes >> 20) +
-             " or than there is; give fewer flows or a smaller size";
+    *error = "wire=gen: flows=" + std::to_string(options.flows) +
+             " with frames of this size need " + std::to_string(bytes >> 20) +
+             " MiB, more than the limit of " + std::to_string(kMaxBytes >> 20) +
+             " MiB or the available memory: give fewer flows or a smaller size";
     return nullptr;
   }
   ring->Lay(options, sizes);

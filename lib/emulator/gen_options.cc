@@ -63,7 +63,7 @@ bool GeneratorOptions::Read(string_view text, std::string* error) {
   const uint32_t smallest = *std::ranges::min_element(list);
   if (!tcp || sizes != Sizes::kList || smallest >= kMinTcpSize) return true;
   return Refuse("wire=gen: size", std::to_string(smallest),
-                "too small for proto=tcp with its tag; give 76 or more", error);
+                "too small for the tag with proto=tcp: give 76 or more", error);
 }
 
 }  // namespace sluice::emulator

@@ -82,11 +82,11 @@ bool Holdings::Map(Connection* connection, const bar::RingMemory& memory, std::s
                    std::string* error) {
   const auto bus = reinterpret_cast<uint64_t>(memory.data());
   if (!memory || name.size() >= kNameBytes) {
-    *error = "give memory, and a name of at most 31 characters";
+    *error = "the memory is missing, or its name has more than 31 characters";
     return false;
   }
   if (connection == nullptr || rings_.contains(bus)) {
-    *error = connection == nullptr ? "the device is away" : "it is mapped already";
+    *error = connection == nullptr ? "the device is not connected" : "the memory is mapped already";
     return false;
   }
   Ring ring{memory.bytes(), memory.mirrored(), memory.fd(), std::string(name)};
@@ -124,14 +124,14 @@ bool Holdings::HasExternal(uint64_t begin, uint64_t bytes) const {
 bool Holdings::MapExternal(Connection* connection, uint64_t begin, uint64_t bytes,
                            std::vector<MappedPart> parts, std::string* error) {
   if (connection == nullptr) {
-    *error = "the device is away";
+    *error = "the device is not connected";
     return false;
   }
   External mapped{bytes, {}};
   for (MappedPart& part : parts) {
     Ring ring{part.bytes, false, part.file.fd(), {}, true, part.offset, std::move(part.file)};
     if (rings_.contains(part.begin) || !Send(*connection, part.begin, ring, error)) {
-      if (error->empty()) *error = "part of it is mapped already";
+      if (error->empty()) *error = "part of the memory is mapped already";
       for (const uint64_t bus : mapped.parts) Remove(connection, bus);
       return false;
     }

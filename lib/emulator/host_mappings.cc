@@ -30,8 +30,9 @@ bool IsRingRange(uint64_t bus, uint64_t bytes) {
 const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint64_t* page) {
   // Only memory files support seals. This avoids waiting for a file system.
   const int sealed = fcntl(file, F_GET_SEALS);
-  if (sealed < 0) return "the file of memory is on a disk: use hugepages or a memfd";
-  if ((sealed & seals) != seals) return "a ring's file may shrink: seal it";
+  if (sealed < 0) return "the memory's file is on a disk: use hugepages or a memfd";
+  if ((sealed & seals) != seals)
+    return "the file of a ring may be truncated: seal it with F_SEAL_SHRINK";
   struct stat info {};
   struct statfs system {};
   if (fstat(file, &info) != 0 || fstatfs(file, &system) != 0) return "the file cannot be examined";
@@ -40,7 +41,7 @@ const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint
   const auto size = static_cast<uint64_t>(info.st_size);
   const bool inside =
       S_ISREG(info.st_mode) && info.st_size >= 0 && offset <= size && bytes <= size - offset;
-  return inside ? nullptr : "the file of memory is shorter than it";
+  return inside ? nullptr : "the memory's file is shorter than the memory";
 }
 
 uint64_t AlignedDown(uint64_t value, uint64_t unit) { return value / unit * unit; }
@@ -107,7 +108,7 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
     area = FindArea(piece.bus, piece.bytes);
   }
   const uint64_t end = piece.bus + piece.bytes;
-  if (area->pieces.Overlaps(piece.bus, end)) return "memory is announced twice";
+  if (area->pieces.Overlaps(piece.bus, end)) return "memory is mapped twice";
   // A piece in the middle of former memory splits that memory in two.
   if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   if (!area->space.MapFile(area->Host(piece.bus), piece.bytes, file, piece.offset)) {
@@ -176,14 +177,14 @@ uint8_t* HostMappings::AllocatePlaceSpace(uint64_t bytes) {
 
 const char* HostMappings::AddRing(uint64_t bus, uint64_t bytes, int file) {
   uint64_t page = 0;
-  if (!IsRingRange(bus, bytes)) return "a ring cannot have this size";
+  if (!IsRingRange(bus, bytes)) return "the size of a ring is invalid";
   if (const char* const wrong = WhyNoPart(file, 0, bytes, F_SEAL_SHRINK, &page)) return wrong;
   return AddPlace(rings_, bus, bytes, 0, page, file);
 }
 
 const char* HostMappings::AddExternal(uint64_t bus, uint64_t bytes, uint64_t offset, int file) {
   uint64_t page = 0;
-  if (!IsRingRange(bus, bytes)) return "external memory cannot have this size";
+  if (!IsRingRange(bus, bytes)) return "the size of external memory is invalid";
   if (const char* const wrong = WhyNoPart(file, offset, bytes, 0, &page)) return wrong;
   return AddPlace(rings_, bus, bytes, offset, page, file);
 }
@@ -199,13 +200,13 @@ const char* HostMappings::AddPlace(Places& places, uint64_t bus, uint64_t bytes,
   // Free ranges begin at a multiple of kHugePage. Larger pages need additional space for alignment.
   const uint64_t taken = Aligned(hull, kHugePage) + (page > kHugePage ? page : 0);
   uint8_t* const space = AllocatePlaceSpace(taken);
-  if (space == nullptr) return "no address space for so much memory";
+  if (space == nullptr) return "not enough address space for the memory";
   auto* const host = reinterpret_cast<uint8_t*>(Aligned(reinterpret_cast<uint64_t>(space), page));
   const char* wrong = nullptr;
   if (!place_space_->space.MapFile(host, hull, file, first)) {
     wrong = "memory cannot be mapped";
   } else if (!dma_.Add(bus, host + (offset - first), bytes)) {
-    wrong = "memory overlaps other memory, or there is too much of it";
+    wrong = "memory overlaps other memory, or too many ranges are mapped";
   }
   const Place place{bytes, space, taken};
   if (wrong == nullptr) {

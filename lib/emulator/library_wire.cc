@@ -15,7 +15,7 @@ bool LibraryOptions::Read(std::string_view text, std::string* error) {
   file = text.substr(0, end == std::string_view::npos ? end : end + kSuffix.size());
   if (end != std::string_view::npos) options = text.substr(end + kSuffix.size() + 1);
   return file.ends_with(kSuffix) ||
-         Refuse("wire=library", text, "name a shared library, as in library:wire.so", error);
+         Refuse("wire=library", text, "give a shared library, as in library:wire.so", error);
 }
 
 std::unique_ptr<Wire> LoadWire(const LibraryOptions& options, std::string* error) {

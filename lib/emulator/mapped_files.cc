@@ -82,7 +82,7 @@ MappedPart FindPart(const MapsLine& mapping, uint64_t at, uint64_t end, std::str
   } else {
     part.file = OpenByMapping(mapping);
     if (!part.file) part.file = CopyOfOpen(mapping);
-    if (!part.file) *error = At(at) + " is in a file that is closed: keep its descriptor open";
+    if (!part.file) *error = At(at) + " belongs to a file whose descriptor is closed: keep it open";
   }
   return part;
 }

@@ -8,10 +8,10 @@ namespace sluice::emulator {
 
 const char* NamedMemory::WhyNot(std::string_view name) const {
   const Entry* const known = Find(name);
-  if (known != nullptr) return known->bus != 0 ? "that name is in use" : nullptr;
+  if (known != nullptr) return known->bus != 0 ? "the name of the memory is in use" : nullptr;
   const bool all_attached = std::all_of(entries_.begin(), entries_.end(),
                                         [](const auto& entry) { return entry.second.bus != 0; });
-  return entries_.size() >= kMaxNames && all_attached ? "too many names" : nullptr;
+  return entries_.size() >= kMaxNames && all_attached ? "too many named memories" : nullptr;
 }
 
 void NamedMemory::Keep(std::string_view name, Entry entry) {

@@ -27,7 +27,7 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
                                            std::string* error) {
   uint16_t port_id = 0;
   if (rte_eth_dev_get_port_by_name(port.c_str(), &port_id) != 0) {
-    *error = Complaint(port, "no such ethdev; create it before this one on the command line");
+    *error = Complaint(port, "no such ethdev: create it before this device on the command line");
     return nullptr;
   }
   std::string other;

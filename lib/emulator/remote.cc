@@ -156,7 +156,8 @@ void Remote::Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) {
     return;
   }
   DropIfBad();
-  if (connection_ != nullptr) Log(RTE_LOG_ERR, name_ + ": new memory: " + missing_);
+  if (connection_ != nullptr)
+    Log(RTE_LOG_ERR, name_ + ": the device cannot access new memory: " + missing_);
 }
 
 void Remote::Unmapping(uint64_t begin, uint64_t end) {

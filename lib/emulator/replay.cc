@@ -39,7 +39,8 @@ bool ReplayOptions::Read(std::string_view text, std::string* error) {
       if (!ReadCount(value, &count)) return Refuse("wire=pcap: count", value, kCountFix, error);
     } else if (key == "loop") {
       if (!ReadNumber(value, &loop)) {
-        return Refuse("wire=pcap: loop", value, "must be a number of passes, 0 for endless", error);
+        return Refuse("wire=pcap: loop", value, "give the number of passes, or 0 for endless",
+                      error);
       }
     } else {
       break;
@@ -47,7 +48,8 @@ bool ReplayOptions::Read(std::string_view text, std::string* error) {
     text = text.substr(0, plus);
   }
   file = text;
-  return !file.empty() || Refuse("wire", "pcap:", "name a capture, as in pcap:trace.pcap", error);
+  return !file.empty() ||
+         Refuse("wire", "pcap:", "give a capture file, as in pcap:trace.pcap", error);
 }
 
 bool ReplayWire::Load(const std::string& file, Loaded& loaded, std::string* warning,
@@ -87,7 +89,7 @@ bool ReplayWire::Load(const std::string& file, Loaded& loaded, std::string* warn
   if (loaded.offsets.empty()) {
     *error = file + ": no frame to replay (" + std::to_string(loaded.too_long) + " longer than " +
              std::to_string(kMaxFrameBytes) + " bytes, " + std::to_string(loaded.runts) +
-             " shorter than an Ethernet header); give another capture";
+             " too short for an Ethernet header): give another capture";
     return false;
   }
   return true;

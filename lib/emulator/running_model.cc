@@ -104,7 +104,7 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
   options.cpus = arguments.device_cpu ? NamedCpu(*arguments.device_cpu) : ControlCpus();
   if (!options.cpus) {
     *error = "device_cpu=" + std::to_string(*arguments.device_cpu) +
-             ": this process may not run there; give a CPU of its cpuset, or omit it";
+             ": this process may not run on that CPU: give a CPU of its cpuset, or omit device_cpu";
     return nullptr;
   }
   running->on_workers_ = arguments.on_workers;

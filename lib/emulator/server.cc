@@ -31,7 +31,7 @@ bool IsRequest(const Request& request, size_t bytes, std::string_view* name, con
   } else if (request.version != kProtocolVersion) {
     *wrong = "protocol version mismatch; use the driver of this build";
   } else if (!GetText(request.name, name)) {
-    *wrong = "a name does not end, or is unprintable";
+    *wrong = "a name has no terminating null or is not printable";
   } else {
     return true;
   }
@@ -91,7 +91,7 @@ bool Server::Turn(int wake, milliseconds patience) {
   if (wait[0].revents != 0) return false;
   // Handles the current host first: a newcomer may have connected because that host is gone.
   if (wait[4].revents != 0) {
-    EndLink("it truncated memory that the device uses");
+    EndLink("the host truncated memory that the device uses");
   } else if (wait[1].revents != 0) {
     Attempt(&Server::Answer);
   }
@@ -115,7 +115,7 @@ void Server::Accept() {
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    Log(RTE_LOG_ERR, "refused a process of another user");
+    Log(RTE_LOG_ERR, "rejected a process of another user");
     return;
   }
   newcomer_ = std::make_unique<Visitor>();
@@ -139,8 +139,8 @@ void Server::Greet() {
     wrong = refusal.c_str();
   } else if (IsRequest(hello, *bytes, &name, &wrong)) {
     if (host_ != nullptr) {
-      refusal = "serves process " + std::to_string(host_->pid) +
-                " already; end it, or start another sluice-device with --socket";
+      refusal = "the device already serves process " + std::to_string(host_->pid) +
+                ": end it, or start another sluice-device with --socket";
       wrong = refusal.c_str();
     } else {
       host_ = std::make_unique<Host>();
@@ -165,7 +165,7 @@ void Server::Greet() {
 const char* Server::Admit(const Request& hello, File queue, std::string* refusal, Reply* reply) {
   if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is not a hello";
   std::string_view model;
-  if (!GetText(hello.model, &model)) return "the name of the model does not end";
+  if (!GetText(hello.model, &model)) return "the name of the model has no terminating null";
   if (model != options_.model->name) {
     *refusal = "the device is " + std::string(options_.model->title) + "; attach " +
                std::string(options_.model->driver) + ", or use --model=" + std::string(model);
@@ -187,12 +187,12 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
     return refusal->c_str();
   }
   if (hello.bytes != QueueBytes())
-    return "the size of the register queue differs from this build's";
+    return "the register queue's size differs from the size in this build";
   host_->queue_memory = bar::RingMemory::FromFile(queue.Release(), hello.bytes, false);
   if (!host_->queue_memory) return "the register queue's file cannot be mapped";
   host_->queue_guard = GuardedRange(host_->queue_memory.data(), host_->queue_memory.bytes(),
                                     GuardedRange::Loss::kRange, host_->alarm);
-  if (!host_->queue_guard) return "the device has no descriptor left";
+  if (!host_->queue_guard) return "sluice-device has no file descriptor left";
   if (!model_.Connect(agreed, *host_->dma, FindQueue(host_->queue_memory), refusal)) {
     return refusal->c_str();
   }
@@ -269,7 +269,7 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
       if (model_.WireUp()) reply->flags |= kEnabled;
       return nullptr;
     default:
-      return "no such request";
+      return "unknown kind of request";
   }
 }
 
@@ -288,7 +288,7 @@ const char* Server::Map(const Request& request, std::string_view name, File file
   if (name.empty()) return nullptr;
   const NamedMemory::Entry* const known = names_.Find(name);
   if (known != nullptr && !SameFile(known->file.fd(), file.fd())) {
-    Log(RTE_LOG_INFO, "other memory under the name " + std::string(name));
+    Log(RTE_LOG_INFO, "replaced the memory with the name " + std::string(name));
   }
   names_.Keep(name, {.file = std::move(file),
                      .bytes = request.bytes,
@@ -300,7 +300,7 @@ const char* Server::Map(const Request& request, std::string_view name, File file
 const char* Server::Unmap(const Request& request, std::string_view name) {
   if (!name.empty()) {
     const NamedMemory::Entry* const named = names_.Find(name);
-    if (named == nullptr || named->bus != request.bus) return "no such name there";
+    if (named == nullptr || named->bus != request.bus) return "the memory has no such name";
     names_.Forget(name);
     if (request.bus == 0) return nullptr;
   }
@@ -308,7 +308,7 @@ const char* Server::Unmap(const Request& request, std::string_view name) {
 }
 
 const char* Server::AcceptInterruptSocket(File socket) {
-  if (!InterruptSocket::Is(socket)) return "interrupts go to a socket of messages";
+  if (!InterruptSocket::Is(socket)) return "the descriptor for interrupts is not a message socket";
   model_.SetInterrupts(nullptr);
   host_->interrupts = InterruptSocket(std::move(socket));
   model_.SetInterrupts(&host_->interrupts);
@@ -336,7 +336,7 @@ void Server::EndLink(std::string_view reason) {
 void Server::EndDeaf() {
   pollfd peer = {host_->channel.fd(), 0, 0};
   poll(&peer, 1, 0);
-  EndLink((peer.revents & POLLHUP) != 0 ? "" : "it does not read answers");
+  EndLink((peer.revents & POLLHUP) != 0 ? "" : "the host does not read answers");
 }
 
 std::string Server::Attached() const {

@@ -24,7 +24,9 @@ std::optional<std::string> OwnFolder(const std::string& shared, std::string* err
       (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
     return own;
   }
-  *error = own + " is not a folder of this user's alone: give the path of a socket in another";
+  *error = own +
+           " is not a folder that only this user can access: give the path of a socket in another "
+           "folder";
   return std::nullopt;
 }
 

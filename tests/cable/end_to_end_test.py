@@ -200,8 +200,8 @@ class Cable(unittest.TestCase):
         ends = [self.start(ECHO, "packetized") for _ in range(2)]
         for end in ends:
             self.wait_for(end, "joined with process")
-        for wire, why in (("cable:packetized", "are its ends already"),
-                          ("cable:", "name the cable"),
+        for wire, why in (("cable:packetized", "the cable already connects processes"),
+                          ("cable:", "give a name for the cable"),
                           ("cable:a b", "letters"),
                           ("cable:/does/not/exist", "folder")):
             with self.subTest(wire=wire):

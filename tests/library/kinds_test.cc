@@ -89,7 +89,7 @@ TEST(MaglevOfLibrary, SwapsItsTables) {
   EXPECT_EQ(ReportOf(engine)["vips"][0]["backends"][0]["packets"], 1);
   // A rejected configuration changes nothing.
   EXPECT_EQ(Replace(engine, WithBackend("192.0.2.8", 2048)),
-            "cannot change while workers work: connections");
+            "cannot change while workers run: connections");
   EXPECT_NE(Replace(engine, WithBackend("nowhere")).find("vips[0].backends[0].address"),
             std::string::npos);
   EXPECT_TRUE(GoesTo(Handle(engine, kUdp4).bytes(0), {192, 0, 2, 7}));
@@ -142,7 +142,8 @@ TEST(TelemetryOfLibrary, ReportsEachEpochOnce) {
   sluice_engine_finish(engine.get(), kTicksPerSecond + 1);
   EXPECT_EQ(ReportOf(engine)["packets"], 1);
   EXPECT_EQ(CounterOf(engine, "epochs"), 2u);
-  EXPECT_EQ(Replace(engine, kMeter), "the configuration cannot be swapped: make another engine");
+  EXPECT_EQ(Replace(engine, kMeter),
+            "this engine's configuration cannot be replaced: create another engine");
 }
 
 /// UDP over IPv4 from 10.0.0.1:1000 to 10.0.0.2, without a checksum (RFC 768).

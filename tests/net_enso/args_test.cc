@@ -56,9 +56,9 @@ TEST(Arguments, RefusalsNameTheKeyAndTheFix) {
   };
   for (const Case& bad : {
            Case{"colour=red", "colour", "pipes, notify, pipe_flits, exception, wire, seed"},
-           Case{"exception=", "exception=", "name the ethdev"},
-           Case{"pipe_flits=1000", "pipe_flits=1000", "a power of two, 256 to 1048576"},
-           Case{"pipe_flits=128", "pipe_flits=128", "a power of two, 256 to 1048576"},
+           Case{"exception=", "exception=", "give the name of the ethdev"},
+           Case{"pipe_flits=1000", "pipe_flits=1000", "a power of two from 256 to 1048576"},
+           Case{"pipe_flits=128", "pipe_flits=128", "a power of two from 256 to 1048576"},
            Case{"pipe_flits=2097152", "pipe_flits=2097152", "256 to 1048576"},
            Case{"pipe_flits=4k", "pipe_flits=4k", "256 to 1048576"},
            Case{"pipes=0", "pipes=0", "1 to 8192"},

@@ -195,7 +195,7 @@ TEST_F(FlowTest, CountsGoOnOverARestart) {
 TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
-    ExpectRefused(rule.From(2, 3), "destination only");
+    ExpectRefused(rule.From(2, 3), "only by destination");
   }
   ExpectRefused(Rule(IPPROTO_TCP, 1, 80, 0), "all four");
   {
@@ -246,7 +246,7 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.pattern[2].type = RTE_FLOW_ITEM_TYPE_END;
-    ExpectRefused(rule, "no address without a port");
+    ExpectRefused(rule, "an address without a port");
     EXPECT_EQ(error_.type, RTE_FLOW_ERROR_TYPE_ITEM);
   }
 }
@@ -312,7 +312,7 @@ TEST_F(FlowTest, RefusesMoreCountedRulesThanAQueueHasRunningOrNot) {
       ASSERT_EQ(rte_eth_dev_stop(vdev_.port()), 0);
     }
     for (uint32_t i = 0; i < 8; ++i) ASSERT_NE(Create(Rule(IPPROTO_UDP, 1 + i, 80, 0)), nullptr);
-    ExpectRefused(Rule(IPPROTO_UDP, 100, 80, 0), "as many rules as it can");
+    ExpectRefused(Rule(IPPROTO_UDP, 100, 80, 0), "the maximum number of rules");
     EXPECT_NE(Create(Rule(IPPROTO_UDP, 100, 80, 1)), nullptr) << "another queue";
     if (stopped) {
       EXPECT_EQ(rte_eth_dev_start(vdev_.port()), 0);

@@ -58,7 +58,7 @@ def test_flow_rules(plugin):
     pmd.run(f"flow validate 0 ingress {udp} / end", until="Flow rule validated")
     pmd.run(f"flow create 0 ingress {udp} / count / end", until="Flow rule #0 created")
     pmd.run(f"flow create 0 ingress {tcp} / end", until="Flow rule #1 created")
-    pmd.run(f"flow create 0 ingress {udp} / end", until="steers this flow already")
+    pmd.run(f"flow create 0 ingress {udp} / end", until="another rule steers this flow")
     pmd.run("flow create 0 ingress pattern eth / ipv6 / udp dst is 80 / end actions queue index 1 / end",
             until="the NIC matches only eth / ipv4")
     pmd.run("flow query 0 0 count", until="hits_set: 1")

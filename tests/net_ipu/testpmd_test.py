@@ -51,7 +51,7 @@ def flow_rules(plugin):
             "actions queue index 1 / end", until="Flow rule #0 created")
     pmd.run("flow flush 0")
     pmd.run("flow create 0 ingress pattern eth / ipv4 src spec 10.0.0.0 src prefix 8 / end "
-            "actions queue index 0 / end", until="matched exactly or not at all")
+            "actions queue index 0 / end", until="can only be matched completely")
     pmd.quit()
     print(f"flow rules: {dropped['model_rx_flow_drop']} frames dropped while the rule stood")
 

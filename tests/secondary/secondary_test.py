@@ -134,8 +134,8 @@ def shared_port(lab, primary):
     assert "link 1" in enso, enso
     assert re.search("mode (Vector|Scalar)", ipu), ipu
     assert "mode none" in enso, enso
-    assert "cannot map its registers" not in second.output, second.output
-    second.wait_for("net_enso0: pipes are read and written by the primary process alone")
+    assert "cannot map the device's registers" not in second.output, second.output
+    second.wait_for("net_enso0: only the primary process reads and writes pipes")
     second.wait_for("^echoes$")
     primary.wait_for("^echoes$")
     # The secondary process detects by itself that the port was restarted, and that it then needs

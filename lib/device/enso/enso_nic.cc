@@ -29,7 +29,7 @@ bool IsRingSize(uint32_t size) {
 const char* EnsoConfig::Error() const {
   if (!IsRingSize(pipe_flits)) return "pipe_flits must be a power of two from 2 to 1048576";
   if (!IsRingSize(nb_entries)) return "nb_entries must be a power of two from 2 to 1048576";
-  if (tx_credits < 256 || tx_credits > 1000) return "tx_credits must be from 256 to 1000";
+  if (tx_credits < 256 || tx_credits > 1000) return "tx_credits must be 256 to 1000";
   return nullptr;
 }
 

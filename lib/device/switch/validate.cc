@@ -50,15 +50,15 @@ std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask re
   if (std::string wrong = InvalidPolicy(about.out, spec.nodes.size()); !wrong.empty())
     return At(node, wrong);
   if (!about.out.edges.empty() && about.window_granules * kGranule < kMaxPayload)
-    return At(node, "its window has less than a TLP");
+    return At(node, "its window is smaller than the largest TLP");
   for (const Edge& edge : about.out.edges) {
     if ((edge.targets & ((2u << node) - 1)) != 0)
-      return At(node, "an edge leads to itself or to a node before it");
+      return At(node, "an edge leads to the node itself or to an earlier node");
   }
   if ((receivers & Bit(node)) == 0) return "";
   if (about.on_death == OnDeath::kBypass &&
       (about.bypass >= spec.nodes.size() || about.bypass <= node))
-    return At(node, "its bypass node must come after it");
+    return At(node, "its bypass node must be a later node");
   if (about.on_death == OnDeath::kBypass && (receivers & Bit(about.bypass)) == 0)
     return At(node, "its bypass node has no other incoming edge");
   if (about.kind == NodeKind::kLegacy) {
@@ -70,9 +70,10 @@ std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask re
       return At(node, "its window is smaller than the longest result");
     return "";
   }
-  if (about.control == 0) return At(node, "it has no address for the switch's control writes");
+  if (about.control == 0)
+    return At(node, "its address for control writes of the switch is missing");
   if (about.buffer_bytes % kGranule != 0 || about.buffer_bytes < message)
-    return At(node, "its buffer is smaller than the longest message in whole 64-byte lines");
+    return At(node, "its buffer is smaller than the longest message, rounded up to 64-byte lines");
   return "";
 }
 
@@ -87,7 +88,7 @@ std::string Switch::NoRoomFor(const StreamSpec& spec, NodeMask receivers) const 
     const uint32_t room = pipeline_.table(stage).room();
     if (needed <= room) return "";
     return std::string("table ") + name + " has room for " + std::to_string(room) +
-           " more entries, and " + std::to_string(needed) + " are needed";
+           " more entries, but " + std::to_string(needed) + " are needed";
   };
   std::string wrong = short_of(Stage::kWindow, senders, "window");
   if (wrong.empty()) wrong = short_of(Stage::kSelect, senders, "select");
@@ -96,15 +97,16 @@ std::string Switch::NoRoomFor(const StreamSpec& spec, NodeMask receivers) const 
   // If devices die, every node may need an entry.
   const Table& health = pipeline_.table(Stage::kHealth);
   if (wrong.empty() && pipeline_.table(Stage::kRoute).size() + targets > health.capacity())
-    wrong = "table health could not hold an entry for every node";
+    wrong = "table health has too few entries for all nodes";
   return wrong;
 }
 
 std::string Switch::Invalid(const StreamSpec& spec) const {
   if (spec.nodes.size() < 2 || spec.nodes.size() > kMaxNodes)
-    return "a stream has 2 to " + std::to_string(kMaxNodes) + " nodes";
+    return "a stream must have 2 to " + std::to_string(kMaxNodes) + " nodes";
   if (spec.max_message == 0 || spec.max_message > kLongestMessage)
-    return "messages have 1 to " + std::to_string(kLongestMessage) + " bytes, a window's";
+    return "the longest message must have 1 to " + std::to_string(kLongestMessage) +
+           " bytes, the size of a window";
   const NodeMask receivers = Receivers(spec);
   for (NodeId node = 0; node < spec.nodes.size(); ++node) {
     if (std::string wrong = InvalidNode(spec, node, receivers); !wrong.empty()) return wrong;
@@ -114,7 +116,7 @@ std::string Switch::Invalid(const StreamSpec& spec) const {
   for (NodeId node = 0; node < spec.nodes.size(); ++node) {
     for (const Edge& edge : spec.nodes[node].out.edges)
       if (Twice(spec, edge.targets) != 0)
-        return At(node, "a message would reach a node twice when another is bypassed");
+        return At(node, "a message would reach a node twice if another node is bypassed");
   }
   return NoRoomFor(spec, receivers);
 }
@@ -122,13 +124,13 @@ std::string Switch::Invalid(const StreamSpec& spec) const {
 std::string Switch::Rewire(StreamId stream, NodeId node, const Policy& policy) {
   const Stream& about = streams_[stream];
   if (std::string wrong = InvalidPolicy(policy, about.hops.size()); !wrong.empty()) return wrong;
-  if (policy.edges.empty()) return "a policy needs an edge";
+  if (policy.edges.empty()) return "a policy needs at least one edge";
   const uint16_t lane = about.lanes[node];
-  if (lane == kNone) return "the node sends nothing";
+  if (lane == kNone) return "the node had no outgoing edge when the stream was opened";
   for (NodeId target = 0; target < about.hops.size(); ++target) {
     if ((TargetsOf(policy) & Bit(target)) == 0) continue;
     if (about.hops[target] == kNone)
-      return At(target, "it had no incoming edge when it was opened");
+      return At(target, "it had no incoming edge when the stream was opened");
     if (target <= node) return At(target, "a new edge must lead to a later node");
   }
   const auto& table = pipeline_.table(Stage::kPolicy);

@@ -53,7 +53,7 @@ bool UploadWire(const Arguments& arguments, Executor& executor, device::grid::Wi
     bytes += size_t{flits(frame.length)} * device::grid::kFlitBytes;
   }
   if (table.size() > size_t{1} << device::grid::kEntryBits) {
-    *error = "wire=gen: too many flows for the card; give fewer";
+    *error = "wire=gen: too many flows for the card's memory: give fewer flows";
     return false;
   }
   const auto allocate = [&]<typename T>(T** array, size_t count) {

@@ -69,7 +69,8 @@ struct Library {
     void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       errno = ENODEV;
-      *error = "on=gpu: there is no NVIDIA driver here (libcuda.so.1 cannot be opened); omit it";
+      *error =
+          "on=gpu: this host has no NVIDIA driver (libcuda.so.1 cannot be opened): omit on=gpu";
       return nullptr;
     }
     static Library library;
@@ -132,8 +133,8 @@ class GpuExecutor final : public Executor {
     if (!Check(cuda_.init(0), "cuInit", error)) return false;
     if (!Check(cuda_.device_count(&count), "cuDeviceGetCount", error)) return false;
     if (index >= static_cast<uint32_t>(count)) {
-      *error = "on=gpu:index=" + std::to_string(index) + ": there are " + std::to_string(count) +
-               " GPUs; give a number below that";
+      *error = "on=gpu:index=" + std::to_string(index) + ": this host has " +
+               std::to_string(count) + " GPUs: give a number from 0";
       return false;
     }
     int processors = 0;
@@ -151,8 +152,8 @@ class GpuExecutor final : public Executor {
     // Blocks wait for each other, so all of them must run concurrently.
     if (device::grid::Blocks(roles) > static_cast<uint32_t>(processors)) {
       *error = "on=gpu: " + std::to_string(device::grid::Blocks(roles)) +
-               " blocks, and the GPU has " + std::to_string(processors) +
-               " multiprocessors; give fewer receivers or senders";
+               " blocks are needed, but the GPU has " + std::to_string(processors) +
+               " multiprocessors: give fewer receivers or senders";
       return false;
     }
     return Check(cuda_.load(&module_, program.ptx), "cuModuleLoadData", error) &&
@@ -252,7 +253,8 @@ class GpuExecutor final : public Executor {
 std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
                                           const Roles& roles, std::string* error) {
   if (program.ptx[0] == '\0') {
-    *error = "on=gpu: this build has no code for GPUs, since clang was not there; omit it";
+    *error =
+        "on=gpu: this build has no code for GPUs, since it was made without clang: omit on=gpu";
     return nullptr;
   }
   const Library* const library = Library::Open(error);

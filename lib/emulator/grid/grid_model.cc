@@ -59,7 +59,8 @@ class GridModel::Pause {
     if (--model_.pauses_ != 0 || !resumes_ || model_.queue_ == nullptr) return;
     std::string error;
     if (model_.Store() && model_.StartBlocks(&error)) return;
-    Log(RTE_LOG_ERR, model_.name_ + ": " + (error.empty() ? "the card's memory is gone" : error));
+    Log(RTE_LOG_ERR,
+        model_.name_ + ": " + (error.empty() ? "the card's memory cannot be written" : error));
     model_.queue_->MarkLinkDown();
   }
   Pause(const Pause&) = delete;
@@ -83,7 +84,7 @@ std::unique_ptr<GridModel> GridModel::Create(std::string_view name, const ModelI
                                              const Arguments& arguments, const MacAddress& mac,
                                              std::string* error) {
   if (model.grid == nullptr) {
-    *error = "on: the model of " + std::string(model.title) + " runs on the CPU only; omit it";
+    *error = "on: the model of " + std::string(model.title) + " runs only on the CPU: omit on";
     return nullptr;
   }
   std::unique_ptr<GridModel> made(new GridModel(name, *model.grid, mac, arguments.on));
@@ -188,8 +189,8 @@ std::string GridModel::Summary() const {
                   static_cast<double>(Quantile(counters_, share)) / 1e3);
     return std::string(text);
   };
-  std::string text = "frames came back within us: p50 " + us(0.5) + ", p99 " + us(0.99) +
-                     ", p99.9 " + us(0.999) + "; bytes that crossed the link:";
+  std::string text = "microseconds until frames came back: p50 " + us(0.5) + ", p99 " + us(0.99) +
+                     ", p99.9 " + us(0.999) + "; bytes that crossed PCIe:";
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
     text += std::string(i == 0 ? " " : ", ") + std::string(kCrossingNames[i]) + " " +
             std::to_string(counters_.crossings[i]);

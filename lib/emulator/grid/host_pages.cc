@@ -73,7 +73,8 @@ void HostPages::Change(std::span<const Range> ranges) {
       const uintptr_t go_on = end == last ? last : next->second;
       std::string error;
       if (begin < end && !Register(begin, end, &error)) {
-        Log(RTE_LOG_ERR, name_ + ": " + std::to_string(end - begin) + " bytes of memory: " + error);
+        Log(RTE_LOG_ERR, name_ + ": " + std::to_string(end - begin) +
+                             " bytes of memory cannot be mapped: " + error);
       }
       begin = go_on;
     }

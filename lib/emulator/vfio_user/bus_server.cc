@@ -58,14 +58,15 @@ bool BusServer::Turn(int wake, milliseconds patience) {
   if (wait[0].revents != 0) return false;
   // Handles the current client first: a newcomer may have connected because that client is gone.
   if (wait[3].revents != 0) {
-    End("it truncated memory that the device uses");
+    End("the client truncated memory that the device uses");
   } else if (wait[1].revents != 0 || wait[4].revents != 0 || pending) {
     Hear();
   }
   // Checks the deadline after Hear, because this process may have slept past it although the client
   // sent its message in time.
   if (client_ != nullptr && client_->TriesPatience()) {
-    End(client_->attached() ? "it does not read answers" : "it does not send its version");
+    End(client_->attached() ? "the client does not read answers"
+                            : "the client does not send its version");
   }
   if (wait[2].revents != 0) Accept();
   return true;
@@ -79,11 +80,11 @@ void BusServer::Accept() {
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    Log(RTE_LOG_ERR, "refused a process of another user");
+    Log(RTE_LOG_ERR, "rejected a process of another user");
   } else if (client_ != nullptr) {
-    Log(RTE_LOG_ERR, "refused process " + std::to_string(peer->pid) + ": serves process " +
-                         std::to_string(client_->peer().pid) +
-                         " already; end it, or start another sluice-device");
+    Log(RTE_LOG_ERR,
+        "rejected process " + std::to_string(peer->pid) + ": the device already serves process " +
+            std::to_string(client_->peer().pid) + ": end it, or start another sluice-device");
   } else {
     try {
       client_ = std::make_unique<Session>(std::move(socket), *peer, parts_);

@@ -45,7 +45,7 @@ bool ClientSocket::Send(const Header& header, std::span<const uint8_t> payload, 
   std::array<uint8_t, sizeof(Header)> head;
   std::memcpy(head.data(), &header, sizeof(header));
   if (waiting_bytes() + head.size() + payload.size() > kMaxWaitingBytes) {
-    *wrong = "it does not read: more than 16 MiB are queued";
+    *wrong = "the client does not read replies: more than 16 MiB are queued";
     return false;
   }
   if (!waiting()) {
@@ -58,7 +58,7 @@ bool ClientSocket::Send(const Header& header, std::span<const uint8_t> payload, 
   // A file is attached to the first byte of its message, which must therefore not be queued. A
   // client does not request a file before it has read earlier replies.
   if (file >= 0 && begin != sent_) {
-    *wrong = "it requests a file without reading earlier replies";
+    *wrong = "the client requests a file without reading earlier replies";
     return false;
   }
   if (file < 0 && begin != sent_) return true;

@@ -39,7 +39,7 @@ std::unique_ptr<FunctionHost> FunctionHost::Create(const FunctionParts& parts, b
     if (bar.kind != BarKind::kLines) continue;
     host->lines_ = std::make_unique<LinesMemory>(bar.bytes);
     if (!*host->lines_ || !dma.Add(parts.function.lines_bus, host->lines_->begin(), bar.bytes)) {
-      *error = "no memory for its lines";
+      *error = "no memory for the cache lines of the function";
       return nullptr;
     }
   }

@@ -11,7 +11,7 @@
 namespace sluice::emulator::vfio_user {
 namespace {
 
-constexpr const char* kNoRange = "no map has such an address or size";
+constexpr const char* kNoRange = "no mapping has this address and size";
 
 uint64_t AreaOf(uint64_t address) { return address / GuestMemory::kAreaBytes; }
 uint64_t AreaEnd(uint64_t address) { return (AreaOf(address) + 1) * GuestMemory::kAreaBytes; }
@@ -28,7 +28,7 @@ bool GuestMemory::Overlaps(uint64_t begin, uint64_t end) const {
 const char* GuestMemory::Map(const DmaMap& map, const File& file) {
   if (!HostMappings::IsRange(map.address, map.bytes)) return kNoRange;
   if (Overlaps(map.address, map.address + map.bytes)) return "maps overlap";
-  if (maps_.size() >= kMaxMaps) return "too many maps";
+  if (maps_.size() >= kMaxMaps) return "too many mappings";
   constexpr uint32_t kBoth = kDmaReadable | kDmaWritable;
   const bool reachable = (map.flags & kBoth) == kBoth;
   if (reachable && file) {
@@ -41,7 +41,7 @@ const char* GuestMemory::Map(const DmaMap& map, const File& file) {
       copies_ = File(memfd_create("sluice-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       if (ftruncate(copies_.fd(), static_cast<off_t>(HostMappings::kMaxBus)) != 0) {
         copies_ = File();
-        return "too much memory without a file";
+        return "too much mapped memory has no file";
       }
     }
     DmaMap copy = map;
@@ -77,7 +77,8 @@ const char* GuestMemory::Reach(const DmaMap& map, const File& file, bool stand_i
   const uint64_t end = map.address + map.bytes;
   for (uint64_t at = map.address; at < end; at = AreaEnd(at)) {
     const uint64_t area = AreaOf(at);
-    if (!areas_.contains(area) && areas_.size() >= kMaxAreas) return "maps are too far apart";
+    if (!areas_.contains(area) && areas_.size() >= kMaxAreas)
+      return "the addresses of mappings are too far apart";
     areas_.insert(area);
     const HostMappings::Piece piece = {.bus = at,
                                        .bytes = std::min(end, AreaEnd(at)) - at,
@@ -99,7 +100,9 @@ void GuestMemory::Withdraw(uint64_t begin, uint64_t end) {
 
 const char* GuestMemory::WhyNotUnmap(const DmaUnmap& unmap) const {
   if ((unmap.flags & kUnmapAll) != 0) {
-    return unmap.address == 0 && unmap.bytes == 0 ? nullptr : "all maps have no address";
+    return unmap.address == 0 && unmap.bytes == 0
+               ? nullptr
+               : "a request to unmap all mappings has an address or size";
   }
   if (!HostMappings::IsRange(unmap.address, unmap.bytes)) return kNoRange;
   const uint64_t end = unmap.address + unmap.bytes;
@@ -109,7 +112,7 @@ const char* GuestMemory::WhyNotUnmap(const DmaUnmap& unmap) const {
     const auto& [address, entry] = *std::prev(next);
     return address + entry.bytes > at;
   };
-  return cuts(unmap.address) || cuts(end) ? "a map cannot go in parts" : nullptr;
+  return cuts(unmap.address) || cuts(end) ? "a part of a mapping cannot be unmapped" : nullptr;
 }
 
 void GuestMemory::Unmap(const DmaUnmap& unmap) {

@@ -139,8 +139,8 @@ bool Session::SendDma(std::string* reason) {
     if (!std::exchange(told_of_messages_, true)) {
       Log(RTE_LOG_WARNING,
           "memory of process " + std::to_string(peer_.pid) +
-              " is not backed by a file: each access is a message, and links and endpoints are "
-              "unavailable; use QEMU with -object memory-backend-memfd,share=on");
+              " is not backed by a file: each access requires a message, and links and endpoints "
+              "are unavailable; start QEMU with -object memory-backend-memfd,share=on");
     }
     if (!Send(outgoing.header, outgoing.payload, -1, reason)) return false;
   }
@@ -171,7 +171,7 @@ Session::Outcome Session::Greet(const Message& message) {
   if (const char* const wrong = ReadVersion(message.payload, &agreement_)) {
     return {.fatal = wrong};
   }
-  if (!alarm_ || messages_.fd() < 0) return {.fatal = "the device has no descriptor left"};
+  if (!alarm_ || messages_.fd() < 0) return {.fatal = "sluice-device has no file descriptor left"};
   messages_.set_max_transfer_bytes(agreement_.max_transfer_bytes);
   std::string error;
   host_ = FunctionHost::Create(parts_, *dma_, interrupts_, &error);
@@ -203,7 +203,7 @@ Session::Outcome Session::Answer(Message& message) {
       host_->Reset();
       return {};
     case Command::kVersion:
-      return {.fatal = "it sends its version twice"};
+      return {.fatal = "the client sent its version twice"};
     default:
       return Refuse(ENOTSUP, "unsupported command");
   }
@@ -243,14 +243,14 @@ Session::Outcome Session::SetIrqs(Message& message) {
   const uint32_t vectors = set.index == kMsixIrq ? parts_.function.msix.vectors : 0;
   const bool disables = set.flags == (kIrqDataNone | kIrqActionTrigger) && set.count == 0;
   if (set.index >= kIrqs || (set.flags & kIrqActionTrigger) == 0) {
-    return Refuse(EINVAL, "interrupts that this device does not support, or does not mask");
+    return Refuse(EINVAL, "the device does not support these interrupts, or cannot mask them");
   }
   if (disables) {
     if (vectors != 0) interrupts_.Disable();
     return {};
   }
   if (set.start >= vectors || set.count > vectors - set.start) {
-    return Refuse(EINVAL, "an interrupt that this device does not support");
+    return Refuse(EINVAL, "the device does not support this interrupt");
   }
   switch (set.flags & ~kIrqActionTrigger) {
     case kIrqDataEventfd:
@@ -258,10 +258,11 @@ Session::Outcome Session::SetIrqs(Message& message) {
         interrupts_.Clear(set.start, set.count);
         return {};
       }
-      if (message.files.size() != set.count) return {.fatal = "interrupts and files differ"};
+      if (message.files.size() != set.count)
+        return {.fatal = "the numbers of interrupts and files differ"};
       return interrupts_.Set(set.start, std::move(message.files))
                  ? Outcome{}
-                 : Refuse(EINVAL, "files of interrupts are eventfds");
+                 : Refuse(EINVAL, "the files of interrupts must be eventfds");
     case kIrqDataBool:
       if (data.size() < set.count) return {.fatal = kCutOff};
       [[fallthrough]];
@@ -271,14 +272,14 @@ Session::Outcome Session::SetIrqs(Message& message) {
       }
       return {};
     default:
-      return Refuse(EINVAL, "interrupts with several kinds of data");
+      return Refuse(EINVAL, "a request for interrupts has several kinds of data");
   }
 }
 
 Session::Outcome Session::MapMemory(const Message& message) {
   DmaMap map;
   if (!Get(message, &map)) return {.fatal = kCutOff};
-  if (message.files.size() > 1) return {.fatal = "a map has several files"};
+  if (message.files.size() > 1) return {.fatal = "a mapping has several files"};
   const File none;
   const File& file = message.files.empty() ? none : message.files[0];
   // QEMU also sends maps for BARs of the function, which it has mapped itself. The device must not
@@ -314,12 +315,12 @@ Session::Outcome Session::ReadRegion(const Message& message) {
   if (access.count > kMaxTransferBytes) return {.fatal = "a read is longer than a message"};
   // Reads without a reply are rejected, because they would occupy this process for an unlimited
   // time.
-  if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "a read without a reply"};
+  if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "a read requests no reply"};
   if (!HasBytes(access.region, access.offset, access.count)) {
-    return Refuse(EINVAL, "an access beyond its region");
+    return Refuse(EINVAL, "an access exceeds its region");
   }
   if (host_->AsksModel(access.region) && access.count > kMaxRegisterBytes) {
-    return Refuse(EINVAL, "a read of more than 4096 bytes of registers");
+    return Refuse(EINVAL, "a read exceeds 4096 bytes of registers");
   }
   std::vector<uint8_t> payload = Bytes(access);
   payload.resize(sizeof(access) + access.count);
@@ -334,7 +335,7 @@ Session::Outcome Session::WriteRegion(const Message& message) {
     return {.fatal = "a write's length differs from its header"};
   }
   if (!HasBytes(access.region, access.offset, access.count)) {
-    return Refuse(EINVAL, "an access beyond its region");
+    return Refuse(EINVAL, "an access exceeds its region");
   }
   host_->Write(access.region, access.offset, std::span(message.payload).subspan(sizeof(access)));
   return {.payload = Bytes(access)};
@@ -355,7 +356,7 @@ Session::Outcome Session::WriteMultiple(const Message& message) {
       return {.fatal = "a write does not have the size of a register"};
     }
     if (!HasBytes(write.region, write.offset, write.count)) {
-      return Refuse(EINVAL, "an access beyond its region");
+      return Refuse(EINVAL, "an access exceeds its region");
     }
     std::array<uint8_t, sizeof(write.value)> value;
     std::memcpy(value.data(), &write.value, value.size());

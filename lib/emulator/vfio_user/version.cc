@@ -27,17 +27,17 @@ uint64_t Number(const json& capabilities, const char* key, uint64_t least, uint6
 
 const char* ReadVersion(std::span<const uint8_t> payload, Agreement* agreement) {
   VersionMessage version;
-  if (payload.size() < sizeof(version)) return "its version is cut off";
+  if (payload.size() < sizeof(version)) return "the client's version message is too short";
   std::memcpy(&version, payload.data(), sizeof(version));
-  if (version.major != 0) return "its protocol version is not 0";
+  if (version.major != 0) return "the client's protocol version is not 0";
   *agreement = {.max_transfer_bytes = kMaxTransferBytes, .write_multiple = false};
   payload = payload.subspan(sizeof(version));
   if (payload.empty()) return nullptr;
-  if (payload.size() > kMaxCapabilityBytes) return "its capabilities are too long";
-  if (payload.back() != 0) return "its capabilities do not end with a NUL";
+  if (payload.size() > kMaxCapabilityBytes) return "the client's capabilities are too long";
+  if (payload.back() != 0) return "the client's capabilities do not end with a NUL";
   const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size() - 1);
   const json document = json::parse(text.begin(), text.end(), nullptr, false);
-  if (document.is_discarded()) return "its capabilities are not JSON";
+  if (document.is_discarded()) return "the client's capabilities are not JSON";
   if (!document.is_object()) return nullptr;
   const auto found = document.find("capabilities");
   if (found == document.end() || !found->is_object()) return nullptr;

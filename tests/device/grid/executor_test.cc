@@ -15,7 +15,9 @@ TEST(GpuExecutor, SaysWhyThereIsNone) {
   program.ptx = "";
   std::string error;
   EXPECT_EQ(MakeGpuExecutor(0, program, {}, &error), nullptr);
-  EXPECT_EQ(error, "on=gpu: this build has no code for GPUs, since clang was not there; omit it");
+  EXPECT_EQ(
+      error,
+      "on=gpu: this build has no code for GPUs, since it was made without clang: omit on=gpu");
 }
 
 TEST(ThreadExecutor, GivesMemoryOfZeroes) {

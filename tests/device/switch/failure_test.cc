@@ -194,7 +194,7 @@ TEST(Setup, ABypassThatWouldDoubleAMessageIsRefused) {
   StreamSpec spec = Chain(OnDeath::kBypass);
   spec.nodes[0].out.edges = {Always(0b110)};
   EXPECT_EQ(rig.sw.Open(spec).error,
-            "node 0: a message would reach a node twice when another is bypassed");
+            "node 0: a message would reach a node twice if another node is bypassed");
 }
 
 }  // namespace

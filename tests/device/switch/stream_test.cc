@@ -317,23 +317,23 @@ TEST(Setup, SaysWhatIsWrongAndChangesNothing) {
     change(spec);
     return rig.sw.Open(spec).error;
   };
-  EXPECT_EQ(error([](StreamSpec& s) { s.nodes.pop_back(); }), "a stream has 2 to 16 nodes");
+  EXPECT_EQ(error([](StreamSpec& s) { s.nodes.pop_back(); }), "a stream must have 2 to 16 nodes");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[1].port = 9; }),
             "node 1: the switch has no such port");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[0].out.edges[0].targets = 0b100; }),
             "node 0: an edge leads to a node that does not exist");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[1].out.edges = {Always(1)}; }),
-            "node 1: an edge leads to itself or to a node before it");
+            "node 1: an edge leads to the node itself or to an earlier node");
   EXPECT_EQ(error([](StreamSpec& s) { s.max_message = 1u << 24; }),
-            "messages have 1 to 16777152 bytes, a window's");
+            "the longest message must have 1 to 16777152 bytes, the size of a window");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[1].buffer_bytes = 1024; }),
-            "node 1: its buffer is smaller than the longest message in whole 64-byte lines");
+            "node 1: its buffer is smaller than the longest message, rounded up to 64-byte lines");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[0].out.edges.assign(4, Always(2)); }),
-            "table policy has room for 3 more entries, and 4 are needed");
+            "table policy has room for 3 more entries, but 4 are needed");
   ASSERT_EQ(rig.sw.Open(Pair()).error, "");
   ASSERT_EQ(rig.sw.Open(Pair()).error, "");
   EXPECT_EQ(rig.sw.Open(Pair()).error,
-            "table window has room for 0 more entries, and 1 are needed");
+            "table window has room for 0 more entries, but 1 are needed");
 }
 
 TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
