@@ -20,11 +20,12 @@ double Load(const WorkloadOptions& options) {
 }
 
 std::string WhatIsWrong(const WorkloadOptions& options) {
-  if (!(options.rate > 0 && options.rate <= kMaxRate)) return "rate: above 0, at most 100000000";
-  if (!IsService(options.short_us)) return "short_us: 0 ... 1000000";
-  if (!IsService(options.long_us)) return "long_us: 0 ... 1000000";
-  if (!IsShare(options.long_share)) return "long_share: 0 ... 1";
-  if (!IsShare(options.runaway_share)) return "runaway_share: 0 ... 1";
+  if (!(options.rate > 0 && options.rate <= kMaxRate))
+    return "rate: give more than 0, at most 100000000";
+  if (!IsService(options.short_us)) return "short_us: give 0 ... 1000000";
+  if (!IsService(options.long_us)) return "long_us: give 0 ... 1000000";
+  if (!IsShare(options.long_share)) return "long_share: give 0 ... 1";
+  if (!IsShare(options.runaway_share)) return "runaway_share: give 0 ... 1";
   return "";
 }
 

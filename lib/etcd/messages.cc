@@ -92,7 +92,7 @@ bool ReadEvents(const Json* events, const std::string& prefix, std::vector<Watch
   return true;
 }
 
-constexpr char kForeign[] = "the answer is not etcd's: is etcd running there?";
+constexpr char kForeign[] = "the answer is not from etcd: check that etcd runs at this address";
 
 std::optional<Lease> LeaseOf(const Json* json, std::string* error) {
   Lease lease;
@@ -144,7 +144,7 @@ std::optional<WatchAnswer> ReadWatch(std::string_view json, const std::string& p
       !ReadFlag(Member(*result, "canceled"), &watch.canceled) ||
       !ReadNumber(Member(*result, "compact_revision"), &watch.compacted) ||
       !ReadEvents(Member(*result, "events"), prefix, &watch.events)) {
-    *error = "the answer to the watch is not etcd's";
+    *error = "the answer to the watch is not from etcd";
     return std::nullopt;
   }
   return watch;

@@ -77,7 +77,7 @@ void Registration::Main() {
     if (!std::exchange(before, true)) {
       log_(absl::StrCat(entry_.name, " is registered"));
     } else if (away) {
-      log_(absl::StrCat(entry_.name, " is registered again"));
+      log_(absl::StrCat(entry_.name, " is registered in etcd again"));
     }
     away = false;
     if (!Sleep(rest)) return;

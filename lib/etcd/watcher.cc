@@ -60,7 +60,7 @@ void Watcher::Main() {
 }
 
 std::string Watcher::TooMany() const {
-  return absl::StrCat("etcd has more than ", limits_.keys,
+  return absl::StrCat("etcd contains more than ", limits_.keys,
                       " keys with this prefix: use a dedicated prefix");
 }
 

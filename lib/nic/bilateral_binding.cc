@@ -23,13 +23,13 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
   if (rc == -ENOTSUP || !native) {
     *error =
         "--iface=bilateral: " + PortText(options.port) +
-        " does not support links: use --vdev=net_ipu0 with wire= or device=, or omit the device";
+        " does not support links: use --vdev=net_ipu0 with wire= or device=, or give no device";
     return Opened::kBadArgument;
   }
   if (rc == 0) return Opened::kYes;
   *error = PortText(options.port) + " " + *error;
   if (rc != -EINVAL) return Opened::kFailed;
-  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer";
+  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer workers";
   return Opened::kBadArgument;
 }
 
@@ -47,7 +47,7 @@ InterfaceFigures BilateralBinding::Figures() const {
     sum.faults += stats.faults;
   }
   return {.name = "links",
-          .help = "regions exchanged and events of links: totals since the start",
+          .help = "numbers of exchanged regions and of events of links since the start",
           .values = {{"swaps", sum.swaps},
                      {"rejected", sum.rejected},
                      {"too_late", sum.too_late},

@@ -20,14 +20,14 @@ Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error
                                 &lines_, error);
   if (rc == 0) return Opened::kYes;
   if (rc == -ENOTSUP || !native) {
-    *error = "--iface=coherent: " + PortText(options.port) +
-             " does not support endpoints: use --vdev=net_ipu0 with wire= or device=, or omit the "
-             "device";
+    *error =
+        "--iface=coherent: " + PortText(options.port) +
+        " does not support endpoints: use --vdev=net_ipu0 with wire= or device=, or give no device";
     return Opened::kBadArgument;
   }
   *error = PortText(options.port) + " " + *error;
   if (rc != -EINVAL) return Opened::kFailed;
-  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer";
+  *error = "--workers=" + std::to_string(options.workers) + ": " + *error + ": give fewer workers";
   return Opened::kBadArgument;
 }
 
@@ -42,7 +42,7 @@ InterfaceFigures CoherentBinding::Figures() const {
     sum.faults += stats.faults;
   }
   return {.name = "lines",
-          .help = "loads that the NIC answered and events of lines: totals since the start",
+          .help = "numbers of loads that the NIC answered and of events of lines since the start",
           .values = {{"requests", sum.requests},
                      {"tryagains", sum.tryagains},
                      {"grants", sum.grants},

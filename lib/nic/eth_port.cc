@@ -90,7 +90,8 @@ int EthPort::Configure(const Options& options, std::string* step) {
       RingSize(options.descriptors, info.default_txportconf.ring_size, info.tx_desc_lim);
   const int socket = rte_eth_dev_socket_id(port_);
   for (uint16_t i = 0; i < std::max(options.rx_queues, options.tx_queues); ++i) {
-    *step = "memory for queue " + std::to_string(i) + " (give more memory: -m, or hugepages)";
+    *step =
+        "memory for queue " + std::to_string(i) + " (give EAL more memory, with -m or hugepages)";
     const std::string name = "sluice_" + std::to_string(port_) + "_" + std::to_string(i);
     rte_mempool* const pool =
         rte_pktmbuf_pool_create(name.c_str(), rx_ring + tx_ring + kMbufsInFlight, kPoolCache, 0,

@@ -156,12 +156,12 @@ CaptureReader::Status CaptureReader::Next(CaptureRecord* record, std::string* er
   if (status == Status::kError) return fail(text);
   auto& [data, captured, length, timestamp] = *record;
   if (captured > kMaxCaptureBytes || length > kMaxCaptureBytes) {
-    return fail("frame of " + std::to_string(std::max(captured, length)) + " bytes, more than " +
-                std::to_string(kMaxCaptureBytes));
+    return fail("frame of " + std::to_string(std::max(captured, length)) +
+                " bytes exceeds the limit of " + std::to_string(kMaxCaptureBytes));
   }
   if (length == 0) length = captured;
   if (captured > length) {
-    return fail(std::to_string(captured) + " bytes captured of a frame of " +
+    return fail(std::to_string(captured) + " captured bytes exceed the frame's length of " +
                 std::to_string(length));
   }
   length -= std::min(fcs_bytes, length);
@@ -186,8 +186,8 @@ CaptureWriter::~CaptureWriter() = default;
 std::optional<CaptureWriter> CaptureWriter::Open(const std::string& path, Resolution resolution,
                                                  uint32_t snap_bytes, std::string* error) {
   if (snap_bytes == 0 || snap_bytes > kMaxCaptureBytes) {
-    *error = Message(path, "snap length " + std::to_string(snap_bytes) + " is not within 1 to " +
-                               std::to_string(kMaxCaptureBytes));
+    *error = Message(path, "snap length " + std::to_string(snap_bytes) +
+                               " is out of range: give 1 to " + std::to_string(kMaxCaptureBytes));
     return std::nullopt;
   }
   const bool micro = resolution == Resolution::kMicroseconds;

@@ -112,7 +112,7 @@ bool PcapngReader::AddInterface(std::string* error) {
     for (int i = 0; readable && i < power; ++i) added.ticks *= binary ? 2 : 10;
   });
   interfaces_.push_back(added);
-  if (!readable) *error = "pcapng interface with a clock finer than 64 bits";
+  if (!readable) *error = "pcapng interface with a timestamp resolution beyond 64 bits";
   return readable;
 }
 
@@ -126,7 +126,8 @@ bool PcapngReader::ReadPacket(CaptureRecord* record, uint32_t* fcs_bytes,
   }
   const uint32_t number = simple ? 0 : type_ == kObsoletePacket ? Short(0) : Word(0);
   if (number >= interfaces_.size()) {
-    *error = "pcapng packet of interface " + std::to_string(number) + ", which is not described";
+    *error = "pcapng packet of interface " + std::to_string(number) +
+             ", which the file does not describe";
     return false;
   }
   const Interface& interface = interfaces_[number];

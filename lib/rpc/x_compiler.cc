@@ -177,8 +177,7 @@ class Compiler {
         }
         const auto word = static_cast<uint32_t>(value.value);
         if (!seen.insert(word).second) {
-          scanner_.Fail(value.position,
-                        "there is a case " + std::to_string(value.value) + " already");
+          scanner_.Fail(value.position, "duplicate case " + std::to_string(value.value));
         }
         arms.push_back({word, type});
       }
@@ -302,7 +301,7 @@ class Compiler {
 std::optional<CompiledX> CompileX(std::string_view text, std::string_view file, std::string* error,
                                   const Constants& constants) {
   if (text.size() > kMaxXBytes) {
-    *error = std::string(file) + ":1:1: a file of more than 1 MiB";
+    *error = std::string(file) + ":1:1: the file is longer than 1 MiB";
     return std::nullopt;
   }
   Scanner scanner(text, file);

@@ -109,7 +109,8 @@ Layout Layouts::Of(const std::vector<Declaration>& fields) {
     all.wire_bytes += layout.wire_bytes;
     all.alignment = std::max(all.alignment, layout.alignment);
     if (all.bytes > Limits::kMaxTypeBytes) {
-      scanner_.Fail(field.position, "with '" + field.name + "' this is larger than 1 MiB");
+      scanner_.Fail(field.position,
+                    "the type is larger than 1 MiB with the field '" + field.name + "'");
       return {};
     }
   }

@@ -128,7 +128,7 @@ class Parser : XReader {
       const Position position = token().position;
       const std::string name = ExpectNewName();
       value = Accept("=") ? ExpectValue(kLeast, kMost) : value + 1;
-      if (value > kMost) FailAt(position, "'" + name + "' is beyond 32 bits");
+      if (value > kMost) FailAt(position, "'" + name + "' has a value beyond 32 bits");
       AddConstant(name, value);
       definition.members.push_back(value);
     } while (Accept(","));
@@ -192,7 +192,7 @@ class Parser : XReader {
   Declaration ParseField(std::set<std::string>& names) {
     Declaration field = ParseDeclaration(false);
     if (!failed() && !names.insert(field.name).second) {
-      FailAt(field.position, "there is a field '" + field.name + "' already");
+      FailAt(field.position, "duplicate field '" + field.name + "'");
     }
     return field;
   }
@@ -200,7 +200,8 @@ class Parser : XReader {
   /// Parses a "declaration" of RFC 4506 section 6.3, except void.
   Declaration ParseDeclaration(bool defines) {
     Declaration declaration = ParseType();
-    if (declaration.base == Base::kVoid) FailAt(declaration.position, "void declares nothing");
+    if (declaration.base == Base::kVoid)
+      FailAt(declaration.position, "void cannot be the type of a field");
     const bool bytes = declaration.base == Base::kString || declaration.base == Base::kOpaque;
     if (!bytes && Accept("*")) declaration.shape = Shape::kOptional;
     const bool own = declaration.shape == Shape::kPlain && Is(declaration.type);
@@ -266,9 +267,10 @@ class Parser : XReader {
       Advance();
       return declaration;
     }
-    if (Is("quadruple")) Fail("quadruple is not supported: C has no such type everywhere");
+    if (Is("quadruple")) Fail("quadruple is not supported, since C has no portable type for it");
     const bool tagged = Accept("struct") || Accept("union") || Accept("enum");
-    if (tagged && Is("{")) Fail("a definition inside another: give it a name before");
+    if (tagged && Is("{"))
+      Fail("a definition inside another one: define the inner type by name first");
     declaration.base = Base::kNamed;
     declaration.type = ExpectName();
     uses_net_object_ |= declaration.type == kNetObject;
@@ -298,7 +300,7 @@ class Parser : XReader {
     const Position position = token().position;
     const uint32_t program = ExpectUnsigned();
     if (!programs_.insert(program).second && !failed()) {
-      FailAt(position, "there is a program " + std::to_string(program) + " already");
+      FailAt(position, "duplicate program " + std::to_string(program));
     }
     for (size_t i = first; i < syntax_.procedures.size(); ++i) {
       syntax_.procedures[i].program = program;
@@ -311,7 +313,7 @@ class Parser : XReader {
     Position position = token().position;
     const std::string name = ExpectName();
     if (!version_names.insert(name).second && !failed()) {
-      FailAt(position, "there is a version '" + name + "' already");
+      FailAt(position, "duplicate version '" + name + "'");
     }
     Expect("{");
     const size_t first = syntax_.procedures.size();
@@ -325,7 +327,7 @@ class Parser : XReader {
     position = token().position;
     const uint32_t version = ExpectUnsigned();
     if (!versions.insert(version).second && !failed()) {
-      FailAt(position, "there is a version " + std::to_string(version) + " already");
+      FailAt(position, "duplicate version " + std::to_string(version));
     }
     for (size_t i = first; i < syntax_.procedures.size(); ++i) {
       syntax_.procedures[i].version = version;
@@ -339,13 +341,13 @@ class Parser : XReader {
     Position position = token().position;
     procedure.name = ExpectName();
     if (!names.insert(procedure.name).second && !failed()) {
-      FailAt(position, "there is a procedure '" + procedure.name + "' already");
+      FailAt(position, "duplicate procedure '" + procedure.name + "'");
     }
     Expect("(");
     do {
       procedure.arguments.push_back(ParseProcedureType());
       if (procedure.arguments.size() > 1 && procedure.arguments.back().base == Base::kVoid) {
-        FailAt(procedure.arguments.back().position, "void beside other arguments");
+        FailAt(procedure.arguments.back().position, "void cannot be combined with other arguments");
       }
     } while (procedure.arguments[0].base != Base::kVoid && Accept(","));
     Expect(")");
@@ -353,7 +355,7 @@ class Parser : XReader {
     position = token().position;
     procedure.number = ExpectUnsigned();
     if (!numbers.insert(procedure.number).second && !failed()) {
-      FailAt(position, "there is a procedure " + std::to_string(procedure.number) + " already");
+      FailAt(position, "duplicate procedure " + std::to_string(procedure.number));
     }
     Expect(";");
     syntax_.procedures.push_back(std::move(procedure));
@@ -362,7 +364,7 @@ class Parser : XReader {
   Declaration ParseProcedureType() {
     Declaration declaration = ParseType();
     if (declaration.base == Base::kOpaque) {
-      FailAt(declaration.position, "opaque needs a size: give it a name by typedef");
+      FailAt(declaration.position, "opaque needs a size: define a type by typedef");
     }
     if (declaration.base == Base::kString) declaration.shape = Shape::kVariable;
     return declaration;

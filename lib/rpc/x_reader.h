@@ -50,7 +50,7 @@ class XReader {
       return {};
     }
     if (IsKeyword(token().text)) {
-      Fail("'" + std::string(token().text) + "' is a keyword");
+      Fail("'" + std::string(token().text) + "' is a keyword: use another name");
       return {};
     }
     std::string name(token().text);
@@ -63,8 +63,8 @@ class XReader {
     std::string name = ExpectName();
     const auto [at, added] = names_.emplace(name, position);
     if (!added && !scanner_.failed()) {
-      scanner_.Fail(position, "'" + name + "' is defined already, in line " +
-                                  std::to_string(at->second.line));
+      scanner_.Fail(position,
+                    "'" + name + "' is already defined in line " + std::to_string(at->second.line));
     }
     return name;
   }

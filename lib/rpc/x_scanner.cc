@@ -70,7 +70,7 @@ bool Scanner::SkipComment() {
   Step();
   Step();
   while (!AtEnd() && !(At() == '*' && At(1) == '/')) Step();
-  if (AtEnd()) return Fail(begin, "this comment has no end");
+  if (AtEnd()) return Fail(begin, "the end of this comment is missing");
   Step();
   Step();
   return true;
@@ -121,7 +121,7 @@ void Scanner::ScanText() {
   do Step();
   while (!AtEnd() && At() != '"' && At() != '\n');
   if (At() != '"') {
-    Fail(token_.position, "this text has no end");
+    Fail(token_.position, "the closing quote of this text is missing");
     return;
   }
   Step();
@@ -137,7 +137,7 @@ void Scanner::Advance() {
   const size_t begin = at_;
   const char first = At();
   if (first == '#' && position_.column == 1) {
-    Fail(position_, "a preprocessor's line: run the file through cpp -P first");
+    Fail(position_, "a preprocessor directive: run the file through cpp -P first");
     return;
   }
   if (first == '"') return ScanText();
@@ -153,7 +153,7 @@ void Scanner::Advance() {
   }
   token_.text = text_.substr(begin, at_ - begin);
   if (token_.text.size() > kMaxWordBytes) {
-    Fail(token_.position, "a word of more than 255 characters");
+    Fail(token_.position, "a word is longer than 255 characters");
   } else if (number) {
     ScanNumber(token_.text);
   } else {

@@ -50,7 +50,7 @@ bool IsProgram(const std::string& path) {
 std::string PeriodFault(double seconds) {
   constexpr double kLeastS = 0.001;
   if (seconds == 0 || (seconds >= kLeastS && std::isfinite(seconds))) return "";
-  return "give 0.001 seconds or more, or 0 for none";
+  return "give 0.001 seconds or more, or 0 for no lines";
 }
 
 bool IsSameFile(const std::string& one, const std::string& other) {
@@ -63,24 +63,24 @@ std::string OutputFileFault(const std::string& path) {
   if (path.empty()) return "";
   struct stat status;
   if (stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) return "is a folder: name a file in it";
+    if (S_ISDIR(status.st_mode)) return "is a folder: give a file in it";
     if (May(path, W_OK)) return "";
-    return "cannot be written: " + Why() + ": name another file";
+    return "cannot be written: " + Why() + ": give another file";
   }
   const std::string parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent;
   if (stat(folder.c_str(), &status) != 0) {
-    return folder + ": " + Why() + ": create that folder, or name a file in another";
+    return folder + ": " + Why() + ": create that folder, or give a file in another folder";
   }
-  if (!S_ISDIR(status.st_mode)) return folder + " is not a folder: name a file in another";
+  if (!S_ISDIR(status.st_mode)) return folder + " is not a folder: give a file in another folder";
   if (May(folder, W_OK | X_OK)) return "";
-  return "cannot be created in " + folder + ": " + Why() + ": name a file in another folder";
+  return "cannot be created in " + folder + ": " + Why() + ": give a file in another folder";
 }
 
 std::string ReplacedFileFault(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    return "is not a regular file: name one that may be replaced, or a new one";
+    return "is not a regular file: give a file that may be replaced, or a new one";
   }
   return OutputFileFault(path);
 }
@@ -92,16 +92,16 @@ std::string OutputFault(const std::string& path) {
 std::string InputFileFault(const std::string& path) {
   if (path.empty()) return "";
   struct stat status;
-  if (stat(path.c_str(), &status) != 0) return Why() + ": name an existing file";
-  if (S_ISDIR(status.st_mode)) return "is a folder: name a file";
+  if (stat(path.c_str(), &status) != 0) return Why() + ": give an existing file";
+  if (S_ISDIR(status.st_mode)) return "is a folder: give a file";
   if (May(path, R_OK)) return "";
-  return Why() + ": name a readable file";
+  return Why() + ": give a readable file";
 }
 
 std::string ProgramFault(const std::string& program) {
   if (program.empty()) return "";
   if (program.find('/') != std::string::npos) {
-    return IsProgram(program) ? "" : "not an executable program: name an executable file";
+    return IsProgram(program) ? "" : "is not an executable program: give an executable file";
   }
   const char* const path = std::getenv("PATH");
   // The folders that execvp searches if PATH is unset.
@@ -114,7 +114,7 @@ std::string ProgramFault(const std::string& program) {
     if (end == std::string_view::npos) break;
     folders.remove_prefix(end + 1);
   }
-  return "not found in PATH: use its path";
+  return "is not found in PATH: give its full path";
 }
 
 std::string CpuFault(int64_t cpu) {
@@ -122,7 +122,7 @@ std::string CpuFault(int64_t cpu) {
   CPU_ZERO(&cpus);
   if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return "";  // Too many CPUs for cpu_set_t.
   if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &cpus)) return "";
-  return "this process cannot run there: must be one of the CPUs " + Ranges(cpus);
+  return "this process cannot run on that CPU: give one of the CPUs " + Ranges(cpus);
 }
 
 }  // namespace sluice::runtime

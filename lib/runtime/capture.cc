@@ -86,7 +86,8 @@ std::string Capture::Close() {
   file_ = -1;
   if (const uint64_t lost = lost_.load(std::memory_order_relaxed); lost > 0) {
     SLUICE_LOG(capture, WARNING,
-               "%" PRIu64 " packets are missing in the capture: its thread was too slow", lost);
+               "%" PRIu64 " packets are missing in the capture, because its thread was too slow",
+               lost);
     lost_.store(0, std::memory_order_relaxed);
   }
   return failure_ == 0 ? "" : std::string("could not be written: ") + std::strerror(failure_);

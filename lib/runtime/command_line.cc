@@ -18,7 +18,7 @@
 #include "runtime/listing.h"
 #include "runtime/standard_streams.h"
 
-DEFINE_string(list, "", "Print the features of this build as JSON and exit: interfaces");
+DEFINE_string(list, "", "Print a list of this build's features as JSON and exit: interfaces");
 
 namespace sluice::runtime {
 
@@ -110,7 +110,7 @@ bool ReadFlagFile(const std::string& path, std::string* error) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   if (!file.is_open() || file.bad() || text.size() > kMostBytes || depth > 8) {
-    *error = "--flagfile=" + path + ": cannot be read: name a file with one --flag=value per line";
+    *error = "--flagfile=" + path + ": cannot be read: give a file with one --flag=value per line";
     return false;
   }
   std::vector<std::string> arguments;
@@ -172,9 +172,9 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
   }
   for (const std::string& argument : *eal) {
     if (IsEalArgument(argument)) continue;
-    *error =
-        argument + (IsFlag(FlagName(argument)) ? ": a flag of the application: put -- before it"
-                                               : ": unknown to EAL: see --help");
+    *error = argument + (IsFlag(FlagName(argument))
+                             ? ": a flag of the application, not of EAL: put -- before it"
+                             : ": unknown to EAL: see --help");
     return false;
   }
   for (const std::string& argument : *ours) {
@@ -189,7 +189,7 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
 void PrintHelp(std::string_view app, std::string_view summary, std::span<const OwnHelp> own) {
   std::printf(
       "sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n\n"
-      "Application flags, after -- (not needed without EAL arguments):\n%s"
+      "Application flags (the -- is required only after EAL arguments):\n%s"
       "  --%-18s Read flags from this file, one --flag=value per line\n"
       "  --%-18s This text; --help=eal: EAL's arguments\n",
       static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()), summary.data(),

@@ -119,12 +119,13 @@ std::string MissingDevice(std::span<const EalDevice> devices, const std::string&
                           const std::string& interfaces) {
   for (const EalDevice& device : devices) {
     if (const auto missing = MissingInterface(device, interfaces)) {
-      return device.argument + ": no such network interface: " + *missing + ": see ip link";
+      return device.argument + ": no such network interface: " + *missing +
+             ": list interfaces with ip link";
     }
     if (!device.pci) continue;
     std::error_code ignored;
     if (std::filesystem::exists(bus + "/" + *PciName(device.value), ignored)) continue;
-    return device.argument + ": no such PCI device: see dpdk-devbind.py --status";
+    return device.argument + ": no such PCI device: list devices with dpdk-devbind.py --status";
   }
   return "";
 }
@@ -137,14 +138,14 @@ bool AwaitsDevice(std::span<const EalDevice> devices) {
 }
 
 std::string NoPort(std::span<const EalDevice> devices, const std::string& why) {
-  if (devices.empty()) return "EAL has no port: name a device with -a or --vdev";
+  if (devices.empty()) return "EAL has no port: give a device with -a or --vdev";
   std::string line;
   for (const EalDevice& device : devices) line += (line.empty() ? "" : ", ") + device.argument;
-  line += ": EAL made no port of it: ";
+  line += ": EAL created no port for this device: ";
   if (!why.empty()) return line + why;
   const bool hardware = std::ranges::any_of(devices, &EalDevice::pci);
   return line + (hardware ? "bind it to a driver of DPDK, such as vfio-pci (dpdk-devbind.py)"
-                          : "name a driver that this DPDK has");
+                          : "give a driver that this DPDK contains");
 }
 
 }  // namespace sluice::runtime

@@ -62,7 +62,7 @@ void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* pla
     return;
   }
   plan->memory = std::string("no hugepages (") + (host.root ? "too few are free" : "not root") +
-                 "): slower, not for measurements";
+                 "), so slower: do not measure with it";
   plan->arguments.push_back("--no-huge");
   plan->arguments.push_back("-m");
   plan->arguments.push_back(std::to_string(kPlainMemoryMb));

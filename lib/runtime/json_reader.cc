@@ -60,7 +60,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
  private:
   bool Open() {
     if (keys_.size() == kMaxDepth) {
-      wrong_ = "nested too deeply";
+      wrong_ = "the JSON is nested too deeply";
       return false;
     }
     keys_.emplace_back();
@@ -211,7 +211,7 @@ bool ObjectReader::Array(std::string_view key, size_t most,
     return false;
   }
   if (member->size() > most) {
-    Complain(key, absl::StrFormat("%d: give at most %d", member->size(), most));
+    Complain(key, absl::StrFormat("%d elements: give at most %d", member->size(), most));
     return false;
   }
   for (size_t i = 0; i < member->size() && !Full(*errors_); ++i) {

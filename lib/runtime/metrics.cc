@@ -55,7 +55,7 @@ std::string MetricName(std::string_view counter) {
 
 MetricFamilies BuildInfo(const std::string& app, const std::string& iface) {
   return {{"sluice_build_info",
-           "Build information; always 1.",
+           "Labels describe the build; the value is always 1.",
            MetricType::Gauge,
            {GaugeValue(1, {{"app", app}, {"version", SLUICE_VERSION}, {"iface", iface}})}}};
 }
@@ -78,8 +78,9 @@ MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view>
       count(MetricName(counter.name), counter.help, sample.counters.*counter.member);
     }
   }
-  count("sluice_busy_cycles_total", "TSC cycles of polls that handled frames.", sample.busy_cycles);
-  count("sluice_cycles_total", "TSC cycles of all polls.", sample.total_cycles);
+  count("sluice_busy_cycles_total", "TSC cycles that workers spent in polls that handled frames.",
+        sample.busy_cycles);
+  count("sluice_cycles_total", "TSC cycles that workers spent in all polls.", sample.total_cycles);
   count("sluice_rx_nombuf_total", "Failed allocations of receive buffers.", sample.nic.no_mbuf);
   by_reason("sluice_dropped_packets_total", "Frames discarded, by reason.",
             DropsOf(sample.counters, reasons));
@@ -101,7 +102,7 @@ std::unique_ptr<MetricsServer> MetricsServer::Open(std::string_view where, std::
       PageServer::Open(Bare(place->address), place->port,
                        {kPath, kTextFormat, [raw = server.get()] { return raw->Text(); }});
   if (server->pages_ == nullptr) {
-    *error = flag + "cannot listen there: give an address of this host and a free port";
+    *error = flag + "cannot listen at this address: give an address of this host and a free port";
     return nullptr;
   }
   server->url_ = "http://" + place->address + ":" + std::to_string(server->pages_->port()) + kPath;

@@ -28,7 +28,7 @@ std::string Choices() {
 
 // gflags stores the pointer, so the text must be static.
 const char* InterfaceHelp() {
-  static const std::string help = "How the host talks to the NIC: " + Choices();
+  static const std::string help = "Interface between host and NIC: " + Choices();
   return help.c_str();
 }
 
@@ -39,31 +39,38 @@ DEFINE_double(duration_s, 0, "Seconds to run; 0: until SIGINT or SIGTERM");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines; 0: none");
 DEFINE_string(json, "", "Write the final report to this file; - for standard output");
 DEFINE_string(pcap, "", "Traffic: replay the frames of this capture");
-DEFINE_string(frame_size, "64", "Traffic: bytes with FCS, 64 to 1518, or imix, or random");
+DEFINE_string(frame_size, "64", "Traffic: bytes of a frame with FCS, 64 to 1518, imix or random");
 DEFINE_uint32(flows, 1000, "Traffic: number of distinct flows");
-DEFINE_string(rate, "", "Traffic: packets per second, e.g. 500k or 10M; empty: as fast as it can");
-DEFINE_string(wire, "", "Embedded NIC: its wire, instead of the traffic flags above");
-DEFINE_uint64(seed, 0, "Traffic: seed; 0: its default");
-DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
-DEFINE_bool(promiscuous, false,
-            "Accept frames for other stations, too (echo, logmon, telemetry and pktgen always do)");
+DEFINE_string(rate, "",
+              "Traffic: packets per second, such as 500k or 10M; empty: as fast as possible");
+DEFINE_string(wire, "", "Embedded NIC: its wire, instead of the traffic flags");
+DEFINE_uint64(seed, 0, "Traffic: seed; 0: the default seed");
+DEFINE_string(port, "", "Name or number of the port to use; empty: the first free port");
+DEFINE_bool(
+    promiscuous, false,
+    "Also accept frames to other MAC addresses (echo, logmon, telemetry and pktgen always do)");
 DEFINE_string(exception_port, "",
               "Port for frames that the application does not handle or the NIC cannot send");
-DEFINE_uint32(workers, 1, "Worker lcores, each with one queue (or set of pipes, or link)");
-DEFINE_uint32(pipes, 8, "Streaming on an Enso NIC: pipes of each worker; 8 are walked at once");
-DEFINE_uint32(burst, 64, "Packetized: most packets in one receive burst");
-DEFINE_uint32(regions, 0, "Bilateral: regions of each link, 3 to 64; 0: the driver's default");
+DEFINE_uint32(workers, 1, "Number of worker lcores, each with one queue, set of pipes or link");
+DEFINE_uint32(pipes, 8,
+              "Streaming on an Enso NIC: number of pipes per worker, of which 8 are read at once");
+DEFINE_uint32(burst, 64, "Packetized: maximum number of packets in one receive burst");
+DEFINE_uint32(regions, 0,
+              "Bilateral: number of regions per link, 3 to 64; 0: the driver's default");
 DEFINE_uint32(region_bytes, 0,
-              "Bilateral: size of a region, a multiple of 4096; 0: the driver's default");
-DEFINE_string(capture, "",
-              "Write frames that pass the queues to this pcapng file; FILE or FILE,n=N");
+              "Bilateral: bytes of a region, a multiple of 4096; 0: the driver's default");
+DEFINE_string(
+    capture, "",
+    "Write received and sent frames to this pcapng file; FILE, or FILE,n=N for N packets");
 DEFINE_string(metrics, "",
-              "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: this host "
-              "only; 0: any free port");
+              "Serve metrics to Prometheus at http://ADDRESS:PORT/metrics; without ADDRESS only to "
+              "this host; PORT 0: any free port");
 DEFINE_uint32(reassemble, 0,
-              "Datagrams to addresses of --ip that each worker reassembles at a time, up to 16384; "
-              "0: no reassembly");
-DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
+              "Number of datagrams to addresses of --ip that each worker can reassemble at a time, "
+              "up to 16384; 0: no reassembly");
+DEFINE_string(ip, "",
+              "Addresses of this program, comma-separated; it answers ARP, neighbour discovery and "
+              "ping for them");
 
 namespace sluice::runtime {
 
@@ -91,7 +98,7 @@ bool ReadTraffic(Options* options, std::string* error) {
   if (!FLAGS_wire.empty()) {
     for (const char* other : {"pcap", "frame_size", "flows", "rate"}) {
       if (IsDefault(other)) continue;
-      *error = FlagComplaint(other, "set it in --wire, or omit --wire");
+      *error = FlagComplaint(other, "conflicts with --wire: set it in --wire, or omit --wire");
       return false;
     }
     options->wire = options->traffic = FLAGS_wire;
@@ -100,13 +107,14 @@ bool ReadTraffic(Options* options, std::string* error) {
   }
   double pps = 0;
   if (!FLAGS_rate.empty() && !packet::ReadPacketRate(FLAGS_rate, &pps)) {
-    *error = FlagComplaint("rate", "give packets per second, e.g. 500000, 500k or 10M");
+    *error = FlagComplaint("rate", "give packets per second, such as 500000, 500k or 10M");
     return false;
   }
   const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
   if (!FLAGS_pcap.empty()) {
     if (FLAGS_pcap.find_first_of(",+") != std::string::npos) {
-      *error = FlagComplaint("pcap", "device arguments cannot hold ',' or '+': rename the file");
+      *error =
+          FlagComplaint("pcap", "the path of a capture cannot contain ',' or '+': rename the file");
       return false;
     }
     options->wire = "pcap:" + FLAGS_pcap + rate;
@@ -141,7 +149,7 @@ bool ReadCapture(Options* options, std::string* error) {
     return false;
   }
   if (IsSameFile(options->capture, FLAGS_pcap)) {
-    *error = FlagComplaint("capture", "is the file that --pcap replays: name another file");
+    *error = FlagComplaint("capture", "is the file that --pcap replays: give another file");
     return false;
   }
   return Accept(OutputFileFault(options->capture), "capture", error);
@@ -178,7 +186,7 @@ bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error)
 }
 
 constexpr std::string_view kEmbeddedOnly =
-    "only the embedded NIC has this, and EAL was given a device: omit it";
+    "applies only to the embedded NIC, but the EAL arguments name a device: omit it";
 
 bool IsSpan(const char* flag, double seconds, std::string* error) {
   if (seconds >= 0 && std::isfinite(seconds)) return true;

@@ -11,9 +11,11 @@
 #include "runtime/output_text.h"
 
 DECLARE_string(pcap);
-DEFINE_string(out_pcap, "", "With --pcap: run without a NIC and write frames sent to this capture");
+DEFINE_string(
+    out_pcap, "",
+    "With --pcap: run without a NIC, and write the frames that the program sends to this capture");
 DEFINE_string(pass_pcap, "",
-              "With --out_pcap: write frames for the exception port to this capture");
+              "With --out_pcap: write the frames for the exception port to this capture");
 
 namespace sluice::runtime {
 

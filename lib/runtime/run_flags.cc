@@ -16,7 +16,7 @@ std::string RunFlagsComplaint() {
   constexpr double kLongestS = 1e7;
   const auto within = [](double value) { return value >= 0 && value <= kLongestS; };
   if (!within(FLAGS_duration_s))
-    return FlagComplaint("duration_s", "give seconds, or 0 for no end");
+    return FlagComplaint("duration_s", "give seconds, or 0 for an endless run");
   const std::string period = PeriodFault(FLAGS_stats_period_s);
   if (!period.empty() || !within(FLAGS_stats_period_s))
     return FlagComplaint("stats_period_s", period.empty() ? "give seconds, or 0 for none" : period);

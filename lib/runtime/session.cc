@@ -88,7 +88,7 @@ int Session::StartEal(std::string* error) {
   if (!eal_) {
     const int code = log.ExitCode();
     *error = "EAL does not start: " + log.WhyNotStarted() +
-             (code == 2 ? ": arguments before -- are EAL's" : "");
+             (code == 2 ? ": arguments before -- must be EAL's" : "");
     return code;
   }
   SweepDeadRuns(file_prefix_);
@@ -96,9 +96,9 @@ int Session::StartEal(std::string* error) {
   log.Show();
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return 0;
-  *error =
-      absl::StrFormat("--workers=%d: EAL has %d worker lcore(s) besides main: add lcores with -l",
-                      line_.options.workers, workers);
+  *error = absl::StrFormat(
+      "--workers=%d: EAL has %d worker lcore(s) besides main: add lcores with EAL's -l",
+      line_.options.workers, workers);
   return 2;
 }
 
@@ -123,17 +123,17 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
   if (!wanted.empty()) {
     const std::optional<uint16_t> port = PortByName(wanted);
     if (!port && !options.port.empty()) {
-      *error = FlagComplaint("port", "no such port: name one that EAL has");
+      *error = FlagComplaint("port", "no such port: give a port that EAL has");
       return false;
     }
     if (!port) {
-      const std::string what = "the embedded NIC cannot be made: " + why;
+      const std::string what = "the embedded NIC cannot be created: " + why;
       *error = options.wire_flag.empty() ? what : FlagComplaint(options.wire_flag, what);
       return false;
     }
     port_ = *port;
     if (exception_ != port_) return true;
-    *error = FlagComplaint("exception_port", "name another port than --port");
+    *error = FlagComplaint("exception_port", "is also the port of --port: give another port");
     return false;
   }
   uint16_t port = 0;
@@ -143,7 +143,7 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
     return true;
   }
   *error = exception_
-               ? FlagComplaint("exception_port", "no free port: create one with --vdev or -a")
+               ? FlagComplaint("exception_port", "no port is free: create one with --vdev or -a")
                : NoPort(EalDevices(line_.eal), why);
   return false;
 }
@@ -211,7 +211,8 @@ bool Session::MakeDefragmenters(std::string* error) {
                                   seed);
     }
   } catch (const std::bad_alloc&) {
-    *error = FlagComplaint("reassemble", "not enough memory for that many: use fewer");
+    *error = FlagComplaint("reassemble",
+                           "not enough memory for so many datagrams: give a smaller number");
     return false;
   }
   return true;

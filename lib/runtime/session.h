@@ -139,7 +139,8 @@ class Session {
   int RunWorkers(MakeEngine& make_engine, MakeQueue make_queue) {
     using Bare = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
     if (!nic::HostEngine<Bare> && line_.options.reassemble > 0) {
-      return BadFlag("reassemble", "sluice-" + line_.app + " does not reassemble: omit it");
+      return BadFlag("reassemble",
+                     "sluice-" + line_.app + " does not reassemble datagrams: omit it");
     }
     using Engine = decltype(MakeFront(make_engine, 0));
     using Queue = std::invoke_result_t<MakeQueue&, uint32_t>;

@@ -159,9 +159,10 @@ TelemetryScope::TelemetryScope(std::function<Sample()> take,
     source.commands = commands;
   }
   static const bool registered = [] {
-    rte_telemetry_register_cmd("/sluice/stats", Stats, "Totals of all workers. No parameters.");
+    rte_telemetry_register_cmd("/sluice/stats", Stats,
+                               "Counters, summed over all workers. No parameters.");
     rte_telemetry_register_cmd("/sluice/map", Map,
-                               "Lcores and the queues that they poll. No parameters.");
+                               "Lcores of workers, and the queues that they poll. No parameters.");
     return true;
   }();
   (void)registered;

@@ -190,7 +190,7 @@ void Fini(const rte_graph* graph, rte_node* node) {
   if (state->unsent != 0) {
     rte_log(RTE_LOG_NOTICE, static_cast<uint32_t>(node_sluice_log_type),
             "node_sluice: graph %s, node %s: %" PRIu64
-            " frames of the engine dropped for lack of mbufs\n",
+            " frames of the engine were dropped for lack of mbufs\n",
             graph->name, node->name, state->unsent);
   }
   SetState(node, nullptr);

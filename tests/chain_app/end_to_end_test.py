@@ -326,7 +326,7 @@ class Runs(unittest.TestCase):
         for words in ("udp:5000: chain images", "node 1 decrypt: qat at port 2",
                       "key0 & 0x1 == 1: to out", "always: to out, review"):
             self.assertIn(words, text)
-        self.assertIn("udp:9: no chain matches", harness.sh(CHAIN, "--explain=udp:9"))
+        self.assertIn("udp:9: no chain has this flow", harness.sh(CHAIN, "--explain=udp:9"))
         names = [kind["name"] for kind in harness.listing(CHAIN, "traffic")]
         self.assertIn("pattern", names)
 
@@ -343,7 +343,7 @@ class Runs(unittest.TestCase):
             (good, "--through=me", "--through=me: give switch or cpu"),
             (good, "--outstanding=0", "--outstanding=0: give 1 to 4096"),
             (good, "--timeout_ms=0", "--timeout_ms=0: give 1 to 60000"),
-            (good, "--duration_s=-1", "--duration_s=-1: give seconds, or 0 for no end"),
+            (good, "--duration_s=-1", "--duration_s=-1: give seconds, or 0 for an endless run"),
             (good, "--kill=a:100", "--kill=a:100: requires --processes"),
             (good, "--hang_ms=5", "--hang_ms=5: requires --processes"),
             (good, "--kill=a", "--kill=a: give DEVICE:MS"),

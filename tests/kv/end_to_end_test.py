@@ -313,7 +313,7 @@ class Snapshots(unittest.TestCase):
             self.assertEqual(code, 2, said)
             self.assertEqual(len(said.splitlines()), 1, said)
             self.assertIn(f"--snapshot={path}", said)
-            self.assertIn("name a file in another", said)
+            self.assertIn("give a file in another", said)
 
     def test_a_folder_that_vanishes_is_said_at_the_end(self):
         folder = os.path.join(self.folder, "vanishing")

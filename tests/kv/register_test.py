@@ -140,7 +140,7 @@ class Etcd(unittest.TestCase):
         # Another etcd, which does not know the lease.
         self.etcd.start("other")
         self.wait_for({KEY: NAME}, server)
-        self.assertEqual(server.wait_to_say(3), f"{NAME} is registered again")
+        self.assertEqual(server.wait_to_say(3), f"{NAME} is registered in etcd again")
         server.wait_to_serve()
         self.check_end(server)
         self.assertEqual(self.entries(), {})
@@ -198,8 +198,8 @@ class Answers(unittest.TestCase):
         self.assertEqual(len(gateway.asked("/v3/lease/grant")), 2)
         self.assertEqual([said.split(":")[0] if "etcd's" in said else said
                           for said in server.said()],
-                         [f"{NAME} is registered", f"{NAME} is registered again",
-                          NAME.split(":", maxsplit=1)[0], f"{NAME} is registered again"])
+                         [f"{NAME} is registered", f"{NAME} is registered in etcd again",
+                          NAME.split(":", maxsplit=1)[0], f"{NAME} is registered in etcd again"])
 
     def test_an_etcd_that_hangs_does_not_keep_it_from_ending(self):
         for silent, said in (({"grants": [None]}, 0), ({"puts": [None]}, 1),

@@ -159,7 +159,7 @@ TEST_F(KvSnapshot, RefusesAFileOfWhichAnyByteIsChanged) {
 }
 
 TEST_F(KvSnapshot, RefusesAFileOfAnotherKindOrVersion) {
-  ExpectRefused(std::string(1000, 'x'), "not a snapshot");
+  ExpectRefused(std::string(1000, 'x'), "the file is not a snapshot");
   WriteSmall();
   std::string other = FileBytes();
   other[8] = 2;
@@ -192,7 +192,7 @@ TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
     // The end marker is block 1: its checksum precedes its 16 bytes.
     const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
     std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
-    ExpectRefused(file, "its last unique is invalid");
+    ExpectRefused(file, "its last unique number is invalid");
     WriteSmall();
   }
 }

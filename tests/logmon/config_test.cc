@@ -54,7 +54,7 @@ TEST(Config, AMillionFiltersAreRefusedAtOnce) {
 TEST(Config, AsManyFiltersAsFitIntoAFileAreRefusedAtOnce) {
   const Refusal refusal = Refuse(Filters(150'000, R"({"pattern": "word#"})"));
   ASSERT_EQ(refusal.errors.size(), 1u);
-  EXPECT_EQ(refusal.errors[0], "filters: 150000: give at most 256");
+  EXPECT_EQ(refusal.errors[0], "filters: 150000 elements: give at most 256");
   EXPECT_TRUE(refusal.at_once);
 }
 
@@ -90,12 +90,13 @@ TEST(Config, ExpressionsOfFilesCountBeforeTheyAreCompiled) {
   std::filesystem::remove_all(folder);
   ASSERT_EQ(refusal.errors.size(), 1u);
   EXPECT_EQ(refusal.errors[0],
-            "filters[1].regex_file: 100001 filters with its expressions: give at most 256");
+            "filters[1].regex_file: 100001 filters in total with the expressions of this file: "
+            "give at most 256");
   EXPECT_TRUE(refusal.at_once);
   ASSERT_TRUE(config) << errors.front();
   EXPECT_EQ(config->filters.size(), 256u);
   ASSERT_EQ(device.errors.size(), 1u);
-  EXPECT_EQ(device.errors[0], "filters[0].regex_file: /dev/zero: cannot be read as a file");
+  EXPECT_EQ(device.errors[0], "filters[0].regex_file: /dev/zero: not a regular file");
 }
 
 }  // namespace

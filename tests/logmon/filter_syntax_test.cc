@@ -310,23 +310,24 @@ TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
   EXPECT_EQ(ErrorOf("a b#"),
             "at byte 4: a term with anything but letters, digits and _ must be in "
             "double quotes");
-  EXPECT_EQ(ErrorOf("a \"b"), "at byte 3: no closing quote");
+  EXPECT_EQ(ErrorOf("a \"b"), "at byte 3: the closing quote is missing");
   EXPECT_EQ(ErrorOf("a -"), "at byte 4: a term is missing");
-  EXPECT_EQ(ErrorOf("%a"), "at byte 1: no closing percent sign");
+  EXPECT_EQ(ErrorOf("%a"), "at byte 1: the closing percent sign is missing");
   EXPECT_EQ(ErrorOf("%%"), "at byte 1: an empty regular expression");
   EXPECT_EQ(ErrorOf("%a\\q%"), "at byte 3: unknown escape in a regular expression");
   EXPECT_EQ(ErrorOf("{ $.a = 1 "), "at byte 1: no closing brace");
-  EXPECT_EQ(ErrorOf("{ $.a ! 1 }"), "at byte 7: one of = != < <= > >= is missing");
+  EXPECT_EQ(ErrorOf("{ $.a ! 1 }"), "at byte 7: an operator is missing: = != < <= > or >=");
   EXPECT_EQ(ErrorOf("{ $.a = }"), "at byte 9: a value is missing");
   EXPECT_EQ(ErrorOf("{ $.a > x }"), "at byte 9: a number is missing");
   EXPECT_EQ(ErrorOf("{ $.a > \"1\" }"), "at byte 9: < and > require a number");
-  EXPECT_EQ(ErrorOf("{ a = 1 }"), "at byte 3: a selector is missing: it begins with $.");
-  EXPECT_EQ(ErrorOf("{ $. = 1 }"), "at byte 5: a name is missing: letters, digits, _ and -");
-  EXPECT_EQ(ErrorOf("{ $.a[x] = 1 }"), "at byte 7: an index is missing: a number or * in brackets");
+  EXPECT_EQ(ErrorOf("{ a = 1 }"), "at byte 3: a selector is missing; it must begin with $.");
+  EXPECT_EQ(ErrorOf("{ $. = 1 }"), "at byte 5: a name is missing: use letters, digits, _ and -");
+  EXPECT_EQ(ErrorOf("{ $.a[x] = 1 }"),
+            "at byte 7: an index is missing: give a number or * in brackets");
   EXPECT_EQ(ErrorOf("{ $.a[**] = 1 }"),
-            "at byte 8: an index is missing: a number or * in brackets");
+            "at byte 8: an index is missing: give a number or * in brackets");
   EXPECT_EQ(ErrorOf("{ $.a IS 1 }"), "at byte 10: NULL, TRUE or FALSE expected after IS");
-  EXPECT_EQ(ErrorOf("{ ($.a = 1 }"), "at byte 3: no closing parenthesis");
+  EXPECT_EQ(ErrorOf("{ ($.a = 1 }"), "at byte 3: the closing parenthesis is missing");
   EXPECT_EQ(ErrorOf("{ $.a = 1 $.b = 2 }"), "at byte 11: &&, || or a closing brace is missing");
   EXPECT_EQ(ErrorOf("{ $.a = 1 } x"), "at byte 13: unexpected text after the closing brace");
   EXPECT_EQ(ErrorOf("[a"), "at byte 1: no closing bracket");
@@ -335,11 +336,11 @@ TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
   EXPECT_EQ(ErrorOf("[..., a, ...]"), "at byte 10: three dots may appear only once");
   EXPECT_EQ(ErrorOf("[a] b"), "at byte 5: unexpected text after the closing bracket");
   EXPECT_EQ(ErrorOf("{ $.a = %a% || $.a = %b% || $.a = %c% }"),
-            "at byte 35: a pattern has at most two regular expressions");
-  EXPECT_EQ(ErrorOf(std::string(1025, 'a')), "a pattern has at most 1024 bytes");
+            "at byte 35: a pattern may have at most two regular expressions");
+  EXPECT_EQ(ErrorOf(std::string(1025, 'a')), "a pattern may have at most 1024 bytes");
   EXPECT_EQ(ErrorOf(std::string(1024, 'a')), "accepted");
   EXPECT_EQ(ErrorOf("{" + std::string(33, '(') + "$.a=1" + std::string(33, ')') + "}"),
-            "at byte 34: parentheses nested more than 32 deep");
+            "at byte 34: parentheses are nested more than 32 deep");
   EXPECT_EQ(ErrorOf("{" + std::string(32, '(') + "$.a=1" + std::string(32, ')') + "}"), "accepted");
 }
 

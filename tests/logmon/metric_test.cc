@@ -227,10 +227,10 @@ TEST(Dimensions, AreAtMostThreeWithNames) {
   using List = std::vector<Dimensions::Named>;
   EXPECT_TRUE(Dimensions::Compile(List{{"x", "$a"}, {"y", "$b"}}, *filter, &error));
   EXPECT_FALSE(Dimensions::Compile(List(4, {"x", "$a"}), *filter, &error));
-  EXPECT_EQ(error, "a metric has at most three dimensions");
+  EXPECT_EQ(error, "a metric may have at most three dimensions");
   EXPECT_FALSE(Dimensions::Compile(List(2, {"x", "$a"}), *filter, &error));
   EXPECT_FALSE(Dimensions::Compile(List{{"", "$a"}}, *filter, &error));
-  EXPECT_EQ(error, "a dimension needs a unique name");
+  EXPECT_EQ(error, "each dimension must have a unique name");
   EXPECT_FALSE(Dimensions::Compile(List{{"x", "$c"}}, *filter, &error));
 }
 

@@ -59,12 +59,13 @@ TEST(MetricValues, FitTheirPattern) {
     std::string error;
     return MetricValue::Compile(value, Compile(pattern), &error) ? "accepted" : error;
   };
-  EXPECT_EQ(error_of("x", "a"), "a metric value is a number, $.property or $field");
+  EXPECT_EQ(error_of("x", "a"), "a metric value must be a number, $.property or $field");
   EXPECT_EQ(error_of("$.a", "a"), "only JSON and space-delimited patterns support values");
-  EXPECT_EQ(error_of("$a", "{ $.a = 1 }"), "at byte 1: a selector is missing: it begins with $.");
+  EXPECT_EQ(error_of("$a", "{ $.a = 1 }"),
+            "at byte 1: a selector is missing; it must begin with $.");
   EXPECT_EQ(error_of("$.a b", "{ $.a = 1 }"), "at byte 4: unexpected text after the selector");
   EXPECT_EQ(error_of("$.a[*].b", "{ $.a[*].b = 1 }"),
-            "at byte 1: a value needs one element: use an index instead of *");
+            "at byte 1: a value must select one element: use an index instead of *");
   for (const auto& [value, pattern] : {std::pair("$c", "[a, b]"),
                                        {"$", "[a, ]"},
                                        {"$0", "[a, b]"},
@@ -73,8 +74,8 @@ TEST(MetricValues, FitTheirPattern) {
                                        {"$-1", "[...]"},
                                        {"$99999999999999999999", "[...]"}}) {
     EXPECT_EQ(error_of(value, pattern),
-              "a value of a space-delimited pattern is $ and the name or the number of one of its "
-              "fields")
+              "a value of a space-delimited pattern must be $ followed by the name or number of "
+              "one of its fields")
         << value;
   }
 }

@@ -362,13 +362,13 @@ TEST_F(RegexFiles, OfFail2banNameRulesThatDoNotRun) {
   ASSERT_EQ(skipped_rules_.size(), 2u);
   EXPECT_TRUE(skipped_rules_[0].starts_with("rule 2: missing closing parenthesis"))
       << skipped_rules_[0];
-  EXPECT_EQ(skipped_rules_[1], "rule 3: has no <HOST>");
+  EXPECT_EQ(skipped_rules_[1], "rule 3: the expression has no <HOST>");
 }
 
 TEST_F(RegexFiles, ThatRefuseSayWhy) {
   const std::string definition = "[Definition]\nfailregex = ";
-  EXPECT_EQ(FaultOf(folder_ / "none"), "cannot be read as a file");
-  EXPECT_EQ(FaultOf(folder_), "cannot be read as a file");
+  EXPECT_EQ(FaultOf(folder_ / "none"), "not a regular file");
+  EXPECT_EQ(FaultOf(folder_), "not a regular file");
   EXPECT_EQ(FaultOf(Write("a", definition + "%(none)s\n")), "unknown option none");
   EXPECT_EQ(FaultOf(Write("b", definition + "%(b)s\nb = %(c)s\nc = %(b)s\n")),
             "options form a cycle");
@@ -376,10 +376,11 @@ TEST_F(RegexFiles, ThatRefuseSayWhy) {
   EXPECT_TRUE(FaultOf(Write("d", definition + "x\n[INCLUDES]\nbefore = d\n"))
                   .ends_with("includes too many files"));
   EXPECT_TRUE(FaultOf(Write("e", definition + "x\n[INCLUDES]\nbefore = none\n"))
-                  .ends_with("cannot be read as a file"));
-  EXPECT_EQ(FaultOf(Write("f", std::string((1 << 20) + 1, 'a'))), "more than a MiB");
+                  .ends_with("not a regular file"));
+  EXPECT_EQ(FaultOf(Write("f", std::string((1 << 20) + 1, 'a'))), "longer than 1 MiB");
   EXPECT_EQ(FaultOf(Write("h", "[Definition]\n")), "no failregex");
-  EXPECT_EQ(FaultOf(Write("i", definition + "x\n")), "no usable rule: rule 1: has no <HOST>");
+  EXPECT_EQ(FaultOf(Write("i", definition + "x\n")),
+            "no rule is usable: rule 1: the expression has no <HOST>");
   EXPECT_EQ(FaultOf(Write("j", definition + "<HOST>\nmaxlines = 0\n")), "maxlines: give 1 to 100");
   EXPECT_TRUE(
       FaultOf(Write("k", definition + "<HOST>\nignoreregex = (\n")).starts_with("ignoreregex: "));

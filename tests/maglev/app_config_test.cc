@@ -88,10 +88,10 @@ TEST(Config, AdditionsThatAreWrongAreNamedByTheirKeys) {
   const struct {
     std::string key, value, said;
   } kCases[] = {
-      {"vips/", vip, "vips/: name it vips/NAME or backends/NAME/ANYTHING"},
-      {"vips/a/b", vip, "vips/a/b: name it vips/NAME or backends/NAME/ANYTHING"},
-      {"", vip, ": name it vips/NAME or backends/NAME/ANYTHING"},
-      {"backend/a/1", backend, "backend/a/1: name it vips/NAME or backends/NAME/ANYTHING"},
+      {"vips/", vip, "vips/: name the key vips/NAME or backends/NAME/ANYTHING"},
+      {"vips/a/b", vip, "vips/a/b: name the key vips/NAME or backends/NAME/ANYTHING"},
+      {"", vip, ": name the key vips/NAME or backends/NAME/ANYTHING"},
+      {"backend/a/1", backend, "backend/a/1: name the key vips/NAME or backends/NAME/ANYTHING"},
       {"backends/", backend, "backends/: unknown VIP"},
       {"backends/c/1", backend, "backends/c/1: unknown VIP"},
       {"backends/a/1", "[]", "backends/a/1: []: give an object, { ... }"},
@@ -183,12 +183,12 @@ TEST(Config, LimitsComeBeforeTheWorkAndErrorsAreToldInPart) {
   const auto vips = [](const std::string& items) { return R"({"vips": [)" + items + "]}"; };
   const std::string backend = R"({"address": "127.0.0.1", "m": 1})";
   EXPECT_EQ(ErrorsOf(vips(Many(200'000, "1"))),
-            std::vector<std::string>{"vips: 200000: give at most 4096"});
+            std::vector<std::string>{"vips: 200000 elements: give at most 4096"});
   const auto pool = [&](size_t count) {
     return vips(R"({"address": "10.0.0.1", "backends": [)" + Many(count, backend) + "]}");
   };
   EXPECT_EQ(ErrorsOf(pool(65'536)),
-            std::vector<std::string>{"vips[0].backends: 65536: give at most 65535"});
+            std::vector<std::string>{"vips[0].backends: 65536 elements: give at most 65535"});
   for (const std::string& text : {vips(Many(4096, "{}")), pool(65'535),
                                   R"({"vips": [], "balancers": [)" + Many(4096, "1") + "]}"}) {
     const std::vector<std::string> errors = ErrorsOf(text);

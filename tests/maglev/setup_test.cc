@@ -100,7 +100,7 @@ TEST(Check, WantsAPrimeNumberOfSlots) {
 
 TEST(Check, WantsNumbersWithinTheirLimits) {
   EXPECT_THAT(After([](auto& setup) { setup.mtu = 65536; }),
-              ElementsAre("the MTU is 65536: it must be 576 ... 65535"));
+              ElementsAre("the MTU is 65536, but must be 576 ... 65535"));
   EXPECT_THAT(After([](auto& setup) { setup.mtu = 0; }), ElementsAre(StartsWith("the MTU is 0")));
   EXPECT_THAT(After([](auto& setup) { setup.gue_port = 0; }),
               ElementsAre(StartsWith("the GUE port is 0")));
@@ -109,7 +109,7 @@ TEST(Check, WantsNumbersWithinTheirLimits) {
   EXPECT_THAT(After([](auto& setup) { setup.fragments = kMaxFragments + 1; }),
               ElementsAre(StartsWith("the number of fragments is 16777217")));
   EXPECT_THAT(After([](auto& setup) { setup.timeouts.tcp_s = 32768; }),
-              ElementsAre("the timeout of TCP is 32768: it must be 1 ... 32767"));
+              ElementsAre("the timeout of TCP is 32768, but must be 1 ... 32767"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.timeouts = {0, 0, 0, 0, 0};
               }),
@@ -128,7 +128,7 @@ TEST(Check, WantsRoomForTheSmallestPacketsInTheMtu) {
                 setup.vips[1].backends.pop_back();
               }),
               ElementsAre("vip \"web6\": backend \"a\": an MTU of 1319 is too small for IPv6 with "
-                          "encapsulation ip: at least 1320"));
+                          "encapsulation ip: give at least 1320"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.mtu = 1327;
                 setup.vips[1].encapsulation = Encapsulation::kGue;
@@ -161,23 +161,24 @@ TEST(Check, WantsOuterSourcesOfTheirFamily) {
   EXPECT_THAT(After([](auto& setup) { setup.source_ipv6 = Address("10.0.0.9"); }),
               ElementsAre("the outer source 10.0.0.9 is not an IPv6 address"));
   EXPECT_THAT(After([](auto& setup) { setup.source_ipv4 = Address("224.0.0.1"); }),
-              ElementsAre("the outer source 224.0.0.1 is not a host's address"));
+              ElementsAre("the outer source 224.0.0.1 is not the address of a host"));
 }
 
 TEST(Check, WantsANextHopForEveryBackend) {
-  EXPECT_THAT(After([](auto& setup) {
-                setup.next_hop.reset();
-                setup.vips.pop_back();
-                setup.vips[0].backends[0].mac = kRouter;
-              }),
-              ElementsAre(AllOf(StartsWith("vip \"web\": backend \"b\": no next hop"))));
+  EXPECT_THAT(
+      After([](auto& setup) {
+        setup.next_hop.reset();
+        setup.vips.pop_back();
+        setup.vips[0].backends[0].mac = kRouter;
+      }),
+      ElementsAre(AllOf(StartsWith("vip \"web\": backend \"b\": the next hop is unknown"))));
   EXPECT_THAT(After([](auto& setup) { setup.next_hop = packet::MacAddress{}; }),
-              ElementsAre(HasSubstr("MAC address is 0 or a group's")));
+              ElementsAre(HasSubstr("MAC address is 0 or a group address")));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].backends[0].mac = packet::MacAddress{0x01, 0, 0x5e, 0, 0, 1};
               }),
               ElementsAre(AllOf(StartsWith("vip \"web\": backend \"a\": "),
-                                HasSubstr("MAC address is 0 or a group's"))));
+                                HasSubstr("MAC address is 0 or a group address"))));
 }
 
 TEST(Check, WantsThisBalancerAmongAllAndAWayToTheOthers) {
@@ -190,12 +191,12 @@ TEST(Check, WantsThisBalancerAmongAllAndAWayToTheOthers) {
                 with_balancers(setup);
                 setup.own_address = Address("fd00::103");
               }),
-              ElementsAre("fd00::103, this balancer, is not among the balancers"));
+              ElementsAre("the address of this balancer, fd00::103, is not among the balancers"));
   EXPECT_THAT(After([&](auto& setup) {
                 with_balancers(setup);
                 setup.own_address.reset();
               }),
-              ElementsAre(HasSubstr("not this balancer's name")));
+              ElementsAre(HasSubstr("but the address of this balancer is missing")));
   EXPECT_THAT(After([&](auto& setup) {
                 with_balancers(setup);
                 setup.balancers.push_back(setup.balancers[1]);
@@ -208,12 +209,12 @@ TEST(Check, WantsThisBalancerAmongAllAndAWayToTheOthers) {
                   for (BackendSetup& backend : vip.backends) backend.mac = kRouter;
                 }
               }),
-              ElementsAre(StartsWith("no next hop towards the other balancers")));
+              ElementsAre(StartsWith("the next hop to the other balancers is unknown")));
   EXPECT_THAT(After([&](auto& setup) {
                 with_balancers(setup);
                 setup.balancers[1] = Address("10.0.0.102");
               }),
-              ElementsAre(HasSubstr("fragments of the IPv6 VIP \"web6\" cannot reach them")));
+              ElementsAre(HasSubstr("fragments of the IPv6 VIP \"web6\" cannot reach balancers")));
 }
 
 TEST(Check, LimitsVipsAndBackends) {
@@ -224,14 +225,14 @@ TEST(Check, LimitsVipsAndBackends) {
                       WebVip(std::to_string(i).c_str(), "192.0.2.1", static_cast<uint16_t>(i + 1)));
                 }
               }),
-              ElementsAre("4097 VIPs are more than 4096"));
+              ElementsAre("4097 VIPs exceed the limit of 4096"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].backends.clear();
                 for (uint32_t i = 0; i < kMaxBackends - 1; ++i) {
                   setup.vips[0].backends.push_back(Backend(std::to_string(i).c_str(), "10.0.0.1"));
                 }
               }),
-              ElementsAre("65536 backends of all VIPs are more than 65535"));
+              ElementsAre("65536 backends of all VIPs exceed the limit of 65535"));
 }
 
 // --- Errors of a VIP.
@@ -240,16 +241,16 @@ TEST(Check, WantsVipsThatDiffer) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[1].name = "web"; }),
               ElementsAre("vip \"web\": duplicate VIP name"));
   EXPECT_THAT(After([](auto& setup) { setup.vips.push_back(WebVip("other", "192.0.2.80")); }),
-              ElementsAre("vip \"other\": vip \"web\" serves TCP 192.0.2.80:80 already"));
+              ElementsAre("vip \"other\": vip \"web\" already serves TCP 192.0.2.80:80"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].port = 0;
                 setup.vips[0].protocol = 17;
                 setup.vips.push_back(setup.vips[0]);
                 setup.vips[2].name = "other";
               }),
-              ElementsAre("vip \"other\": vip \"web\" serves UDP 192.0.2.80:any already"));
+              ElementsAre("vip \"other\": vip \"web\" already serves UDP 192.0.2.80:any"));
   EXPECT_THAT(After([](auto& setup) { setup.vips.push_back(WebVip("six", "2001:db8::80")); }),
-              ElementsAre("vip \"six\": vip \"web6\" serves TCP [2001:db8::80]:80 already"));
+              ElementsAre("vip \"six\": vip \"web6\" already serves TCP [2001:db8::80]:80"));
 }
 
 TEST(Check, WantsTcpOrUdpToAHostsAddress) {
@@ -263,7 +264,7 @@ TEST(Check, WantsTcpOrUdpToAHostsAddress) {
                   setup.vips[0].address = Address(address);
                   setup.vips[0].backends.clear();
                 }),
-                ElementsAre(HasSubstr("is not a host's address")))
+                ElementsAre(HasSubstr("is not the address of a host")))
         << address;
   }
 }
@@ -282,16 +283,17 @@ TEST(Check, WantsPrefixesOfHosts) {
   EXPECT_THAT(with_prefix("2001:db8::/32"), IsEmpty());
   for (const char* const text : {"0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1", "112.0.0.0/4",
                                  "224.0.0.0/4", "::/0", "::/96", "8000::/1", "ff00::/8"}) {
-    EXPECT_THAT(with_prefix(text), Contains(HasSubstr("is not a host's address"))) << text;
+    EXPECT_THAT(with_prefix(text), Contains(HasSubstr("is not the address of a host"))) << text;
   }
   EXPECT_THAT(
       with_prefix("10.0.0.0/24"),
       ElementsAre("vip \"web\": backend \"a\": address 10.0.0.1 is a VIP: packets would loop",
                   HasSubstr("backend \"b\": address 10.0.0.2 is a VIP")));
   EXPECT_THAT(with_prefix("192.0.2.0/24", Encapsulation::kNat),
-              ElementsAre("vip \"web\": nat needs one address, not 192.0.2.0/24"));
-  EXPECT_THAT(After([](auto& setup) { setup.vips[0].host_bits = 8; }),
-              ElementsAre("vip \"web\": address 192.0.2.80 is not the first of its prefix"));
+              ElementsAre("vip \"web\": nat requires a single address, not 192.0.2.0/24"));
+  EXPECT_THAT(
+      After([](auto& setup) { setup.vips[0].host_bits = 8; }),
+      ElementsAre("vip \"web\": address 192.0.2.80 is not the first address of its prefix"));
   // A prefix within another prefix is a different VIP. The same prefix is a duplicate.
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips.push_back(WebVip("net", "192.0.2.0"));
@@ -301,7 +303,7 @@ TEST(Check, WantsPrefixesOfHosts) {
                 setup.vips.push_back(WebVip("again", "192.0.2.0"));
                 setup.vips.back().host_bits = 8;
               }),
-              ElementsAre("vip \"again\": vip \"net\" serves TCP 192.0.2.0/24:80 already"));
+              ElementsAre("vip \"again\": vip \"net\" already serves TCP 192.0.2.0/24:80"));
 }
 
 TEST(Check, WantsNamesThatCanBePrinted) {
@@ -309,10 +311,10 @@ TEST(Check, WantsNamesThatCanBePrinted) {
                                   std::string("a\"b"), std::string("a\\b"), std::string("a\0b", 3),
                                   std::string("\x1b[2J"), std::string("\xc3\xa4")}) {
     const auto of_vip = After([&](auto& setup) { setup.vips[0].name = name; });
-    ASSERT_THAT(of_vip, ElementsAre(HasSubstr("a name has 1 ... 255 printable ASCII")));
+    ASSERT_THAT(of_vip, ElementsAre(HasSubstr("a name must have 1 ... 255 printable ASCII")));
     EXPECT_EQ(of_vip[0].find_first_of(std::string("\n\x1b\0\xc3", 4)), std::string::npos);
     EXPECT_THAT(After([&](auto& setup) { setup.vips[0].backends[0].name = name; }),
-                ElementsAre(HasSubstr("a name has 1 ... 255 printable ASCII")));
+                ElementsAre(HasSubstr("a name must have 1 ... 255 printable ASCII")));
   }
   EXPECT_THAT(
       After([](auto& setup) { setup.vips[0].backends[0].name = "[10.0.0.1:80/TCP,State:active]"; }),
@@ -370,30 +372,31 @@ TEST(Check, WantsSourcesThatNameABackendOnce) {
                 setup.vips[1].sources = {Source("2001:db8::/32", "a")};
               }),
               IsEmpty());
-  EXPECT_THAT(After([](auto& setup) {
-                setup.vips[0].sources = {Source("198.51.100.0/24", "c"),
-                                         Source("2001:db8::/32", "a"),
-                                         Source("198.51.100.0/24", "b")};
-              }),
-              ElementsAre("vip \"web\": source 198.51.100.0/24: the VIP has no backend \"c\"",
-                          "vip \"web\": source 2001:db8::/32: the VIP's clients have IPv4 "
-                          "addresses",
-                          "vip \"web\": source 198.51.100.0/24: it is listed twice"));
+  EXPECT_THAT(
+      After([](auto& setup) {
+        setup.vips[0].sources = {Source("198.51.100.0/24", "c"), Source("2001:db8::/32", "a"),
+                                 Source("198.51.100.0/24", "b")};
+      }),
+      ElementsAre(
+          "vip \"web\": source 198.51.100.0/24: the VIP has no backend with the name \"c\"",
+          "vip \"web\": source 2001:db8::/32: a source must have an IPv4 address, like the VIP",
+          "vip \"web\": source 198.51.100.0/24: it is listed twice"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].sources = {{{Address("198.51.100.1"), 8}, "a"}};
               }),
-              ElementsAre(HasSubstr("the address is not the first of its prefix")));
+              ElementsAre(HasSubstr("the address is not the first address of its prefix")));
 }
 
 TEST(Check, WantsWeightsInRange) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].weight = 65536; }),
-              ElementsAre("vip \"web\": backend \"a\": weight is 65536: it must be 0 ... 65535"));
+              ElementsAre("vip \"web\": backend \"a\": weight is 65536, but must be 0 ... 65535"));
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].weight = 65535; }), IsEmpty());
 }
 
 TEST(Check, WantsBackendsThatCanBeReached) {
-  EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].address = Address("0.0.0.0"); }),
-              ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not a host's address"));
+  EXPECT_THAT(
+      After([](auto& setup) { setup.vips[0].backends[0].address = Address("0.0.0.0"); }),
+      ElementsAre("vip \"web\": backend \"a\": address 0.0.0.0 is not the address of a host"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].backends[0].address = Address("127.0.0.1");
                 setup.vips[1].backends[0].address = Address("::1");
@@ -421,20 +424,22 @@ TEST(Check, WantsFamiliesThatCanMeet) {
                 }),
                 IsEmpty());
   }
-  EXPECT_THAT(After([](auto& setup) {
-                setup.vips[0].encapsulation = Encapsulation::kNat;
-                setup.vips[0].backends[0].address = Address("fd00::1");
-              }),
-              ElementsAre("vip \"web\": backend \"a\": nat cannot turn an IPv4 VIP into an IPv6 "
-                          "address"));
+  EXPECT_THAT(
+      After([](auto& setup) {
+        setup.vips[0].encapsulation = Encapsulation::kNat;
+        setup.vips[0].backends[0].address = Address("fd00::1");
+      }),
+      ElementsAre(
+          "vip \"web\": backend \"a\": nat cannot translate from an IPv4 VIP to an IPv6 address"));
 }
 
 TEST(Check, WantsTheMacAddressOfABackendThatIsReachedByIt) {
   constexpr packet::MacAddress kMac{0x02, 0, 0, 0, 0, 0x77};
-  EXPECT_THAT(After([](auto& setup) { setup.vips[0].encapsulation = Encapsulation::kMac; }),
-              ElementsAre("vip \"web\": backend \"a\": encapsulation mac needs the backend's own "
-                          "MAC address",
-                          StartsWith("vip \"web\": backend \"b\": encapsulation mac needs")))
+  EXPECT_THAT(
+      After([](auto& setup) { setup.vips[0].encapsulation = Encapsulation::kMac; }),
+      ElementsAre(
+          "vip \"web\": backend \"a\": encapsulation mac requires the backend's MAC address",
+          StartsWith("vip \"web\": backend \"b\": encapsulation mac requires")))
       << "the router would send it back";
   const auto with_macs = [&](const std::function<void(maglev::Setup&)>& change) {
     return After([&](auto& setup) {
@@ -460,30 +465,33 @@ TEST(Check, WantsTheMacAddressOfABackendThatIsReachedByIt) {
               IsEmpty());
   EXPECT_THAT(
       with_macs([](auto& setup) { setup.vips[0].backends[0].mac = packet::MacAddress{0x03}; }),
-      ElementsAre(HasSubstr("MAC address is 0 or a group's")));
+      ElementsAre(HasSubstr("MAC address is 0 or a group address")));
   EXPECT_THAT(with_macs([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
-              ElementsAre(HasSubstr("port 8080 needs encapsulation nat, not mac")));
-  EXPECT_THAT(with_macs([](auto& setup) { setup.mtu = 1279; }),
-              ElementsAre(HasSubstr("an MTU of 1279 is too small for IPv6 with encapsulation mac: "
-                                    "at least 1280"),
-                          HasSubstr("at least 1280")));
+              ElementsAre(HasSubstr("port 8080 requires encapsulation nat, not mac")));
+  EXPECT_THAT(
+      with_macs([](auto& setup) { setup.mtu = 1279; }),
+      ElementsAre(
+          HasSubstr(
+              "an MTU of 1279 is too small for IPv6 with encapsulation mac: give at least 1280"),
+          HasSubstr("at least 1280")));
 }
 
 TEST(Check, WantsPortsOnlyWhereTheyAreRewritten) {
-  EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
-              ElementsAre("vip \"web\": backend \"a\": port 8080 needs encapsulation nat, not "
-                          "ip"));
+  EXPECT_THAT(
+      After([](auto& setup) { setup.vips[0].backends[0].port = 8080; }),
+      ElementsAre("vip \"web\": backend \"a\": port 8080 requires encapsulation nat, not ip"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].encapsulation = Encapsulation::kNat;
                 setup.vips[0].backends[0].port = 8080;
               }),
               IsEmpty());
-  EXPECT_THAT(After([](auto& setup) {
-                setup.vips[0].encapsulation = Encapsulation::kNat;
-                setup.vips[0].port = 0;
-                setup.vips[0].backends[0].port = 8080;
-              }),
-              ElementsAre(HasSubstr("a VIP of any port cannot be rewritten to port 8080")));
+  EXPECT_THAT(
+      After([](auto& setup) {
+        setup.vips[0].encapsulation = Encapsulation::kNat;
+        setup.vips[0].port = 0;
+        setup.vips[0].backends[0].port = 8080;
+      }),
+      ElementsAre(HasSubstr("a VIP that serves all ports cannot be rewritten to port 8080")));
 }
 
 /// Returns the errors of two NAT VIPs that share a host.
@@ -510,15 +518,16 @@ TEST(Check, WantsAWayBackForNatAnswers) {
     });
   };
   EXPECT_THAT(with_macs(Encapsulation::kIp), IsEmpty());
-  EXPECT_THAT(with_macs(Encapsulation::kNat),
-              ElementsAre("vip \"web\": nat needs a next hop for the way back to clients: give the "
-                          "router's MAC address"));
+  EXPECT_THAT(
+      with_macs(Encapsulation::kNat),
+      ElementsAre(
+          "vip \"web\": nat requires a next hop to clients: give the router's MAC address"));
 }
 
 TEST(Check, WantsNatAnswersThatBelongToOneVip) {
   const auto conflict = [](const char* where) {
-    return ElementsAre("vip \"two\": backend \"a\": vip \"one\" rewrites to TCP 10.0.0.1:" +
-                       std::string(where) + " too: replies would be ambiguous");
+    return ElementsAre("vip \"two\": backend \"a\": vip \"one\" also rewrites to TCP 10.0.0.1:" +
+                       std::string(where) + ", so that replies would be ambiguous");
   };
   EXPECT_THAT(AfterNat(80, 0, 81, 0), IsEmpty());
   EXPECT_THAT(AfterNat(80, 8080, 80, 8081), IsEmpty());

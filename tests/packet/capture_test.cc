@@ -137,8 +137,8 @@ TEST(CaptureReader, RefusesRecordsThatCannotBe) {
     uint32_t captured, length;
     const char* message;
   } kRecords[] = {
-      {60, 59, "record 1: 60 bytes captured of a frame of 59"},
-      {60, 0xffffffff, "record 1: frame of 4294967295 bytes, more than 65557"},
+      {60, 59, "record 1: 60 captured bytes exceed the frame's length of 59"},
+      {60, 0xffffffff, "record 1: frame of 4294967295 bytes exceeds the limit of 65557"},
       {0xffffffff, 0xffffffff, "record 1: "},
       {0x80000000, 60, "record 1: "},
       {262144, 262144, "record 1: "},

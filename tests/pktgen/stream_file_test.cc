@@ -103,7 +103,7 @@ TEST(PktgenStreamFile, NamesThePlaceOfWhatIsWrong) {
     return WrongWith(R"({"streams": [{}, {)" + members + "}]}");
   };
   const std::pair<std::string, std::string> cases[] = {
-      {wrong(R"("rate": "0pps")"), "streams[1].rate: \"0pps\": give a rate above 0 as "},
+      {wrong(R"("rate": "0pps")"), "streams[1].rate: \"0pps\": give a rate above 0, such as "},
       {wrong(R"("rate": "1k", "schedule": "1k:1s")"), "streams[1].schedule: "},
       {wrong(R"("schedule": "1k")"), "streams[1].schedule: "},
       {wrong(R"("schedule": [])"), "streams[1].schedule: "},

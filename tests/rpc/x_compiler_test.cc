@@ -130,9 +130,9 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"struct s { int x }", "1:18: ';' expected, not '}'"},
       {"struct s {\n  int x;\n", "3:1: a name expected, not the end"},
       {"struct s { };", "1:12: a name expected, not '}'"},
-      {"struct s { int int; };", "1:16: 'int' is a keyword"},
-      {"struct s { void; };", "1:12: void declares nothing"},
-      {"struct s { int x; hyper x; };", "1:19: there is a field 'x' already"},
+      {"struct s { int int; };", "1:16: 'int' is a keyword: use another name"},
+      {"struct s { void; };", "1:12: void cannot be the type of a field"},
+      {"struct s { int x; hyper x; };", "1:19: duplicate field 'x'"},
       {"struct s { s x; };", "1:12: 's' contains itself: use a pointer"},
       {"struct a { b x[2]; }; struct b { a y; };", "1:34: 'a' contains itself: use a pointer"},
       {"typedef a b; typedef b a;", "1:22: 'b' contains itself: use a pointer"},
@@ -140,9 +140,9 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"union u switch (u x) { case 1: void; };", "1:17: 'u' contains itself: use a pointer"},
       {"struct s { t x; };", "1:12: undefined type 't'"},
       {"struct s { t *x; };", "1:12: undefined type 't'"},
-      {"typedef int t; struct t { int x; };", "1:23: 't' is defined already, in line 1"},
-      {"enum e { A, A };", "1:13: 'A' is defined already, in line 1"},
-      {"enum e { A = 2147483647, B };", "1:26: 'B' is beyond 32 bits"},
+      {"typedef int t; struct t { int x; };", "1:23: 't' is already defined in line 1"},
+      {"enum e { A, A };", "1:13: 'A' is already defined in line 1"},
+      {"enum e { A = 2147483647, B };", "1:26: 'B' has a value beyond 32 bits"},
       {"const c = 0x1ffffffff;",
        "1:11: a value from -2147483648 to 4294967295 expected, not "
        "8589934591"},
@@ -157,21 +157,22 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
        "2:12: undefined type 't': declarations of <a.h> apply to C only"},
       {"const c = \"abc\"; struct s { int x[c]; };",
        "1:35: undefined constant 'c' (--define=c=NUMBER defines it)"},
-      {"const c = \"abc\n\";", "1:11: this text has no end"},
+      {"const c = \"abc\n\";", "1:11: the closing quote of this text is missing"},
       {"struct a { int x; }; typedef a a[3];", "1:33: ';' expected, not '['"},
       {"struct s { int x[0]; };", "1:18: a value from 1 to 4294967295 expected, not 0"},
       {"struct s { int x[-1]; };", "1:18: a value from 1 to 4294967295 expected, not -1"},
       {"struct s { int x[]; };", "1:18: a number or a constant expected, not ']'"},
       {"struct s { hyper x[200000]; };", "1:12: 'x' is larger than 1 MiB"},
-      {"struct s { int x[262144]; int y; };", "1:27: with 'y' this is larger than 1 MiB"},
+      {"struct s { int x[262144]; int y; };",
+       "1:27: the type is larger than 1 MiB with the field 'y'"},
       {"struct s { opaque x; };", "1:20: '[' or '<' expected, not ';'"},
       {"struct s { string x[3]; };", "1:20: '<' expected, not '['"},
       {"struct s { string *x; };", "1:19: a name expected, not '*'"},
       {"struct s { int *x<3>; };", "1:18: ';' expected, not '<'"},
       {"struct s { quadruple x; };",
-       "1:12: quadruple is not supported: C has no such type everywhere"},
+       "1:12: quadruple is not supported, since C has no portable type for it"},
       {"struct s { struct { int x; } y; };",
-       "1:19: a definition inside another: give it a name before"},
+       "1:19: a definition inside another one: define the inner type by name first"},
       {"union u switch (float f) { case 1: void; };",
        "1:17: a union's discriminant must be int, unsigned, bool or enum"},
       {"union u switch (int f<>) { case 1: void; };",
@@ -180,26 +181,24 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"union u switch (unsigned b) { case -1: void; };", "1:36: -1 is not a value of 'b'"},
       {"enum e { A = 1 }; union u switch (e b) { case 2: void; };",
        "1:47: 2 is not a value of 'b'"},
-      {"union u switch (int b) { case 2: void; case 2: int x; };",
-       "1:45: there is a case 2 already"},
-      {"union u switch (int b) { case 2: int x; default: int x; };",
-       "1:50: there is a field 'x' already"},
+      {"union u switch (int b) { case 2: void; case 2: int x; };", "1:45: duplicate case 2"},
+      {"union u switch (int b) { case 2: int x; default: int x; };", "1:50: duplicate field 'x'"},
       {"program P { version V { void A(void) = 1; void B(void) = 1; } = 1; } = 1;",
-       "1:58: there is a procedure 1 already"},
+       "1:58: duplicate procedure 1"},
       {"program P { version V { void A(void) = 1; void A(void) = 2; } = 1; } = 1;",
-       "1:48: there is a procedure 'A' already"},
+       "1:48: duplicate procedure 'A'"},
       {"program P { version V { void A(void) = 1; } = 1; version W { void A(void) = 1; } = 1; } "
        "= 1;",
-       "1:84: there is a version 1 already"},
+       "1:84: duplicate version 1"},
       {"program P { version V { void A(int, void) = 1; } = 1; } = 1;",
-       "1:37: void beside other arguments"},
+       "1:37: void cannot be combined with other arguments"},
       {"program P { version V { opaque A(void) = 1; } = 1; } = 1;",
-       "1:25: opaque needs a size: give it a name by typedef"},
+       "1:25: opaque needs a size: define a type by typedef"},
       {"program P { } = 1;", "1:13: 'version' expected, not '}'"},
-      {"/* never", "1:1: this comment has no end"},
+      {"/* never", "1:1: the end of this comment is missing"},
       {"struct s { int x; }; @", "1:22: unexpected '@'"},
       {"\x01", "1:1: unexpected 0x01"},
-      {"#include <x.h>\n", "1:1: a preprocessor's line: run the file through cpp -P first"},
+      {"#include <x.h>\n", "1:1: a preprocessor directive: run the file through cpp -P first"},
   };
   for (const auto& c : kCases) EXPECT_EQ(ErrorOf(c.text), std::string("t.x:") + c.error) << c.text;
 }
@@ -263,9 +262,9 @@ TEST(XCompiler, PublicFilesCompile) {
 }
 
 TEST(XCompiler, SizesOfFilesHaveLimits) {
-  EXPECT_EQ(ErrorOf(std::string(kMaxXBytes + 1, ' ')), "t.x:1:1: a file of more than 1 MiB");
+  EXPECT_EQ(ErrorOf(std::string(kMaxXBytes + 1, ' ')), "t.x:1:1: the file is longer than 1 MiB");
   EXPECT_EQ(ErrorOf("struct " + std::string(256, 's')),
-            "t.x:1:8: a word of more than 255 characters");
+            "t.x:1:8: a word is longer than 255 characters");
   const auto chain = [](int links) {
     std::string text = "struct s0 { int x; };";
     for (int i = 1; i < links; ++i) {

@@ -56,7 +56,7 @@ TEST_F(ArgumentFaults, OfFilesThatAreToBeWritten) {
   }
   EXPECT_EQ(OutputFileFault("/dev/null"), "");
   EXPECT_FALSE(fs::exists(Path("new"))) << "looking must not create";
-  EXPECT_TRUE(Says(OutputFileFault(Path("folder")), {"is a folder", "name a file"}));
+  EXPECT_TRUE(Says(OutputFileFault(Path("folder")), {"is a folder", "give a file"}));
   EXPECT_TRUE(Says(OutputFileFault(Path("none/new")), {Path("none"), "create that folder"}));
   EXPECT_TRUE(Says(OutputFileFault(Path("folder/")), {"is a folder"}));
   EXPECT_TRUE(Says(OutputFileFault(Path("file/new")), {Path("file"), "is not a folder"}));
@@ -67,7 +67,7 @@ TEST_F(ArgumentFaults, OfFilesThatAreToBeReplaced) {
   EXPECT_EQ(ReplacedFileFault(Path("folder/new")), "");
   EXPECT_TRUE(Says(ReplacedFileFault(Path("folder")), {"is a folder"}));
   for (const std::string& bad : {Path("pipe"), std::string("/dev/null")}) {
-    EXPECT_TRUE(Says(ReplacedFileFault(bad), {"not a regular file", "name one"})) << bad;
+    EXPECT_TRUE(Says(ReplacedFileFault(bad), {"not a regular file", "give a file"})) << bad;
   }
 }
 

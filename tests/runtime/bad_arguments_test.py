@@ -315,14 +315,14 @@ ABSENT = (
     ("--no-pci --no-huge -m 64 --vdev=net_af_packet0,iface=nobody",
      "--vdev=net_af_packet0,iface=nobody: no such network interface: nobody: "),
     (f"--no-pci --no-huge -m 64 --vdev=net_ipu0,device={NOWHERE}",
-     f"--vdev=net_ipu0,device={NOWHERE}: EAL made no port of it: "),
+     f"--vdev=net_ipu0,device={NOWHERE}: EAL created no port for this device: "),
 )
 # EAL's arguments, and the start of the last line. EAL prints further lines before it.
 BAD_EAL = (
     ("--no-pci --no-huge -m 64 --vdev=net_nobody0",
      'EAL does not start: failed to parse device "net_nobody0": '),
     ("--no-pci --no-huge -m 64 --vdev=net_ipu0,device_cpu=1023",
-     "--vdev=net_ipu0,device_cpu=1023: EAL made no port of it: "),
+     "--vdev=net_ipu0,device_cpu=1023: EAL created no port for this device: "),
     ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --exception_port=net_null0",
      "--exception_port=net_null0: "),
     ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --workers=9", "--workers=9: "),

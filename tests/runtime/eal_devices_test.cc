@@ -75,7 +75,8 @@ TEST(EalDevices, WhoseNetworkInterfaceIsNotThereAreNamed) {
        {"net_af_packet0,iface=eth1", "net_pcap0,rx_iface=eth0,tx_iface=eth1",
         "net_tap0,iface=t0,remote=eth1", "net_af_xdp0,start_queue=1,iface=eth1"}) {
     EXPECT_EQ(missing(absent),
-              "--vdev=" + std::string(absent) + ": no such network interface: eth1: see ip link");
+              "--vdev=" + std::string(absent) +
+                  ": no such network interface: eth1: list interfaces with ip link");
   }
   fs::remove_all(interfaces);
 }
@@ -105,7 +106,7 @@ TEST(EalDevices, OfWhichNoPortCameAreNamedWithTheReason) {
     return NoPort(EalDevices(eal), why);
   };
   EXPECT_EQ(line({"--vdev=net_tap0", "-a", "81:00.0"}, "no tun"),
-            "--vdev=net_tap0, -a 81:00.0: EAL made no port of it: no tun");
+            "--vdev=net_tap0, -a 81:00.0: EAL created no port for this device: no tun");
   EXPECT_NE(line({"-a", "81:00.0"}, "").find("vfio-pci"), std::string::npos);
   EXPECT_EQ(line({"--vdev=net_nil0"}, "").find("vfio-pci"), std::string::npos);
 }

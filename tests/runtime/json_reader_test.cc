@@ -83,7 +83,7 @@ TEST(ParseJson, SaysInOneLineWhatIsWrong) {
            {"{\"a\": 1,}", "not JSON: "},
            {"{\"a\": 1} 2", "not JSON: "},
            {"{\"a\": 1, \"a\": 2}", "\"a\": duplicate member"},
-           {std::string(100, '['), "nested too deeply"}}) {
+           {std::string(100, '['), "the JSON is nested too deeply"}}) {
     Errors errors;
     EXPECT_FALSE(ParseJson(text, &errors, kMax)) << text;
     ASSERT_EQ(errors.size(), 1u) << text;
@@ -123,7 +123,7 @@ TEST(ObjectReader, AnArrayIsCountedBeforeItIsRead) {
     EXPECT_EQ(read, most == 11 ? 11u : 0u);
     if (most == 10) {
       ASSERT_EQ(errors.size(), 1u);
-      EXPECT_EQ(errors[0], "a: 11: give at most 10");
+      EXPECT_EQ(errors[0], "a: 11 elements: give at most 10");
     }
   }
 }

@@ -161,8 +161,9 @@ TEST(Metrics, NeedAPortThatIsFree) {
   ASSERT_NE(server, nullptr) << error;
   const std::string taken = server->url().substr(7, server->url().rfind('/') - 7);
   EXPECT_EQ(MetricsServer::Open(taken, &error), nullptr);
-  EXPECT_EQ(error, "--metrics=" + taken +
-                       ": cannot listen there: give an address of this host and a free port");
+  EXPECT_EQ(error,
+            "--metrics=" + taken +
+                ": cannot listen at this address: give an address of this host and a free port");
 }
 
 TEST(Metrics, AreRefusedWhereNoPortIsGiven) {

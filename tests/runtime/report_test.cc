@@ -184,7 +184,7 @@ TEST(Verdict, FramesThatTheApplicationSentUnaskedAreNoViolation) {
   run.final.counters.tx_full += 2;
   EXPECT_EQ(Verdict(run), "");
   EXPECT_EQ(nlohmann::json::parse(JsonReport(run))["sent_pkts"], 27);
-  EXPECT_NE(Totals(run).find("sent unasked, or tried 27"), std::string::npos);
+  EXPECT_NE(Totals(run).find("sent (or tried) beyond answers 27"), std::string::npos);
 }
 
 TEST(Verdict, EntriesThatDescribeNoFrameAreADropLikeOthers) {

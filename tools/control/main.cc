@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
       if (CPU_ISSET(cpu, &allowed)) cpus[found++] = cpu;
     }
     if (found < 2) {
-      std::fprintf(stderr, "sluice-control: needs two CPUs\n");
+      std::fprintf(stderr, "sluice-control: requires two CPUs\n");
       return 1;
     }
   }

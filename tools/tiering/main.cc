@@ -12,17 +12,20 @@
 #include "runtime/standard_streams.h"
 #include "simulation/tiering/run.h"
 
-DEFINE_string(trace, "", "A trace of record_trace.py; if omitted: Zipf's law.");
-DEFINE_string(channel, "wave", "wave or swap.");
-DEFINE_double(seconds, 600, "Virtual time that the accesses are spread over.");
-DEFINE_double(fast_share, 0.21, "Share of the pages that the fast tier holds.");
+DEFINE_string(trace, "", "Trace file of record_trace.py; empty: accesses by Zipf's law.");
+DEFINE_string(channel, "wave", "Channel between host and agent: wave or swap.");
+DEFINE_double(seconds, 600, "Virtual seconds over which the accesses are spread.");
+DEFINE_double(fast_share, 0.21, "Share of the pages that fit into the fast tier.");
 DEFINE_double(target, 0.8, "Share of the accesses that the fast tier should serve.");
-DEFINE_uint64(seed, 1, "Of the trace and of the agent.");
-DEFINE_uint32(pages, 16384, "Zipf: pages.");
+DEFINE_uint64(seed, 1, "Seed of the trace and of the agent.");
+DEFINE_uint32(pages, 16384, "Zipf: number of pages.");
 DEFINE_double(exponent, 0.99, "Zipf: exponent.");
 DEFINE_double(rate, 25'000, "Zipf: accesses per second.");
-DEFINE_uint32(cluster, 64, "Zipf: pages of neighbouring ranks that lie next to each other.");
-DEFINE_double(moves, 2, "Zipf: hot clusters that change places, per minute.");
+DEFINE_uint32(cluster, 64,
+              "Zipf: number of pages with neighbouring ranks that have adjacent addresses.");
+DEFINE_double(
+    moves, 2,
+    "Zipf: number of times per minute that a hot cluster swaps places with a random cluster.");
 
 namespace {
 

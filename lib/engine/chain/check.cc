@@ -29,7 +29,7 @@ void ReportDuplicates(const std::vector<Named>& all, const std::string& path, Er
   for (size_t i = 0; i < all.size(); ++i) {
     if (!seen.insert(all[i].name).second)
       runtime::AddError(errors, path + "[" + std::to_string(i) + "].name: \"" + all[i].name +
-                                    "\": duplicate name");
+                                    "\": this name is used twice: give unique names");
   }
 }
 
@@ -41,8 +41,8 @@ class ChainCheck {
 
   void Run() {
     const size_t before = errors_->size();
-    if (chain_.flows.empty()) AddError(".flows", "give at least one");
-    if (chain_.nodes.size() < 2) return AddError(".nodes", "give at least two");
+    if (chain_.flows.empty()) AddError(".flows", "give at least one flow");
+    if (chain_.nodes.size() < 2) return AddError(".nodes", "give at least two nodes");
     ReportDuplicates(chain_.nodes, path_ + ".nodes", errors_);
     for (size_t i = 0; i < chain_.nodes.size(); ++i) CheckNode(i);
     if (errors_->size() != before) return;
@@ -74,11 +74,11 @@ class ChainCheck {
       AddError(NodePath(i) + ".device",
                "\"" + node.device + "\": its buffer has " + std::to_string(device->buffer) +
                    " bytes; a message of " + std::to_string(chain_.message) +
-                   " needs at least 64 more than its length");
+                   " bytes needs at least 64 bytes more than its length");
     } else if (device->kind == DeviceKind::kLegacy &&
                node.window < Granules(chain_.message + uint64_t{16})) {
       AddError(NodePath(i) + ".window",
-               "must hold a whole message of a legacy device: at least " +
+               "a window must hold the longest message of a legacy device: give at least " +
                    std::to_string(Granules(chain_.message + uint64_t{16})));
     }
     if (!node.bypass.empty()) CheckName(NodePath(i) + ".bypass", node.bypass);
@@ -115,7 +115,8 @@ class ChainCheck {
                    "no edge leads to \"" + node.name + "\"; flows must enter at a NIC or the host");
       }
       if (node.to.empty() && !end)
-        AddError(NodePath(i) + ".to", "is missing: a chain must end at a NIC or the host");
+        AddError(NodePath(i) + ".to",
+                 "a chain must end at a NIC or the host: give the next node in \"to\"");
       if (!node.bypass.empty() && !reached.contains(IndexOf(node.bypass)))
         AddError(NodePath(i) + ".bypass", "\"" + node.bypass + "\": no edge leads to it");
     }
@@ -169,8 +170,8 @@ class ChainCheck {
         for (std::string name : way.nodes) {
           for (; !name.empty(); name = FindByName(chain_.nodes, name)->bypass) {
             if (reached.insert(name).second) continue;
-            AddError(".nodes", "\"" + chain_.nodes[i].name + "\" would send \"" + name +
-                                   "\" a message twice when another node is bypassed");
+            AddError(".nodes", "\"" + chain_.nodes[i].name + "\" would send a message twice to \"" +
+                                   name + "\" if another node is bypassed");
             break;
           }
         }
@@ -196,11 +197,12 @@ bool CheckGraph(Graph* graph, Errors* errors) {
     for (size_t j = 0; j < i; ++j) {
       if (graph->devices[j].port == device.port)
         runtime::AddError(errors, path + ".port: " + std::to_string(device.port) + ": \"" +
-                                      graph->devices[j].name + "\" uses it");
+                                      graph->devices[j].name + "\" already uses this port");
     }
     for (const std::string& name : device.from.value_or(std::vector<std::string>{})) {
       if (FindByName(graph->devices, name) == nullptr)
-        runtime::AddError(errors, path + ".from: \"" + name + "\": no such device; use some of " +
+        runtime::AddError(errors, path + ".from: \"" + name +
+                                      "\": no such device; give devices from " +
                                       NamesOf(graph->devices));
     }
   }
@@ -212,7 +214,7 @@ bool CheckGraph(Graph* graph, Errors* errors) {
       for (const FlowMatch& flow : chain.flows) {
         if (std::ranges::find(graph->chains[j].flows, flow) != graph->chains[j].flows.end())
           runtime::AddError(errors, path + ".flows: " + NameOf(flow) + ": \"" +
-                                        graph->chains[j].name + "\" matches it");
+                                        graph->chains[j].name + "\" already has this flow");
       }
     }
   }

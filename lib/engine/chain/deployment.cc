@@ -105,7 +105,7 @@ std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
   device::pcie_switch::Switch trial = *switch_;
   for (const Device& device : graph.devices) {
     if (device.port >= trial.ports())
-      return "devices: \"" + device.name + "\": the switch has ports 0 to " +
+      return "devices: \"" + device.name + "\": no such port; the switch has ports 0 to " +
              std::to_string(trial.ports() - 1);
     trial.Allow(device.port, AllowedPorts(graph, device));
   }

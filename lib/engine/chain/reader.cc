@@ -95,7 +95,7 @@ void ReadText(ObjectReader& reader, std::string_view key, DeviceKind kind, std::
   if (!reader.Text(key, text)) return;
   if (text->size() > kMaxText) reader.Complain(key, "give at most 1024 bytes");
   if (kind != DeviceKind::kStreaming && kind != DeviceKind::kLegacy)
-    reader.Complain(key, "only for streaming and legacy devices");
+    reader.Complain(key, "only streaming and legacy devices have this member: omit it");
 }
 
 Device ReadDevice(const nlohmann::json& json, const std::string& path, Errors* errors) {
@@ -156,12 +156,13 @@ Node ReadNode(const nlohmann::json& json, const std::string& path, Errors* error
   const bool counted = reader.Whole("ways", 1, kMaxWays, &node.ways);
   const bool needs = node.choose == Select::kRoundRobin || node.choose == Select::kHash;
   if (counted != needs)
-    reader.Complain("ways", counted ? "only for round_robin and hash" : "is missing");
+    reader.Complain("ways",
+                    counted ? "only round_robin and hash have ways: omit it" : "is missing");
   reader.Whole("window", 4, 4096, &node.window);
   reader.Array("to", kMaxWays, [&](const nlohmann::json& item, const std::string& at) {
     node.to.push_back(ReadWay(item, at, errors));
     if (node.to.back().value && node.choose == Select::kNothing)
-      runtime::AddError(errors, at + ".if: the node must set \"choose\"");
+      runtime::AddError(errors, at + ".if: requires \"choose\" in the node");
   });
   reader.Finish();
   return node;
@@ -177,8 +178,7 @@ Chain ReadChain(const nlohmann::json& json, const std::string& path, Errors* err
       chain.flows.push_back(*flow);
     } else {
       reader.Complain("flows", "\"" + text.substr(0, 40) +
-                                   "\": give udp:PORT, tcp:PORT or any:PORT; "
-                                   "* for any port");
+                                   "\": give udp:PORT, tcp:PORT or any:PORT, with * for any port");
     }
   }
   reader.Require("message");

@@ -94,7 +94,8 @@ std::string Dot(const Graph& graph) {
 
 std::string Deployment::Explain(FlowMatch flow) const {
   const Chain* const chain = ChainOf(graph_, flow);
-  if (chain == nullptr) return NameOf(flow) + ": no chain matches; forwarded to the host\n";
+  if (chain == nullptr)
+    return NameOf(flow) + ": no chain has this flow; it is forwarded to the host\n";
   const Running& running = *Find(chain->name);
   const auto& pipeline = switch_->pipeline();
   std::string text = NameOf(flow) + ": chain " + chain->name + ", stream " +

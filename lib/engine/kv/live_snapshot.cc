@@ -67,7 +67,8 @@ bool WriteLiveSnapshot(const std::string& path, const LiveSource& source, LiveFi
       if (!copied) {
         if (!source.stopped()) {
           *error = absl::StrCat(
-              path, ": long items change faster than they can be copied: retry at a lower load");
+              path,
+              ": long items change faster than the snapshot can copy them: retry at a lower load");
         }
         return false;
       }

@@ -65,7 +65,7 @@ class Reader {
     SnapshotHeader header;
     if (!Read(&header, sizeof header)) return false;
     if (std::memcmp(header.magic, kSnapshotHeader.magic, sizeof header.magic) != 0) {
-      return Fail("not a snapshot");
+      return Fail("the file is not a snapshot");
     }
     if (header.version != kSnapshotHeader.version || header.zero != 0) {
       return Fail(absl::StrCat("version ", header.version, ", not ", kSnapshotHeader.version));
@@ -93,7 +93,7 @@ class Reader {
     }
     if (end->items != items) return Fail("blocks are missing");
     if (end->last_unique < newest || end->last_unique > kMaxUnique) {
-      return Fail("its last unique is invalid");
+      return Fail("its last unique number is invalid");
     }
     uint8_t more;
     const auto got = file_.Read(&more, 1);
@@ -197,8 +197,8 @@ bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
       },
       &end);
   if (whole && refused == 0) return true;
-  *error = absl::StrCat(whole ? absl::StrCat(path, ": too many for this store") : *error, "; ", set,
-                        " of ", end.items, " items were set");
+  *error = absl::StrCat(whole ? absl::StrCat(path, ": too many items for this store") : *error,
+                        "; ", set, " of ", end.items, " items were set");
   return false;
 }
 

@@ -94,14 +94,15 @@ void PoolChecker::CheckSources(const VipSetup& vip) {
     if (complaints_.IsFull()) return;
     complaints_.set_where(absl::StrCat(of_vip, "source ", source.prefix.ToString(), ": "));
     if (!source.prefix.Contains(source.prefix.address)) {
-      complaints_.Add("the address is not the first of its prefix");
+      complaints_.Add("the address is not the first address of its prefix");
     }
     if (source.prefix.address.ipv6 != vip.address.ipv6) {
-      complaints_.Add("the VIP's clients have %s addresses", FamilyName(vip.address.ipv6));
+      complaints_.Add("a source must have an %s address, like the VIP",
+                      FamilyName(vip.address.ipv6));
     }
     if (!seen.insert(source.prefix).second) complaints_.Add("it is listed twice");
     if (!names.contains(source.backend)) {
-      complaints_.Add("the VIP has no backend %s", Quoted(source.backend));
+      complaints_.Add("the VIP has no backend with the name %s", Quoted(source.backend));
     }
   }
 }
@@ -115,15 +116,16 @@ void PoolChecker::CheckBackend(const VipSetup& vip, const BackendSetup& backend)
   complaints_.CheckRange("weight", backend.weight, 0, 65535);
   complaints_.CheckNextHop(backend.mac);
   if (!backend.mac && vip.encapsulation == Encapsulation::kMac) {
-    complaints_.Add("encapsulation mac needs the backend's own MAC address");
+    complaints_.Add("encapsulation mac requires the backend's MAC address");
   } else if (!backend.mac && !setup_.next_hop) {
-    complaints_.Add("no next hop: give its MAC address, or the router's for all");
+    complaints_.Add(
+        "the next hop is unknown: give the backend's MAC address, or the router's as next_hop");
   }
   CheckFamilies(vip, backend);
   if (vip.encapsulation == Encapsulation::kNat) {
     CheckNat(vip, backend);
   } else if (backend.port != 0) {
-    complaints_.Add("port %d needs encapsulation nat, not %s", backend.port,
+    complaints_.Add("port %d requires encapsulation nat, not %s", backend.port,
                     EncapsulationName(vip.encapsulation));
   }
 }
@@ -133,8 +135,8 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
   const bool outer_ipv6 = backend.address.ipv6;
   if (vip.encapsulation == Encapsulation::kNat) {
     if (inner_ipv6 != outer_ipv6) {
-      complaints_.Add("nat cannot turn an %s VIP into an %s address", FamilyName(inner_ipv6),
-                      FamilyName(outer_ipv6));
+      complaints_.Add("nat cannot translate from an %s VIP to an %s address",
+                      FamilyName(inner_ipv6), FamilyName(outer_ipv6));
     }
   } else if (inner_ipv6 && !outer_ipv6 && vip.encapsulation != Encapsulation::kMac) {
     complaints_.Add("an IPv6 VIP cannot be tunneled over IPv4: use the backend's IPv6 address");
@@ -142,7 +144,7 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
   const uint32_t least =
       (inner_ipv6 ? kMinIpv6Mtu : kMinMtu) + OuterBytes(vip.encapsulation, outer_ipv6);
   if (const uint32_t mtu = MtuOf(setup_); mtu < least && mtu >= kMinMtu) {
-    complaints_.Add("an MTU of %d is too small for %s with encapsulation %s: at least %d", mtu,
+    complaints_.Add("an MTU of %d is too small for %s with encapsulation %s: give at least %d", mtu,
                     FamilyName(inner_ipv6), EncapsulationName(vip.encapsulation), least);
   }
 }
@@ -152,7 +154,8 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
 void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
   if (vip.port == 0 && backend.port != 0) {
     complaints_.Add(
-        "a VIP of any port cannot be rewritten to port %d: replies could not be restored",
+        "a VIP that serves all ports cannot be rewritten to port %d, since the ports of replies "
+        "could not be restored",
         backend.port);
   }
   const uint16_t port = backend.port != 0 ? backend.port : vip.port;
@@ -160,7 +163,8 @@ void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
   for (const auto& taken :
        {by_port.find(port), by_port.find(0), port == 0 ? by_port.begin() : by_port.end()}) {
     if (taken == by_port.end() || taken->second.vip == complaints_.place().vip) continue;
-    complaints_.AddConflict(taken->second, "vip %s rewrites to %s too: replies would be ambiguous",
+    complaints_.AddConflict(taken->second,
+                            "vip %s also rewrites to %s, so that replies would be ambiguous",
                             Quoted(setup_.vips[taken->second.vip].name),
                             EndpointText({backend.address, 0}, taken->first, vip.protocol));
     break;

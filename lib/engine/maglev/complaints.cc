@@ -23,7 +23,7 @@ std::string Quoted(std::string_view name) {
 
 void Complaints::CheckRange(const char* what, uint32_t value, uint32_t least, uint32_t most) {
   if (value >= least && value <= most) return;
-  Add("%s is %d: it must be %d ... %d", what, value, least, most);
+  Add("%s is %d, but must be %d ... %d", what, value, least, most);
 }
 
 void Complaints::CheckName(std::string_view name) {
@@ -31,7 +31,7 @@ void Complaints::CheckName(std::string_view name) {
   if (!name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, is_printable)) {
     return;
   }
-  Add("a name has 1 ... %d printable ASCII characters without quotes and backslashes",
+  Add("a name must have 1 ... %d printable ASCII characters, without quotes and backslashes",
       kMaxNameBytes);
 }
 
@@ -39,12 +39,12 @@ void Complaints::CheckHost(const char* what, const IpAddress& address) {
   const bool is_host =
       address.ipv6 ? packet::IsHost(address.bytes)
                    : packet::IsHost(packet::Load<packet::Ipv4Address>(address.bytes.data()));
-  if (!is_host) Add("%s %s is not a host's address", what, address.ToString());
+  if (!is_host) Add("%s %s is not the address of a host", what, address.ToString());
 }
 
 void Complaints::CheckNextHop(const std::optional<packet::MacAddress>& mac) {
   if (mac && (!packet::IsHostMac(mac->data()) || *mac == packet::MacAddress{})) {
-    Add("the next hop's MAC address is 0 or a group's");
+    Add("the next hop's MAC address is 0 or a group address");
   }
 }
 

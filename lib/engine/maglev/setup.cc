@@ -28,7 +28,7 @@ class Checker {
     CheckGlobals();
     CheckBalancers();
     if (setup_.vips.size() > kMaxVips) {
-      complaints_.Add("%d VIPs are more than %d", setup_.vips.size(), kMaxVips);
+      complaints_.Add("%d VIPs exceed the limit of %d", setup_.vips.size(), kMaxVips);
     }
     size_t backends = 0;
     size_t sources = 0;
@@ -39,10 +39,10 @@ class Checker {
       sources += vip.sources.size();
     }
     if (backends > kMaxBackends) {
-      complaints_.Add("%d backends of all VIPs are more than %d", backends, kMaxBackends);
+      complaints_.Add("%d backends of all VIPs exceed the limit of %d", backends, kMaxBackends);
     }
     if (sources > kMaxSources) {
-      complaints_.Add("%d sources of all VIPs are more than %d", sources, kMaxSources);
+      complaints_.Add("%d sources of all VIPs exceed the limit of %d", sources, kMaxSources);
     }
     for (size_t i = 0; i < setup_.vips.size() && !complaints_.IsFull(); ++i) {
       complaints_.set_place({.vip = i});
@@ -97,13 +97,14 @@ class Checker {
     }
     if (seen.empty()) return;
     if (!setup_.own_address) {
-      complaints_.Add("balancers are listed, but not this balancer's name");
+      complaints_.Add("balancers are listed, but the address of this balancer is missing");
     } else if (!seen.contains(*setup_.own_address)) {
-      complaints_.Add("%s, this balancer, is not among the balancers",
+      complaints_.Add("the address of this balancer, %s, is not among the balancers",
                       setup_.own_address->ToString());
     }
     if (seen.size() > 1 && !setup_.next_hop) {
-      complaints_.Add("no next hop towards the other balancers: give the router's MAC address");
+      complaints_.Add(
+          "the next hop to the other balancers is unknown: give the router's MAC address");
     }
     const bool to_ipv4 =
         std::ranges::any_of(seen, [](const IpAddress& address) { return !address.ipv6; });
@@ -111,9 +112,8 @@ class Checker {
         std::ranges::find_if(setup_.vips, [](const VipSetup& vip) { return vip.address.ipv6; });
     if (to_ipv4 && seen.size() > 1 && ipv6_vip != setup_.vips.end()) {
       complaints_.set_place({.vip = static_cast<size_t>(ipv6_vip - setup_.vips.begin())});
-      complaints_.Add(
-          "balancers have IPv4 addresses: fragments of the IPv6 VIP %s cannot reach them",
-          Quoted(ipv6_vip->name));
+      complaints_.Add("fragments of the IPv6 VIP %s cannot reach balancers with IPv4 addresses",
+                      Quoted(ipv6_vip->name));
       complaints_.set_place({});
     }
   }
@@ -128,13 +128,12 @@ class Checker {
     }
     if (vip.quic && vip.protocol != packet::kProtocolUdp) complaints_.Add("QUIC needs UDP");
     if (vip.encapsulation == Encapsulation::kNat && !setup_.next_hop) {
-      complaints_.Add(
-          "nat needs a next hop for the way back to clients: give the router's MAC address");
+      complaints_.Add("nat requires a next hop to clients: give the router's MAC address");
     }
     const Endpoint endpoint{vip.prefix(), vip.port, vip.protocol};
     const auto [other, is_new] = vips_.try_emplace(endpoint, &vip);
     if (!is_new) {
-      complaints_.Add("vip %s serves %s already", Quoted(other->second->name),
+      complaints_.Add("vip %s already serves %s", Quoted(other->second->name),
                       EndpointText(vip.prefix(), vip.port, vip.protocol));
     }
     pools_.Check(vip);
@@ -145,13 +144,13 @@ class Checker {
     complaints_.CheckHost("address", vip.address);
     if (vip.host_bits == 0) return;
     if (!vip.prefix().Contains(vip.address)) {
-      complaints_.Add("address %s is not the first of its prefix", vip.address.ToString());
+      complaints_.Add("address %s is not the first address of its prefix", vip.address.ToString());
     }
     // If the first and the last address of the prefix are host addresses, the prefix contains only
     // host addresses.
     complaints_.CheckHost("the last address", vip.prefix().Last());
     if (vip.encapsulation == Encapsulation::kNat) {
-      complaints_.Add("nat needs one address, not %s", vip.prefix().ToString());
+      complaints_.Add("nat requires a single address, not %s", vip.prefix().ToString());
     }
   }
 

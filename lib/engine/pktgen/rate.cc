@@ -87,7 +87,7 @@ std::optional<std::vector<Phase>> ParseSchedule(std::string_view text, std::stri
     const auto length = ParseTime(phase.substr(std::min(colon + 1, phase.size())));
     if ((!rate && rate_text != "pause") || !length || *length > kNever / 2 - at_ps) {
       *fix = std::string("\"").append(phase).append(
-          "\": invalid phase: must be RATE:TIME,RATE:TIME as in 10Mpps:10s,pause:1s,80%:500ms");
+          "\": invalid phase: give RATE:TIME,RATE:TIME, as in 10Mpps:10s,pause:1s,80%:500ms");
       return std::nullopt;
     }
     if (rate) phases.push_back({at_ps, at_ps + *length, *rate});
@@ -95,7 +95,7 @@ std::optional<std::vector<Phase>> ParseSchedule(std::string_view text, std::stri
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   if (!phases.empty()) return phases;
-  *fix = "all phases are pauses: must be RATE:TIME,RATE:TIME";
+  *fix = "all phases are pauses: give at least one RATE:TIME";
   return std::nullopt;
 }
 

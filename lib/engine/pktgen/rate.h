@@ -48,8 +48,8 @@ struct Rate {
 std::optional<Rate> ParseRate(std::string_view text);
 /// Help text for invalid rates.
 inline constexpr std::string_view kRateFix =
-    "a rate above 0 as 500k or 10Mpps (packets/s), 5Gbps (layer-1 bits/s), 80% (of the line) "
-    "or max";
+    "a rate above 0, such as 500k or 10Mpps (packets/s), 5Gbps (layer-1 bits/s), 80% (of the line "
+    "rate) or max";
 
 /// The time from one frame to the next. Rounded up, so that a second never has more frames than the
 /// rate.

@@ -58,9 +58,9 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
   const auto most = static_cast<uint64_t>(spec.sizes.most());
   if (cycle > kMostFrames || cycle * ((most + 63) & ~uint64_t{63}) > kMostBytes) {
     *error =
-        "its fields repeat only after " +
+        "the values of its fields repeat only after " +
         (cycle > kMostFrames ? "more than " + std::to_string(kMostFrames) : std::to_string(cycle)) +
-        " frames, above the limit: use fewer values, or counts that divide each other";
+        " frames, which exceeds the limit: use fewer values, or counts that divide each other";
     return nullptr;
   }
   auto frames = std::make_shared<FrameSet>();
@@ -71,7 +71,7 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
     const auto size = static_cast<uint32_t>(spec.sizes.At(n));
     if (size < spec.least_size() || size > kMaxSize) {
       *error = "a size of " + std::to_string(size) + ": give " + std::to_string(spec.least_size()) +
-               " to " + std::to_string(kMaxSize) + ", its headers and the tag included";
+               " to " + std::to_string(kMaxSize) + ", including headers and the tag";
       return nullptr;
     }
     const uint32_t length = size - packet::kFcsBytes;

@@ -76,7 +76,7 @@ bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* err
     const double bits = bits_at(ps);
     if (bits <= line * (1 + 1e-9)) return true;
     *error = "stream \"" + spec.name + "\": " + Giga(bits) +
-             " in total with concurrent streams, above the line rate of " + Giga(line) +
+             " in total with concurrent streams exceed the line rate of " + Giga(line) +
              ": use a lower rate" + (spec.offsets == nullptr ? "" : " or longer gaps");
     return false;
   };

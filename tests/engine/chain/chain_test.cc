@@ -93,8 +93,10 @@ TEST(Reader, OnlyDevicesThatExecuteSomethingHaveAnExecutor) {
   EXPECT_FALSE(ReadGraph(text(R"("kind": "nic", "executor": "copy")"), &errors));
   EXPECT_FALSE(ReadGraph(text(R"("kind": "legacy", "options": ")" + std::string(1025, 'x') + "\""),
                          &errors));
-  EXPECT_EQ(errors, (runtime::Errors{"devices[0].executor: only for streaming and legacy devices",
-                                     "devices[0].options: give at most 1024 bytes"}));
+  EXPECT_EQ(errors,
+            (runtime::Errors{
+                "devices[0].executor: only streaming and legacy devices have this member: omit it",
+                "devices[0].options: give at most 1024 bytes"}));
 }
 
 TEST(Reader, NodesComeInAnOrderInWhichWaysLeadOn) {
@@ -123,7 +125,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": []}]})" + out),
        "chains[0].nodes[1].to[0].nodes: give at least one node"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"if": 1, "nodes": ["out"]}]})" + out),
-       "chains[0].nodes[1].to[0].if: the node must set \"choose\""},
+       "chains[0].nodes[1].to[0].if: requires \"choose\" in the node"},
       {GraphOf(in + R"({"name": "one", "device": "a", "choose": "hash",
                         "to": [{"nodes": ["out"]}]})" +
                out),
@@ -137,7 +139,8 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
                out),
        "chains[0].nodes[1].state: \"0x1\": give up to 64 hexadecimal digits, in pairs"},
       {GraphOf(in + R"({"name": "one", "device": "a"})" + out),
-       "chains[0].nodes[1].to: is missing: a chain must end at a NIC or the host"},
+       "chains[0].nodes[1].to: a chain must end at a NIC or the host: give the next node in "
+       "\"to\""},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["two"]}]},
                        {"name": "two", "device": "b", "to": [{"nodes": ["one", "out"]}]})" +
                out),
@@ -153,15 +156,16 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]},
                        {"name": "one", "device": "b", "to": [{"nodes": ["out"]}]})" +
                out),
-       "chains[0].nodes[2].name: \"one\": duplicate name"},
+       "chains[0].nodes[2].name: \"one\": this name is used twice: give unique names"},
       {GraphOf(R"({"name": "in", "device": "nic", "to": [{"nodes": ["one", "out"]}]},
                   {"name": "one", "device": "a", "on_death": "bypass", "bypass": "out",
                    "to": [{"nodes": ["out"]}]})" +
                out),
-       "chains[0].nodes: \"in\" would send \"out\" a message twice when another node is bypassed"},
+       "chains[0].nodes: \"in\" would send a message twice to \"out\" if another node is bypassed"},
       {GraphOf(in + R"({"name": "one", "device": "old", "window": 8, "to": [{"nodes": ["out"]}]})" +
                out),
-       "chains[0].nodes[1].window: must hold a whole message of a legacy device: at least 9"},
+       "chains[0].nodes[1].window: a window must hold the longest message of a legacy device: give "
+       "at least 9"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "streaming", "port": 0, "buffer": 512}])"),
@@ -173,8 +177,8 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "streaming", "port": 1, "buffer": 512}])"),
-       "chains[0].nodes[1].device: \"a\": its buffer has 512 bytes; a message of 512 needs at "
-       "least 64 more than its length"},
+       "chains[0].nodes[1].device: \"a\": its buffer has 512 bytes; a message of 512 bytes needs "
+       "at least 64 bytes more than its length"},
   };
   for (const auto& [text, line] : cases) {
     runtime::Errors errors;
@@ -193,7 +197,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
   EXPECT_FALSE(ReadGraph("{" + std::string(kDevices) + R"(, "chains": [{"name": "x", )" + chain +
                              R"(, {"name": "y", )" + chain + "]}",
                          &errors));
-  EXPECT_EQ(errors, (runtime::Errors{"chains[1].flows: udp:1: \"x\" matches it"}));
+  EXPECT_EQ(errors, (runtime::Errors{"chains[1].flows: udp:1: \"x\" already has this flow"}));
 }
 
 TEST(Reader, TheSchemaHasTheMembersThatTheReaderKnows) {
@@ -380,7 +384,7 @@ TEST(Deployment, WhatDoesNotFitChangesNothing) {
   const std::string before = bench.deployment.Explain({17, 2});
   std::string text = TwoChains(R"("one", "two")", 5);
   text.replace(text.find(R"("port": 3)"), 9, R"("port": 9)");
-  EXPECT_EQ(bench.Apply(text), "devices: \"old\": the switch has ports 0 to 3");
+  EXPECT_EQ(bench.Apply(text), "devices: \"old\": no such port; the switch has ports 0 to 3");
   EXPECT_EQ(bench.deployment.Explain({17, 2}), before);
   EXPECT_EQ(bench.deployment.draining().size(), 0u);
 }
@@ -439,7 +443,8 @@ TEST(Deployment, AFlowIsExplainedHopByHop) {
       "  receives: 0 messages so far, with command 0; from any device; if it dies, its messages "
       "are dropped\n"
       "  sends nothing: the chain ends here\n");
-  EXPECT_EQ(bench.deployment.Explain({6, 1}), "tcp:1: no chain matches; forwarded to the host\n");
+  EXPECT_EQ(bench.deployment.Explain({6, 1}),
+            "tcp:1: no chain has this flow; it is forwarded to the host\n");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ std::string Shown(absl::string_view word) {
 std::optional<Servers> ReadServers(const std::vector<std::string>& words, const ServerRules& rules,
                                    std::string* error) {
   if (words.empty() || words.size() > kMaxServers) {
-    *error = absl::StrCat(words.size(), " servers: name 1 to ", kMaxServers);
+    *error = absl::StrCat(words.size(), " servers: give 1 to ", kMaxServers);
     return std::nullopt;
   }
   Servers servers;
@@ -69,19 +69,19 @@ std::optional<Servers> ReadServers(const std::vector<std::string>& words, const 
     RingServer server;
     if (!ReadServer(word, rules.default_port, &server)) {
       *error = Shown(word) +
-               ": not a server: must be host:port or [ipv6]:port, optionally followed by /?weight";
+               ": not a server: give host:port or [ipv6]:port, optionally followed by /?weight";
       return std::nullopt;
     }
     if (server.port + rules.ports - 1 > UINT16_MAX) {
       *error = absl::StrCat(Shown(word), ": --workers=", rules.ports,
-                            " needs that many ports from this one up, beyond 65535: give fewer "
-                            "workers or a lower port");
+                            " needs as many consecutive ports, but the last would exceed 65535: "
+                            "give fewer workers or a lower port");
       return std::nullopt;
     }
     if (std::ranges::any_of(servers, [&](const RingServer& other) {
           return other.host == server.host && other.port == server.port;
         })) {
-      *error = Shown(word) + ": listed twice: name each server once";
+      *error = Shown(word) + ": listed twice: give each server once";
       return std::nullopt;
     }
     servers.push_back(std::move(server));

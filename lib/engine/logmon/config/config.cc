@@ -51,7 +51,8 @@ class Reader {
     reader.Finish();
     if (given != 1) return;
     if (!file.empty()) {
-      if (metric != nullptr) reader.Complain("metric", "invalid for a regular expression: omit it");
+      if (metric != nullptr)
+        reader.Complain("metric", "a filter with a regular expression has no metric: omit it");
       AddFile(file, std::move(about), reader);
       return;
     }
@@ -149,10 +150,10 @@ class Reader {
                       ObjectReader& reader) {
     const size_t all = config_.filters.size() + config_.skipped_rules.size() + expressions.size();
     if (all > kMaxFilters) {
-      reader.Complain("regex_file", std::to_string(all) +
-                                        " filters with its expressions: give at "
-                                        "most " +
-                                        std::to_string(kMaxFilters));
+      reader.Complain("regex_file",
+                      std::to_string(all) +
+                          " filters in total with the expressions of this file: give at most " +
+                          std::to_string(kMaxFilters));
       return;
     }
     size_t number = 0;
@@ -179,7 +180,7 @@ class Reader {
     if (about.alert) {
       about.alert_by_host = by_host_.value_or(filter.names_host());
       if (about.alert_by_host && !filter.names_host()) {
-        reader.Complain("alert", "its expression has no <HOST>: omit by_host");
+        reader.Complain("alert", "the filter's expression has no <HOST>: omit by_host");
       }
     }
     config_.filters.push_back(std::move(filter));

@@ -55,7 +55,7 @@ std::optional<Comparison::Operator> Comparison::ParseOperator(Cursor& cursor) {
   if (cursor.Consume("<")) return Operator::kLess;
   if (cursor.Consume(">")) return Operator::kGreater;
   if (cursor.Consume("=")) return Operator::kEqual;
-  cursor.Fail("one of = != < <= > >= is missing");
+  cursor.Fail("an operator is missing: = != < <= > or >=");
   return std::nullopt;
 }
 
@@ -73,7 +73,7 @@ std::optional<Comparison> Comparison::Parse(Cursor& cursor, int* regexes) {
     auto regex = AwsRegex::Parse(cursor);
     if (!regex) return std::nullopt;
     if (++*regexes > kMaxRegexes) {
-      cursor.FailAt(begin, "a pattern has at most two regular expressions");
+      cursor.FailAt(begin, "a pattern may have at most two regular expressions");
       return std::nullopt;
     }
     return Comparison(*given, *std::move(regex), false);

@@ -36,13 +36,13 @@ std::optional<std::string> Cursor::ReadQuoted() {
       return text;
     }
     if (c == '\r' || c == '\n') {
-      Fail("a line end inside quotes");
+      Fail("a line ends inside quotes");
       return std::nullopt;
     }
     if (c == '\\' && (rest().starts_with("\\\"") || rest().starts_with("\\\\"))) ++at_;
     text.push_back(Peek());
   }
-  FailAt(begin, "no closing quote");
+  FailAt(begin, "the closing quote is missing");
   return std::nullopt;
 }
 
@@ -52,7 +52,7 @@ std::optional<std::string_view> Cursor::ReadRegexText() {
     if (Peek() == '%') return pattern_.substr(begin + 1, at_++ - begin - 1);
     if (Peek() == '\\' && rest().size() > 1) ++at_;
   }
-  FailAt(begin, "no closing percent sign");
+  FailAt(begin, "the closing percent sign is missing");
   return std::nullopt;
 }
 

@@ -77,12 +77,12 @@ class Expression {
     const size_t begin = cursor.position();
     if (cursor.Consume("(")) {
       if (depth == kMaxDepth) {
-        cursor.FailAt(begin, "parentheses nested more than 32 deep");
+        cursor.FailAt(begin, "parentheses are nested more than 32 deep");
         return std::nullopt;
       }
       auto inner = ParseJoined(cursor, parse_leaf, Kind::kOr, depth + 1);
       if (inner && !cursor.Consume(")")) {
-        cursor.FailAt(begin, "no closing parenthesis");
+        cursor.FailAt(begin, "the closing parenthesis is missing");
         return std::nullopt;
       }
       return inner;

@@ -36,7 +36,7 @@ std::string_view WithoutComment(std::string_view line) {
 std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::string* error) {
   std::error_code unused;
   if (!std::filesystem::is_regular_file(file, unused)) {  // Reading a pipe might never end.
-    *error = absl::StrCat(file.string(), ": cannot be read as a file");
+    *error = absl::StrCat(file.string(), ": not a regular file");
     return std::nullopt;
   }
   std::ifstream in(file, std::ios::binary);
@@ -45,7 +45,7 @@ std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::
   text.resize(static_cast<size_t>(in.gcount()));
   if (in.bad() || (!in.eof() && in.fail()) || text.size() > kMaxBytes) {
     *error = absl::StrCat(file.string(),
-                          text.size() > kMaxBytes ? ": more than a MiB" : ": cannot be read");
+                          text.size() > kMaxBytes ? ": longer than 1 MiB" : ": cannot be read");
     return std::nullopt;
   }
   return text;

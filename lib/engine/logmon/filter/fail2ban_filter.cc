@@ -54,8 +54,9 @@ std::string Fail2banFilter::WhyNot(const Rule& rule) const {
   const bool names_somebody =
       rule.tags.names_host() || rule.tags.names_session() ||
       (prefix_ && (prefix_->tags.names_host() || prefix_->tags.names_session()));
-  if (!names_somebody) return "has no <HOST>";
-  if (max_lines_ > 1 && prefix_) return "spans several lines, unsupported in a prefregex";
+  if (!names_somebody) return "the expression has no <HOST>";
+  if (max_lines_ > 1 && prefix_)
+    return "the filter matches several lines, which is not supported with a prefregex";
   return "";
 }
 
@@ -74,7 +75,7 @@ bool Fail2banFilter::AddRules(const std::string& texts, std::vector<std::string>
     }
   }
   if (!rules_.empty()) return true;
-  *error = number == 0 ? "no failregex" : "no usable rule: " + skipped_rules->front();
+  *error = number == 0 ? "no failregex" : "no rule is usable: " + skipped_rules->front();
   return false;
 }
 

@@ -84,7 +84,7 @@ class Replacer {
   bool Tag(std::string_view tag) {
     std::string replacement = Replacement(tag);
     if (tag == "SKIPLINES") {
-      if (!multi_line_) return Fail("<SKIPLINES> means several lines, and maxlines is 1");
+      if (!multi_line_) return Fail("<SKIPLINES> requires maxlines above 1");
       replacement = absl::StrCat(R"(\n(?P<skiplines)", skips_++, R"(>(?:(?:.*\n)*?)))");
     } else if (tag.starts_with("F-") && IsName(tag.substr(2))) {
       replacement = absl::StrCat("(?P<", GroupName(tag.substr(2)), ">");

@@ -27,7 +27,7 @@ std::optional<Comparison> ParseComparison(Cursor& cursor, std::string* name, int
   const size_t begin = cursor.position();
   const std::string_view given = ParseName(cursor);
   if (given.empty()) {
-    cursor.Fail("a field's name is missing: letters, digits, _, - and .");
+    cursor.Fail("the name of a field is missing: use letters, digits, _, - and .");
     return std::nullopt;
   }
   if (name->empty()) name->assign(given);

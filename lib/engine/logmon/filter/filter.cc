@@ -48,7 +48,7 @@ Filter::~Filter() = default;
 
 std::optional<Filter> Filter::CloudWatch(std::string_view pattern, std::string* error) {
   if (pattern.size() > kMaxPatternBytes) {
-    *error = "a pattern has at most 1024 bytes";
+    *error = "a pattern may have at most 1024 bytes";
     return std::nullopt;
   }
   Cursor cursor(pattern);

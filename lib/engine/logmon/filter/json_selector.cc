@@ -18,7 +18,7 @@ bool IsInName(char c) {
 
 std::optional<JsonSelector> JsonSelector::Parse(Cursor& cursor) {
   if (!cursor.rest().starts_with("$.")) {
-    cursor.Fail("a selector is missing: it begins with $.");
+    cursor.Fail("a selector is missing; it must begin with $.");
     return std::nullopt;
   }
   cursor.Advance(1);
@@ -29,7 +29,7 @@ std::optional<JsonSelector> JsonSelector::Parse(Cursor& cursor) {
     if (cursor.Consume(".")) {
       step.name.assign(rest.begin() + 1, std::find_if_not(rest.begin() + 1, rest.end(), IsInName));
       if (step.name.empty()) {
-        cursor.Fail("a name is missing: letters, digits, _ and -");
+        cursor.Fail("a name is missing: use letters, digits, _ and -");
         return std::nullopt;
       }
       cursor.Advance(step.name.size());
@@ -41,7 +41,7 @@ std::optional<JsonSelector> JsonSelector::Parse(Cursor& cursor) {
         step.index = index;
       }
       if ((!step.index && !cursor.Consume("*")) || !cursor.Consume("]")) {
-        cursor.Fail("an index is missing: a number or * in brackets");
+        cursor.Fail("an index is missing: give a number or * in brackets");
         return std::nullopt;
       }
     } else {

@@ -31,7 +31,7 @@ std::optional<LineValue> LineValue::Compile(std::string_view selector, const Fil
     value.selector_ = JsonSelector::Parse(cursor);
     if (value.selector_ && !cursor.AtEnd()) cursor.Fail("unexpected text after the selector");
     if (value.selector_ && value.selector_->has_wildcard()) {
-      cursor.FailAt(0, "a value needs one element: use an index instead of *");
+      cursor.FailAt(0, "a value must select one element: use an index instead of *");
     }
     if (cursor.failed()) {
       *error = cursor.error();
@@ -54,7 +54,8 @@ std::optional<LineValue> LineValue::Compile(std::string_view selector, const Fil
   if (name == selector || code != std::errc() || stop != name.data() + name.size() ||
       value.field_-- == 0 || !fields->MayHave(value.field_ + 1)) {
     *error =
-        "a value of a space-delimited pattern is $ and the name or the number of one of its fields";
+        "a value of a space-delimited pattern must be $ followed by the name or number of one of "
+        "its fields";
     return std::nullopt;
   }
   return value;

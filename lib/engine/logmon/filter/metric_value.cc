@@ -25,7 +25,7 @@ std::optional<MetricValue> MetricValue::Compile(std::string_view value, const Fi
     return MetricValue(std::make_unique<const Selector>(Selector{static_cast<double>(*number)}));
   }
   if (!value.starts_with('$')) {
-    *error = "a metric value is a number, $.property or $field";
+    *error = "a metric value must be a number, $.property or $field";
     return std::nullopt;
   }
   auto of_line = LineValue::Compile(value, filter, error);

@@ -20,7 +20,7 @@ std::optional<RegexFile> ReadRegexFile(const std::filesystem::path& file, std::s
   }
   if (read.is_fail2ban) read.expressions.clear();
   if (!read.is_fail2ban && !split->options.empty()) {
-    *error = file.string() + ": a file of plain expressions has no options: omit the brackets";
+    *error = file.string() + ": only a fail2ban filter has options: omit the brackets";
     return std::nullopt;
   }
   return read;

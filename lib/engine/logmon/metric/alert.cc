@@ -5,7 +5,7 @@ namespace sluice::engine::logmon {
 
 std::optional<Alert> Alert::Create(const AlertOptions& options, std::string* error) {
   if (options.threshold == 0 || options.threshold > kMaxAlertThreshold || options.window == 0) {
-    *error = "an alert needs a threshold of 1 to 1048576 events and a window";
+    *error = "an alert requires a threshold of 1 to 1048576 events and a window";
     return std::nullopt;
   }
   return Alert(options);

@@ -10,13 +10,13 @@ std::optional<Dimensions> Dimensions::Compile(const std::vector<Named>& named, c
                                               std::string* error) {
   Dimensions dimensions;
   if (named.size() > kMaxDimensions) {
-    *error = "a metric has at most three dimensions";
+    *error = "a metric may have at most three dimensions";
     return std::nullopt;
   }
   for (const Named& one : named) {
     const auto& names = dimensions.names_;
     if (one.name.empty() || std::find(names.begin(), names.end(), one.name) != names.end()) {
-      *error = "a dimension needs a unique name";
+      *error = "each dimension must have a unique name";
       return std::nullopt;
     }
     auto selector = LineValue::Compile(one.selector, filter, error);

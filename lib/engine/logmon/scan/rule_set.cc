@@ -54,7 +54,7 @@ class RuleSet::Builder {
     Use(filter, any, one_suffices ? alone : Role::kAny);
     Use(filter, none, Role::kNone);
     if (uses_.size() > kMaxNeedles) {
-      *error = absl::StrCat("there are more than ", kMaxNeedles, " expressions in all filters");
+      *error = absl::StrCat("more than ", kMaxNeedles, " expressions in all filters: give fewer");
       return false;
     }
     return true;
@@ -90,7 +90,7 @@ class RuleSet::Builder {
 
   static std::optional<bool> MayBeEmpty(const std::string& expression, std::string* error) {
     if (expression.size() > kMaxExpressionBytes || expression.find('\0') != std::string::npos) {
-      *error = "its expression is too long or contains a zero byte";
+      *error = "the filter's expression is too long or contains a zero byte";
       return std::nullopt;
     }
     if (expression.empty()) return true;
@@ -126,7 +126,7 @@ class RuleSet::Builder {
 
 std::unique_ptr<const RuleSet> RuleSet::Compile(std::vector<Filter> filters, std::string* error) {
   if (filters.size() > kMaxFilters) {
-    *error = absl::StrCat(filters.size(), " filters are more than ", kMaxFilters);
+    *error = absl::StrCat(filters.size(), " filters exceed the limit of ", kMaxFilters);
     return nullptr;
   }
   std::unique_ptr<RuleSet> rules(new RuleSet);
@@ -165,8 +165,8 @@ std::unique_ptr<const RuleSet> RuleSet::Compile(std::vector<Filter> filters, std
     return nullptr;
   }
   if (rules->database_bytes() > kMaxDatabaseBytes) {
-    *error = absl::StrCat("the filters together need ", rules->database_bytes(),
-                          " bytes, more than ", kMaxDatabaseBytes);
+    *error = absl::StrCat("all filters together need ", rules->database_bytes(),
+                          " bytes, which exceeds the limit of ", kMaxDatabaseBytes);
     return nullptr;
   }
   return rules;

@@ -61,7 +61,7 @@ constexpr Words<HealthCheck::Kind, 3> kHealthKinds{{{"tcp", HealthCheck::Kind::k
                                                     {"icmp", HealthCheck::Kind::kIcmp}}};
 
 void ReadMac(ObjectReader& reader, std::string_view key, std::optional<packet::MacAddress>* mac) {
-  reader.Parsed(key, "a MAC address, 02:00:00:00:00:01", packet::ParseMac, mac);
+  reader.Parsed(key, "a MAC address such as 02:00:00:00:00:01", packet::ParseMac, mac);
 }
 
 template <typename Address>
@@ -70,7 +70,7 @@ bool ReadAddress(ObjectReader& reader, std::string_view key, Address* address) {
 }
 
 bool ReadPrefix(ObjectReader& reader, std::string_view key, IpPrefix* prefix) {
-  constexpr std::string_view kFix = "an IPv4 or IPv6 address, or a prefix of it: 192.0.2.0/24";
+  constexpr std::string_view kFix = "an IPv4 or IPv6 address, or a prefix such as 192.0.2.0/24";
   return reader.Parsed(key, kFix, IpPrefix::Parse, prefix);
 }
 
@@ -123,7 +123,7 @@ HealthCheck ReadHealth(const json& value, const std::string& path, Errors* error
   if (reader.Text("path", &check.path) &&
       (!check.path.starts_with('/') ||
        std::ranges::any_of(check.path, [](unsigned char c) { return c <= ' ' || c >= 0x7f; }))) {
-    reader.Complain("path", "give a path, /health, without spaces");
+    reader.Complain("path", "give a path such as /health, without spaces");
   }
   reader.Flag("fail_open", &check.fail_open);
   reader.Finish();
@@ -243,7 +243,7 @@ class Adder {
       if (skipped_.contains(key) || key.starts_with(kBackends)) continue;
       const std::string name = key.starts_with(kVips) ? key.substr(kVips.size()) : "";
       if (name.empty() || name.find('/') != std::string::npos) {
-        Skip(key, key + ": name it vips/NAME or backends/NAME/ANYTHING");
+        Skip(key, key + ": name the key vips/NAME or backends/NAME/ANYTHING");
       } else {
         AddVip(key, name, value);
       }
@@ -304,7 +304,7 @@ class Adder {
     if (!object) return;
     Errors wrong;
     if (object->is_object() && object->contains("name") && (*object)["name"] != name) {
-      runtime::AddError(&wrong, key + ".name: omit it: the key names the VIP");
+      runtime::AddError(&wrong, key + ".name: omit it, since the key names the VIP");
     }
     Config one;
     ReadVip(*object, key, &wrong, &one);
