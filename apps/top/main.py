@@ -35,19 +35,20 @@ class Parser(argparse.ArgumentParser):
 def parse():
     parser = Parser(prog="sluice-top", description=__doc__)
     parser.add_argument("--file-prefix", metavar="NAME", default="",
-                        help="of the process; default: the only one, else it is chosen on the screen")
+                        help="EAL's --file-prefix of the process; default: the only process, or a "
+                        "choice on the screen")
     parser.add_argument("--period_s", type=float, default=1.0,
-                        help="between samples, 0.1 to 60; default: 1")
-    parser.add_argument("--page", default="Overview", help="to begin with; default: Overview")
-    parser.add_argument("--once", action="store_true", help="print one page as text, and end")
-    parser.add_argument("--list", action="store_true", help="print the processes, and end")
+                        help="seconds between samples, 0.1 to 60; default: 1")
+    parser.add_argument("--page", default="Overview", help="first page; default: Overview")
+    parser.add_argument("--once", action="store_true", help="print one page as text and exit")
+    parser.add_argument("--list", action="store_true", help="print the processes and exit")
     return parser.parse_args()
 
 
 def main():
     args = parse()
     if not 0.1 <= args.period_s <= 60:
-        return fail(f"--period_s={args.period_s:g}: must be 0.1 to 60")
+        return fail(f"--period_s={args.period_s:g}: give 0.1 to 60")
     if args.list:
         print("".join(f"{name}  {about}\n" for name, about in listing()), end="")
         return 0
@@ -68,7 +69,7 @@ def main():
             return fail(f"{name} {sampler.status.split(';')[0]}", 1)
         return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return fail("this is not a terminal: give --once")
+        return fail("standard output is not a terminal: give --once")
     if name is None:
         view.screen = "apps"
     return show(view, sampler)

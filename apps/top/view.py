@@ -5,12 +5,12 @@ import pages
 PERIODS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 HISTORY = 60
 HELP = ["Left, right, Tab, 1 ... 9   another page",
-        "s, S                        sort by the next column, by the one before",
+        "s, S                        sort by the next or previous column",
         "r                           reverse the sort order",
         "Up, down, PgUp, PgDn, Home  scroll",
         "v                           the next VIP or key of the page",
-        "p, space                    pause, go on",
-        "+, -                        sample more, less often",
+        "p, space                    pause, continue",
+        "+, -                        sample more or less often",
         "a                           choose another application",
         "h, ?                        this help",
         "q                           quit"]

@@ -44,55 +44,62 @@ def parse_arguments():
     parser.add_argument("--apps", type=comma, default=["echo"],
                         help=f"of {','.join(workloads.MODES)}; default: echo")
     parser.add_argument("--ifaces", type=comma, default=[],
-                        help="default: all; sluice-echo --list=interfaces names them")
+                        help="interfaces to measure; default: all; sluice-echo --list=interfaces "
+                        "prints them")
     parser.add_argument("--mode", type=comma, default=[],
-                        help="default: all; echo has increment,reflect, telemetry has sketch,univmon")
+                        help="modes to measure; default: all (echo: increment,reflect; telemetry: "
+                        "sketch,univmon)")
     parser.add_argument("--sizes", type=comma, default=["64", "512", "1518", "imix", "random"],
-                        help="of echo: frame sizes, imix, random; default: 64,512,1518,imix,random")
+                        help="frames of echo: sizes, imix or random; default: "
+                        "64,512,1518,imix,random")
     parser.add_argument("--pcap", default=DEFAULT_CAPTURE,
-                        help="of echo: traffic of the rows 'capture' and, as far as every NIC can "
-                        "send it, 'capture-ipv4'; 'none' omits them")
+                        help="capture that is the traffic of echo's rows 'capture' and (its frames "
+                        "that every NIC can send) 'capture-ipv4'; 'none' omits these rows")
     parser.add_argument("--duration_s", type=float, default=0,
-                        help="of one sample; default: "
+                        help="seconds per sample; default: "
                         + ", ".join(f"{s:g} for {app}" for app, s in workloads.SECONDS.items()))
-    parser.add_argument("--repeats", type=int, default=9, help="samples of each row; default: 9")
+    parser.add_argument("--repeats", type=int, default=9, help="samples per row; default: 9")
     parser.add_argument("--limit_s", type=float, default=420,
-                        help="no new round after this long; 0 = no limit; default: 420")
+                        help="seconds after which no new round begins; 0: no limit; default: 420")
     parser.add_argument("--quick", action="store_true",
-                        help="two minutes: echo, --mode=increment --sizes=64,1518,imix --pcap=none "
-                        "--no-peers --limit_s=90")
+                        help="measure echo for two minutes: --mode=increment --sizes=64,1518,imix "
+                        "--pcap=none --no-peers --limit_s=90")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction,
                         default=not host.is_bundle(),
                         help="compare echo with stock testpmd, and kv with memcached; default: "
-                        "yes, but not in a bundle, which has neither")
+                        "yes, but no in a bundle, which contains neither")
     parser.add_argument("--growth", action="store_true",
-                        help="instead of the table: the cost of a packet as flows, pipes, frames, "
-                        "tables and workers grow; --ifaces, --duration_s, --repeats, --limit_s, "
+                        help="instead of the table, measure the cost of a packet with growing "
+                        "numbers of flows, pipes, frames, table entries and workers; --ifaces, "
+                        "--duration_s, --repeats, --limit_s, "
                         "--json and --page apply")
     parser.add_argument("--cable", action="store_true",
-                        help="instead of the table: two processes joined by a cable between model "
-                        "NICs, on each interface, and by net_memif; --duration_s, --repeats and "
+                        help="instead of the table, measure two processes that are connected by a "
+                        "cable between model NICs, on each interface, and by net_memif; "
+                        "--duration_s, --repeats and "
                         "--json apply")
     parser.add_argument("--rpc", action="store_true",
-                        help="instead of the table: the round trip of a null RPC on each interface, "
-                        "compared with libtirpc over the kernel's UDP and with a cache line "
-                        "between two cores; --duration_s, --repeats, --json and --page apply")
-    parser.add_argument("--json", metavar="FILE", help="default: throughput.json, growth.json, "
+                        help="instead of the table, measure the round trip of a null RPC on each "
+                        "interface, and compare it with libtirpc over the kernel's UDP and with a "
+                        "cache line between two cores; --duration_s, --repeats, --json and --page "
+                        "apply")
+    parser.add_argument("--json", metavar="FILE",
+                        help="file of the results; default: throughput.json, growth.json, "
                         f"cable.json or rpc.json in {MEASURED}")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
     parser.add_argument("--page", metavar="FILE", default=PAGE,
-                        help="HTML of everything in the folder of --json's default, this run "
-                        f"included; 'none' omits it; default: {PAGE}")
+                        help="HTML page of all results in the default folder of --json, with "
+                        f"this run; 'none' omits it; default: {PAGE}")
     args = parser.parse_args()
     if args.quick and args.growth:
-        parser.error("--growth excludes --quick: give --repeats=1")
+        parser.error("--growth conflicts with --quick: give --repeats=1")
     if args.cable and (args.quick or args.growth):
-        parser.error("--cable excludes --quick and --growth: give --repeats=1")
+        parser.error("--cable conflicts with --quick and --growth: give --repeats=1")
     if args.quick:
         vars(args).update(QUICK)
     if args.rpc and (args.quick or args.growth or args.cable):
-        parser.error("--rpc excludes --quick, --growth and --cable: give --repeats=1")
+        parser.error("--rpc conflicts with --quick, --growth and --cable: give --repeats=1")
     if args.growth:
         args.apps = growth.APPS
     if args.repeats < 1 or not 0 <= args.duration_s <= 3600:

@@ -35,32 +35,36 @@ def parse_arguments():
     parser = Parser(prog=PROGRAM, description=__doc__.splitlines()[0])
     comma = lambda text: [part for part in text.split(",") if part]
     parser.add_argument("--app", type=comma, default=["echo"],
-                        help=f"of {','.join(under_test.FLAGS)}, or all; default: echo")
+                        help=f"applications to test: {','.join(under_test.FLAGS)}, or all; "
+                        "default: echo")
     parser.add_argument("--iface", type=comma, default=["all"],
-                        help="default: all; sluice-echo --list=interfaces names them")
+                        help="interfaces to test; default: all; sluice-echo --list=interfaces "
+                        "prints them")
     parser.add_argument("--frame_size", default="64",
-                        help="64 to 1518, imix or random; kv ignores it; default: 64, for logmon "
-                        "1518")
+                        help="frame size: 64 to 1518, imix or random; kv ignores it; default: 64, "
+                        "1518 for logmon")
     parser.add_argument("--trial_s", type=float, default=2,
-                        help="of a trial that is judged; RFC 2544 asks for 60; default: 2")
+                        help="seconds of a trial that decides; RFC 2544 requires 60; default: 2")
     parser.add_argument("--precision_percent", type=float, default=1,
-                        help="width of an interval; default: 1")
+                        help="width of the interval of a rate, in percent; default: 1")
     parser.add_argument("--loss_percent", type=float, default=0.5,
-                        help="loss that the partial drop rate (PDR) may have; 0: only the rate "
-                        "without loss; default: 0.5")
+                        help="loss that the partial drop rate (PDR) allows; 0: measure only the "
+                        "rate without loss; default: 0.5")
     parser.add_argument("--latency", action="store_true",
-                        help="instead: latency against load of each interface, from 1 %% of it to "
-                        "saturation, next to the Ensō paper's Figures 6 and 7; --repeats applies")
+                        help="instead of the rates, measure latency by load of each interface, "
+                        "from 1 %% of saturation to saturation, as the Ensō paper's Figures 6 and "
+                        "7; --repeats applies")
     parser.add_argument("--accuracy", action="store_true",
-                        help="instead: how exact the generator's rates and gaps are by the clock "
-                        "of a receiver")
+                        help="instead of the rates, measure how exact the generator's rates and "
+                        "gaps are, by the clock of a receiver")
     parser.add_argument("--repeats", type=int, default=5,
                         help="with --latency: runs of each point; default: 5")
-    parser.add_argument("--json", metavar="FILE", help="default: zero_loss.json, or latency.json, "
-                        f"in {MEASURED}, where scripts/report finds them")
+    parser.add_argument("--json", metavar="FILE",
+                        help="file of the results; default: zero_loss.json, or latency.json, in "
+                        f"{MEASURED}, where scripts/report finds them")
     parser.add_argument("--page", metavar="FILE", default=PAGE,
-                        help="HTML of everything in the folder of --json's default, this run "
-                        f"included; 'none' omits it; default: {PAGE}")
+                        help="HTML page of all results in the default folder of --json, with "
+                        f"this run; 'none' omits it; default: {PAGE}")
     args = parser.parse_args()
     check(parser, args)
     args.limit_s = 0
@@ -84,7 +88,7 @@ def check(parser, args):
         if not least <= value <= most:
             parser.error(f"--{name}={value:g}: give {least:g} to {most:g}")
     if args.latency and args.accuracy:
-        parser.error("--accuracy: omit --latency, or run one after the other")
+        parser.error("--accuracy conflicts with --latency: omit one of them")
     ending.check_files(parser, args, ("json", "page"))
     args.json = args.json or f"{MEASURED}/{'latency' if args.latency else 'zero_loss'}.json"
 

@@ -55,26 +55,28 @@ def parse(arguments):
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("fetch", help="download and unpack the packages for guests")
     for name, text in (("run", "run a command in a guest"),
-                       ("shell", "a shell in a guest; exit ends it"),
-                       ("boot", "boot a system; its power-off ends it")):
+                       ("shell", "start a shell in a guest; exit ends the guest"),
+                       ("boot", "boot a system; it ends when the system powers off")):
         sub = commands.add_parser(name, help=text, allow_abbrev=False)
         if name == "boot":
             sub.add_argument("system", type=os.path.realpath, metavar="FOLDER",
-                             help="root of a system with systemd, as mmdebstrap makes it")
+                             help="root folder of a system with systemd, such as one by mmdebstrap")
         sub.add_argument("--nic", action="append", default=[], metavar="MODEL[,FLAG=VALUE...]",
-                         help="enso or ipu, and flags of its sluice-device; once or twice, default "
-                         "neither")
+                         help="NIC of the guest: enso or ipu, and flags of its sluice-device; "
+                         "give it once or twice; default: no NIC")
         sub.add_argument("--wire", action="append", default=[],
-                         help="of each NIC in turn; the last one applies to the rest; default "
-                         "loopback")
+                         help="wire of a NIC; give it once per NIC, in order; the last one "
+                         "applies to the remaining NICs; default: loopback")
         sub.add_argument("--bind", default="vfio",
-                         help="vfio (default), uio or none: driver of the guest's kernel that "
-                         "binds the NICs")
+                         help="driver of the guest's kernel for the NICs: vfio (default), uio or "
+                         "none")
         sub.add_argument("--accel", default="",
-                         help="kvm or tcg; default: kvm where guests boot on it")
+                         help="accelerator of QEMU: kvm or tcg; default: kvm if guests boot with "
+                         "it")
         sub.add_argument("--memory", type=int, default=512, metavar="MB",
-                         help="the guest's memory, half of it hugepages; default 512")
-        sub.add_argument("--timeout_s", type=float, default=0, help="default: none")
+                         help="memory of the guest in MB, half of it hugepages; default: 512")
+        sub.add_argument("--timeout_s", type=float, default=0,
+                         help="time limit in seconds; default: none")
     args = parser.parse_args(arguments)
     if bool(program) != (args.command == "run"):
         parser.error("run: give the command after --" if args.command == "run"
@@ -96,7 +98,7 @@ def nics(args):
             options.append(("wire", args.wire[min(i, len(args.wire) - 1)]))
         listed.append((model, options))
     if len(args.wire) > len(listed):
-        raise ValueError("--wire: give a --nic for each")
+        raise ValueError("--wire: give a --nic for each --wire")
     return listed
 
 

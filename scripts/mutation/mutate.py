@@ -26,23 +26,25 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="mutate", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="seed of the selection; default: 1")
     parser.add_argument("--mutants", type=int, default=20,
-                        help="how many that a test could kill: those that do not compile or are "
-                        "the same object code are drawn besides; default: 20")
+                        help="number of mutants that a test could kill; further mutants that do "
+                        "not compile or have unchanged object code are not counted; default: 20")
     parser.add_argument("--files", default="*", metavar="PATTERN",
-                        help="only in files such as 'lib/swap/*'; default: all")
+                        help="mutate only these files, such as 'lib/swap/*'; default: all")
     parser.add_argument("--tests", default="*", metavar="PATTERN,...",
-                        help="only with tests such as 'swap_*,bar'; default: all")
+                        help="run only these tests, such as 'swap_*,bar'; default: all")
     parser.add_argument("--scripts", action="store_true",
-                        help="also with the scripts that run whole applications: slow")
+                        help="also run the scripts that test whole applications (slow)")
     parser.add_argument("--survivors", action="store_true",
-                        help="after tests were added: judge the last run's survivors again, and "
-                        "keep the verdicts on all others")
+                        help="after tests were added, judge only the last run's survivors again, "
+                        "and keep the verdicts on all others")
     parser.add_argument("--minimum", type=float, default=0, metavar="PERCENT",
-                        help="killed, or else the exit code is 1; default: 0")
-    parser.add_argument("--write_page", action="store_true", help="put the run into docs/mutation.md")
+                        help="percent of mutants that must be killed, else the exit code is 1; "
+                        "default: 0")
+    parser.add_argument("--write_page", action="store_true",
+                        help="write the run to docs/mutation.md")
     args = parser.parse_args()
     if args.mutants < 1:
-        parser.error(f"--mutants={args.mutants}: at least 1")
+        parser.error(f"--mutants={args.mutants}: give at least 1")
     if not 0 <= args.minimum <= 100:
         parser.error(f"--minimum={args.minimum:g}: 0 to 100")
     return args

@@ -316,7 +316,7 @@ class Arguments(unittest.TestCase):
                                  (["--trial_s=0"], "--trial_s=0: give 0.1 to 3600"),
                                  (["--trial_s=nan"], "--trial_s=nan"),
                                  (["--loss_percent=51"], "--loss_percent=51: give 0 to 50"),
-                                 (["--latency", "--accuracy"], "--accuracy: omit --latency"),
+                                 (["--latency", "--accuracy"], "--accuracy conflicts with --latency"),
                                  (["--page=/none/x.html"], "--page=/none/x.html: no such folder"),
                                  (["--fast"], "--fast")):
             done = subprocess.run([sys.executable, SCRIPTS / "bench/zero_loss.py", *arguments],

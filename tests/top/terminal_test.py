@@ -182,7 +182,7 @@ class Pyte(unittest.TestCase):
         terminal.press("p")
         terminal.wait_for("PAUSED")
         terminal.press("h")
-        terminal.wait_for("sort by the next column")
+        terminal.wait_for("sort by the next")
         terminal.press("q")
         self.assertEqual(terminal.end(), 0)
         self.assertRegex(terminal.raw, b"^" + ALLOWED.pattern + b"$")
@@ -274,7 +274,7 @@ class Pyte(unittest.TestCase):
         terminal = self.start("--file-prefix=hangs")
         terminal.wait_for("connecting")
         terminal.press("h")
-        terminal.wait_for("sort by the next column")
+        terminal.wait_for("sort by the next")
         terminal.press("x")
         terminal.wait_for("does not answer; waiting for it")
         terminal.press("q")
@@ -331,10 +331,10 @@ class CommandLine(unittest.TestCase):
 
     def test_bad_arguments_end_with_2_and_one_line(self):
         with tempfile.TemporaryDirectory() as folder:
-            for arguments, words in ((["--period_s=0"], "--period_s=0: must be 0.1 to 60"),
+            for arguments, words in ((["--period_s=0"], "--period_s=0: give 0.1 to 60"),
                                      (["--period_s=nan"], "--period_s=nan"),
                                      (["--page=Nope"], "--page=Nope: give one of Overview"),
-                                     ([], "this is not a terminal: give --once"),
+                                     ([], "standard output is not a terminal: give --once"),
                                      (["--once"], "no DPDK process with telemetry"),
                                      (["--frobnicate"], "--frobnicate")):
                 done = self.run_top(*arguments, RUNTIME_DIRECTORY=folder)

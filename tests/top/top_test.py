@@ -362,7 +362,7 @@ class CommandLine(unittest.TestCase):
     def test_what_is_wrong_is_one_line(self):
         with tempfile.TemporaryDirectory() as folder:
             for code, arguments, said in (
-                    (2, ["--period_s=nan"], "--period_s=nan: must be 0.1 to 60"),
+                    (2, ["--period_s=nan"], "--period_s=nan: give 0.1 to 60"),
                     (2, ["--page=x\ny\x1b[2J"], "--page=x?y?[2J: give one of Overview, "),
                     (2, ["--once"], "no DPDK process"),
                     (1, ["--once", "--file-prefix=a\nb"], "a?b has ended"),
