@@ -63,12 +63,12 @@ void Operator::PrintSkipped() {
     const auto printed = printed_.find(key);
     if (printed != printed_.end() && printed->second == line) continue;
     if (++lines <= runtime::kMaxErrors) {
-      std::fprintf(stderr, "etcd: ignored %s\n", line.c_str());
+      std::fprintf(stderr, "etcd: skipped %s\n", line.c_str());
     } else {
       ++more;
     }
   }
-  if (more != 0) std::fprintf(stderr, "etcd: ignored %zu more invalid keys\n", more);
+  if (more != 0) std::fprintf(stderr, "etcd: skipped %zu more invalid keys\n", more);
   printed_ = std::move(skipped);
 }
 
