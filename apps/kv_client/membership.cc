@@ -67,8 +67,7 @@ std::optional<std::vector<uint16_t>> Membership::Poll(std::string* error) {
   if (servers && !adopted)
     *error = "too many servers were added and removed since the start: restart the client";
   if (!error->empty()) {
-    *error =
-        "--" + settings_.ServersFlag() + ": " + *error + " (keeping the servers)";
+    *error = "--" + settings_.ServersFlag() + ": " + *error + " (keeping the servers)";
   }
   if (!adopted) return std::nullopt;
   placing_ = std::async(std::launch::async, [ring = Ring(present_, settings_.ring),

@@ -157,7 +157,8 @@ std::string Totals(const RunFigures& run, bool color) {
                       found("lost", findings.lost), found("corrupted", findings.corrupted),
                       found("duplicated", findings.duplicated),
                       found("reordered", findings.reordered), found("foreign", findings.foreign));
-  if (c.sent_pkts > 0) text += absl::StrFormat("  sent (or tried) beyond answers %d\n", c.sent_pkts);
+  if (c.sent_pkts > 0)
+    text += absl::StrFormat("  sent (or tried) beyond answers %d\n", c.sent_pkts);
   for (const auto& [name, frames] : DropsOf(c, run.reasons)) {
     if (frames > 0) text += red(frames, absl::StrFormat("  drop %-24s %d", name, frames)) + "\n";
   }
