@@ -33,7 +33,7 @@ std::unique_ptr<Mediator> Mediator::Make(const Plan& plan, MediatorCounters& cou
   mediator->incarnation_ = plan.incarnation;
   if (!mediator->Allocate(plan.outstanding)) {
     *error = std::string("no memory for messages in flight: ") + std::strerror(errno) +
-             ": lower --outstanding";
+             ": give a smaller --outstanding";
     return nullptr;
   }
   for (const Queue& queue : mediator->queues_) mediator->EnqueueSetup(queue, SetupAction::kOpen);

@@ -64,7 +64,7 @@ std::optional<Roles> RolesOf(const Graph& graph, std::string* error) {
     if (error->empty()) *error = WrongWay(graph, chain);
     roles.longest = std::max(roles.longest, chain.message);
   }
-  if (error->empty() && graph.chains.empty()) *error = "chains: give at least one";
+  if (error->empty() && graph.chains.empty()) *error = "chains: give at least one chain";
   if (!error->empty()) return std::nullopt;
   for (const Device& device : graph.devices) {
     uint32_t longest = 0;

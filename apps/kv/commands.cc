@@ -46,7 +46,8 @@ std::vector<runtime::TelemetryCommand> Commands(const Workers& workers, const St
                                                 const PartitionOptions& sizes,
                                                 LiveSnapshots& snapshots) {
   return {
-      {"/sluice/kv/stats", "The store and its traffic, of all workers. No parameters.",
+      {"/sluice/kv/stats",
+       "Counters of the store and of its requests, summed over all workers. No parameters.",
        [&workers, &snapshots](std::string_view) {
          Json answer;
          workers.Extend(answer);

@@ -17,7 +17,9 @@ DEFINE_string(mode, "cache",
               "cache: evicts the oldest items; store: rejects items that do not fit");
 DEFINE_uint64(memory_mb, 256, "Memory for all items, in MiB");
 DEFINE_uint64(items, 1 << 20, "Expected number of items in all partitions");
-DEFINE_uint32(partitions, 0, "Partitions of the store, one worker each; 0: as many as workers");
+DEFINE_uint32(
+    partitions, 0,
+    "Number of partitions of the store, each written by one worker; 0: as many as workers");
 DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
 DEFINE_uint32(
@@ -91,7 +93,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
                       "port or fewer --partitions") &&
       complaint.Check(FLAGS_mica_port == 0 || FLAGS_memcached_port < FLAGS_mica_port ||
                           FLAGS_memcached_port >= FLAGS_mica_port + partitions,
-                      "memcached_port", "must differ from the MICA ports") &&
+                      "memcached_port", "conflicts with the MICA ports: give another port") &&
       complaint.Check(
           FLAGS_max_reply_bytes >= kMinReplyBytes && FLAGS_max_reply_bytes <= kMaxReplyBytes,
           "max_reply_bytes", "give 1400 ... 2097152") &&

@@ -173,7 +173,7 @@ bool LoadCapture(const std::string& path, std::optional<double> factor, Captured
   if (factor) {
     captured->offsets = times.Scaled(*factor);
     if (captured->offsets == nullptr) {
-      *error = "all frames have the same timestamp: use a rate instead";
+      *error = "all frames have the same timestamp: use --rate instead of --gaps";
       return false;
     }
   }

@@ -57,7 +57,7 @@ std::string_view NameOf(Refusal refusal) {
     case Refusal::kStopped:
       return "stopped before its end";
     case Refusal::kGenerator:
-      return "the generator could not send so fast";
+      return "the generator could not send that fast";
     case Refusal::kHost:
       return "the host disturbed ten trials in a row";
   }
@@ -97,7 +97,7 @@ std::string LossTotals(const Found& found) {
     absl::StrAppendFormat(&text, "; lost %d, unsent %d of %d", rate.counted.lost,
                           rate.counted.unsent, rate.counted.offered);
     const size_t others = rate.trials.size() - rate.losses.size();
-    if (others > 0) absl::StrAppendFormat(&text, "; disturbed or short %d trials", others);
+    if (others > 0) absl::StrAppendFormat(&text, "; %d trials disturbed or short", others);
     if (rate.refusal != Refusal::kNone)
       absl::StrAppendFormat(&text, "; no verdict: %s", NameOf(rate.refusal));
     text += "\n";

@@ -32,7 +32,7 @@ DEFINE_string(gaps, "none",
               "(2: half as fast)");
 DEFINE_string(dst_mac, "", "Destination MAC address of frames; empty: 02:00:00:00:00:01");
 DEFINE_double(line_gbps, 0,
-              "Rate of the line in 10^9 bits/s, for percentages; 0: as the port reports it");
+              "Line rate in 10^9 bits/s, to which percentages refer; 0: as the port reports it");
 DEFINE_double(late_ms, 10,
               "A frame that is still unsent this many milliseconds after its due time is not sent");
 DEFINE_double(
@@ -86,7 +86,7 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
 
 bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, StreamSpec* stream) {
   for (const char* other : {"frame_size", "flows", "dst_mac"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other, "set by the capture: omit it"))
+    if (!complaint.Check(runtime::IsDefault(other), other, "the capture sets this: omit the flag"))
       return false;
   }
   const bool original = FLAGS_gaps != "none";
@@ -160,7 +160,9 @@ bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
   std::vector<std::string> errors;
   auto streams = ReadStreams(FLAGS_streams, &errors);
   if (!streams) {
-    return complaint.Check(false, "streams", errors.empty() ? "cannot be read" : errors[0]);
+    return complaint.Check(
+        false, "streams",
+        errors.empty() ? "the file cannot be read: give another file" : errors[0]);
   }
   for (StreamSpec& stream : *streams) {
     std::string fix;
@@ -185,12 +187,13 @@ std::span<const runtime::OwnHelp> OwnHelp() {
        "Bytes of a frame with FCS: 64 to 1518, a list such as 64,1518 (used in turn), imix or "
        "random"},
       {"ip", "Not supported: the program answers no frames"},
-      {"pcap", "Frames of this capture instead of sizes, flows and addresses"},
+      {"pcap",
+       "Capture whose frames are sent, instead of frames by --frame_size, --flows and --dst_mac"},
       {"rate",
        "Rate in frames/s (500k or 10Mpps), layer-1 bits/s (5Gbps) or percent of the line rate "
        "(80%); max: as fast as the port accepts frames; empty: 1Mpps"},
       {"reassemble", "Not supported: the program reassembles no datagrams"},
-      {"seed", "Seed of payload, random sizes and arrivals; 0: 1"},
+      {"seed", "Seed of payload, random sizes and arrivals; 0: the default, 1"},
   };
   return kHelp;
 }
@@ -279,7 +282,7 @@ bool ReadTraffic(const runtime::Complaint& complaint, const runtime::CommandLine
 std::string CannotSend(std::string_view stream, size_t frame, uint32_t length) {
   return "cannot send frame " + std::to_string(frame + 1) + " of stream \"" + std::string(stream) +
          "\" (" + std::to_string(length + packet::kFcsBytes) +
-         " bytes): an Enso pipe carries whole IPv4 packets without VLAN tags: use "
+         " bytes): an Enso pipe carries only complete IPv4 packets without VLAN tags: use "
          "--iface=packetized";
 }
 

@@ -22,7 +22,8 @@ DEFINE_string(iface, "coherent",
 DEFINE_uint32(cores, 1, "Number of cores that run services; the model of the NIC runs on one more");
 DEFINE_uint32(service_cores, 1, "Maximum number of cores per service");
 DEFINE_string(policy, "shinjuku", "Policy of sluice-sched that assigns cores to services");
-DEFINE_double(slice_us, 0, "Time slice of the policy, if it uses one (0: its default)");
+DEFINE_double(slice_us, 0,
+              "Time slice in microseconds, for policies with slices (0: the policy's default)");
 DEFINE_double(preempt_ms, 100,
               "Milliseconds that a handler may continue after its core is requested; then its "
               "process is killed");
@@ -118,10 +119,10 @@ std::string Check(Settings* settings) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::ParseFlags(
-          argc, argv,
-          "sluice-rpc: serves ONC-RPC programs on a NIC that hands calls to cores in cache lines",
-          SLUICE_VERSION, exit_code)) {
+  if (!runtime::ParseFlags(argc, argv,
+                           "sluice-rpc: serves ONC-RPC programs on a NIC that delivers calls to "
+                           "cores in cache lines",
+                           SLUICE_VERSION, exit_code)) {
     return std::nullopt;
   }
   Settings settings;

@@ -51,18 +51,18 @@ DEFINE_double(long_share, 0.005, "Generated requests: share of long requests, 0 
 DEFINE_double(runaway_share, 0,
               "Generated requests: share of long requests that have no safe points, 0 to 1");
 DEFINE_uint32(request_port, 1025, "UDP port of requests");
-DEFINE_double(slice_us, 0, "Time slice or quantum of the policy; 0: its default");
+DEFINE_double(slice_us, 0, "Time slice or quantum in microseconds; 0: the policy's default");
 DEFINE_double(poll_us, 10, "Maximum microseconds between two polls of a worker's queue");
 DEFINE_double(runaway_us, 1000,
               "Microseconds after --poll_us when a signal interrupts a task that has reached no "
               "safe point; 0: never");
 DEFINE_uint32(max_tasks, 1024,
               "Maximum number of requests in service; further requests are dropped");
-DEFINE_uint32(stack_kb, 64, "Stack size of each task");
+DEFINE_uint32(stack_kb, 64, "Stack size of each task in KiB");
 DEFINE_double(
     watchdog_ms, 20,
     "Milliseconds without a valid decision after which the agent counts as dead; 0: never");
-DEFINE_int32(agent_cpu, -1, "CPU of the agent; -1: one without a worker, if possible");
+DEFINE_int32(agent_cpu, -1, "CPU of the agent; -1: a CPU without a worker, if possible");
 DEFINE_string(agent_fault, "",
               "Fault to inject into the agent: kill@SECONDS, freeze@SECONDS or replace@SECONDS");
 DEFINE_double(agent_down_ms, 200,

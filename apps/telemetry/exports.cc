@@ -53,7 +53,7 @@ std::unique_ptr<Exports> Exports::Open(const Settings& settings, uint64_t clock_
   const auto open = [&](File& file, const char* name, const std::string& path) {
     if (path.empty() || file.Open(name, path)) return true;
     *flag = name;
-    *fix = std::string(std::strerror(errno)) + ": name a writable file";
+    *fix = std::string(std::strerror(errno)) + ": give a writable file";
     return false;
   };
   if (!open(exports->csv_, "export_csv", to.csv) || !open(exports->json_, "export_json", to.json)) {

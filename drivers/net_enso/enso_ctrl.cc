@@ -126,7 +126,7 @@ int Start(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());
   if (!AllSetUp(port.rx, dev->data->nb_rx_queues) || !AllSetUp(port.tx, dev->data->nb_tx_queues)) {
-    ENSO_LOG(ERR, "%s: set up all %u receive and %u transmit queues before the start",
+    ENSO_LOG(ERR, "%s: cannot start before all %u receive and %u transmit queues are set up",
              dev->data->name, dev->data->nb_rx_queues, dev->data->nb_tx_queues);
     return -EINVAL;
   }
@@ -285,7 +285,7 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
                const Geometry& geometry, uint32_t pipes_per_queue, const std::string& exception) {
   rte_eth_dev* dev = rte_eth_dev_allocate(name);
   if (dev == nullptr) {
-    ENSO_LOG(ERR, "%s: no free port", name);
+    ENSO_LOG(ERR, "%s: no ethdev port is free", name);
     return -ENOMEM;
   }
   dev->data->dev_private = rte_zmalloc_socket(name, sizeof(Port), alignof(Port), device->numa_node);

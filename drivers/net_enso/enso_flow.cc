@@ -135,7 +135,7 @@ int Query(rte_eth_dev* dev, rte_flow* rule, const rte_flow_action* action, void*
   const std::scoped_lock lock(port.device->mutex());
   if (action->type != RTE_FLOW_ACTION_TYPE_COUNT) {
     return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
-                              "only count can be queried");
+                              "only the count action can be queried");
   }
   if (!rule->counted) return Fail(error, EINVAL, "the rule was created without the count action");
   auto* count = static_cast<rte_flow_query_count*>(data);

@@ -137,12 +137,13 @@ std::unique_ptr<Backend> MapDevice(rte_pci_device* device, std::string* error) {
     return std::make_unique<PciBackend>(device, device->mem_resource[kPciBar].addr, nullptr);
   }
   if (!EnableDevice(device)) {
-    *error = std::string("cannot write its config space: ") + std::strerror(errno);
+    *error =
+        std::string("cannot write the configuration space of the device: ") + std::strerror(errno);
     return nullptr;
   }
   void* registers = MapFromSysfs(device);
   if (registers == nullptr) {
-    *error = std::string("cannot map resource2: ") + std::strerror(errno);
+    *error = std::string("cannot map BAR 2 (resource2): ") + std::strerror(errno);
     return nullptr;
   }
   return std::make_unique<PciBackend>(device, registers, registers);

@@ -40,7 +40,7 @@ void CollectAged(rte_eth_dev* dev) {
 int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_error* error) {
   if (contexts == nullptr && count != 0) {
     return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_UNSPECIFIED, nullptr,
-                              "the array is too small for the aged rules");
+                              "the array is too small for all aged rules");
   }
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);

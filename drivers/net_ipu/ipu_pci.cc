@@ -230,7 +230,8 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   std::unique_ptr<PciFunction> function = PciFunction::Create(device);
   if (function == nullptr) return Fail(device, "no memory for the port", -errno);
   rte_eth_dev* const dev = AllocatePort(device);
-  if (dev == nullptr) return Fail(device, "no free ethdev port, or no memory for one", -ENOMEM);
+  if (dev == nullptr)
+    return Fail(device, "no ethdev port is free, or memory for it is missing", -ENOMEM);
   const int failure = CreatePort(dev, std::move(function), Addresses::kIova, queues, &error);
   return failure == 0 ? 0 : Fail(device, error, failure);
 }

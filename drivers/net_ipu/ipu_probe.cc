@@ -99,7 +99,8 @@ int Probe(rte_vdev_device* vdev) {
                                      arguments.model, &error);
   if (attachment == nullptr) return Fail(vdev, error, -EINVAL);
   rte_eth_dev* const dev = rte_eth_vdev_allocate(vdev, sizeof(Adapter));
-  if (dev == nullptr) return Fail(vdev, "no free ethdev port, or no memory for one", -ENOMEM);
+  if (dev == nullptr)
+    return Fail(vdev, "no ethdev port is free, or memory for it is missing", -ENOMEM);
   const int failure =
       CreatePort(dev, std::move(attachment), Addresses::kVirtual, arguments.queues, &error);
   return failure == 0 ? 0 : Fail(vdev, error, failure);

@@ -57,7 +57,7 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   const uint64_t least_mb = uint64_t{4} * settings->partitions;
   reader.Whole("memory_mb", least_mb, uint64_t{1} << 20, &memory_mb);
   reader.Whole("items", 1, uint64_t{1} << 36, &items);
-  if (memory_mb < least_mb) reader.Complain("memory_mb", "must be at least 4 per partition");
+  if (memory_mb < least_mb) reader.Complain("memory_mb", "give at least 4 per partition");
   settings->partition.memory_bytes = (memory_mb << 20) / settings->partitions;
   settings->partition.items = (items + settings->partitions - 1) / settings->partitions;
   const uint64_t available = engine::kv::AvailableBytes();
@@ -79,7 +79,7 @@ void ReadService(runtime::ObjectReader& reader, Settings* settings) {
   reader.Whole("mica_port", 0, 65536 - settings->partitions, &service.mica_port);
   if (service.mica_port != 0 && service.memcached_port >= service.mica_port &&
       service.memcached_port < service.mica_port + settings->partitions) {
-    reader.Complain("memcached_port", "must differ from the MICA ports");
+    reader.Complain("memcached_port", "conflicts with the MICA ports: give another port");
   }
   reader.Whole("max_reply_bytes", 1400, 2 << 20, &service.max_reply_bytes);
   uint64_t excess_kb_s = service.excess_bytes_per_s / 1000;

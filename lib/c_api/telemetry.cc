@@ -34,8 +34,8 @@ std::optional<Setup> ReadSetup(std::string_view text, uint64_t seed, Errors* err
   Setup setup;
   setup.seed = seed;
   reader.Parsed("keys",
-                "5-tuple, source, destination, or a prefix as source/24 or source/24,64, joined by "
-                "commas",
+                "5-tuple, source, destination, or prefixes such as source/24 or source/24,64, "
+                "separated by commas",
                 engine::telemetry::ParseKeys, &setup.keys);
   reader.Parsed("sketch", "count_sketch or count_min", engine::telemetry::SketchByName,
                 &setup.sketch);

@@ -25,7 +25,7 @@ bool ReadKeys(Given given, std::string* error) {
     }
     const auto is_same = [&](const auto& other) { return other.first == at->first; };
     if (std::any_of(given.begin(), at, is_same)) {
-      return Refuse(key, value, "given twice; give it once", error);
+      return Refuse(key, value, "the argument is given twice; give it once", error);
     }
   }
   return true;

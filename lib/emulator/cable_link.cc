@@ -64,7 +64,7 @@ bool CableLink::Ask(std::string* error) {
   if (!socket) return false;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    *error = "another user's process listens at " + path_ + "; give another name";
+    *error = "a process of another user listens at " + path_ + "; give another name";
     return false;
   }
   auto memory =

@@ -41,7 +41,7 @@ std::string_view ReadFault(std::string_view kind, std::string_view amount, Fault
                               : kind == "corrupt" ? &faults->corrupt
                                                   : nullptr;
   if (probability == nullptr)
-    return "unknown; use drop, dup, reorder, corrupt, delay, linkdown or police";
+    return "unknown fault; use drop, dup, reorder, corrupt, delay, linkdown or police";
   return ReadNumber(amount, 0, 1, probability) ? "" : "give a probability 0…1, as in drop:0.01";
 }
 

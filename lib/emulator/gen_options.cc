@@ -46,7 +46,7 @@ string_view ReadOption(string_view key, string_view value, GeneratorOptions* gen
     gen->tcp = value == "tcp";
     return fix_unless(value == "tcp" || value == "udp", "give udp or tcp");
   }
-  return "unknown; use size, flows, rate, count, order, proto or seed";
+  return "unknown option; use size, flows, rate, count, order, proto or seed";
 }
 
 }  // namespace

@@ -52,15 +52,15 @@ bool PortWire::Open(const std::string& port, std::string_view name, std::string*
   const std::string pool_name = "wire_" + std::string(name.substr(0, RTE_MEMPOOL_NAMESIZE - 8));
   pool_ = rte_pktmbuf_pool_create(pool_name.c_str(), kPoolMbufs, kPoolCache, 0,
                                   RTE_MBUF_DEFAULT_BUF_SIZE, socket);
-  if (pool_ == nullptr) return fail("creating its mbuf pool", rte_errno);
+  if (pool_ == nullptr) return fail("creating the mbuf pool", rte_errno);
   rte_eth_dev_info info = {};
   if (const int code = rte_eth_dev_info_get(port_id_, &info); code != 0) {
-    return fail("querying its capabilities", code);
+    return fail("querying the port's capabilities", code);
   }
   partial_checksums_ = packet::HidesPartialChecksums(info.driver_name);
   const rte_eth_conf config = {};
   if (const int code = rte_eth_dev_configure(port_id_, 1, 1, &config); code != 0) {
-    return fail("configuring it", code);
+    return fail("configuring the port", code);
   }
   uint16_t rx_descriptors = kDescriptors;
   uint16_t tx_descriptors = kDescriptors;
@@ -68,12 +68,12 @@ bool PortWire::Open(const std::string& port, std::string_view name, std::string*
   if (const int code = rte_eth_rx_queue_setup(port_id_, 0, rx_descriptors,
                                               static_cast<unsigned>(socket), nullptr, pool_);
       code != 0) {
-    return fail("setting up its receive queue", code);
+    return fail("setting up the receive queue", code);
   }
   if (const int code = rte_eth_tx_queue_setup(port_id_, 0, tx_descriptors,
                                               static_cast<unsigned>(socket), nullptr);
       code != 0) {
-    return fail("setting up its transmit queue", code);
+    return fail("setting up the transmit queue", code);
   }
   rte_ether_addr address = {};
   rte_eth_macaddr_get(port_id_, &address);

@@ -167,8 +167,9 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
   std::string_view model;
   if (!GetText(hello.model, &model)) return "the name of the model has no terminating null";
   if (model != options_.model->name) {
-    *refusal = "the device is " + std::string(options_.model->title) + "; attach " +
-               std::string(options_.model->driver) + ", or use --model=" + std::string(model);
+    *refusal = "this device is " + std::string(options_.model->title) + "; attach " +
+               std::string(options_.model->driver) +
+               ", or start sluice-device with --model=" + std::string(model);
     return refusal->c_str();
   }
   const std::span<const ModelSetting> settings = options_.model->settings;
@@ -178,7 +179,7 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
     agree &= Agree(settings[i], options_.settings[i], hello.settings[i], &agreed[i]);
   }
   if (!agree) {
-    *refusal = "the host needs ";
+    *refusal = "the host needs a sluice-device with ";
     for (size_t i = 0; i < settings.size(); ++i) {
       *refusal +=
           "--" + std::string(settings[i].key) + "=" + settings[i].Text(hello.settings[i]) + " ";
@@ -250,7 +251,7 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
   GetText(request.name, &name);
   switch (request.kind) {
     case Kind::kMemory:
-      if (!file) return "memory without a file";
+      if (!file) return "memory has no file";
       return host_->mappings.AddMemory(
           {request.bus, request.bytes, request.offset, request.area_bus, request.area_bytes},
           file.fd());
@@ -274,7 +275,7 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
 }
 
 const char* Server::Map(const Request& request, std::string_view name, File file) {
-  if (!file) return "a ring without a file";
+  if (!file) return "a ring has no file";
   if ((request.flags & kExternal) != 0) {
     if (!name.empty()) return "memory of an application has no name";
     return host_->mappings.AddExternal(request.bus, request.bytes, request.offset, file.fd());

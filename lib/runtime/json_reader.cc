@@ -229,7 +229,7 @@ void ObjectReader::Finish() {
   for (const auto& [key, value] : json_.items()) {
     if (Full(*errors_)) return;
     if (std::ranges::find(asked_, key) != asked_.end()) continue;
-    Complain(key, "unknown; use one of " + absl::StrJoin(asked_, ", "));
+    Complain(key, "unknown member; use one of " + absl::StrJoin(asked_, ", "));
   }
 }
 

@@ -110,7 +110,8 @@ bool ReplayFiles::Next(packet::Frame* frame, uint64_t* now) {
 bool ReplayFiles::Write(std::optional<packet::CaptureWriter>& writer, const packet::Frame& frame) {
   if (!writer || writer->Write({frame.data, frame.length, frame.length, now_ns_})) return true;
   if (error_.empty()) {
-    error_ = "a frame of " + std::to_string(frame.length) + " bytes cannot be written";
+    error_ =
+        "a frame of " + std::to_string(frame.length) + " bytes cannot be written to the capture";
   }
   return false;
 }

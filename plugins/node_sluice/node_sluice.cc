@@ -175,8 +175,8 @@ int Init(const rte_graph* graph, rte_node* node) {
   if (state == nullptr) return -ENOMEM;
   if (state->worker == nullptr) {
     rte_log(RTE_LOG_ERR, static_cast<uint32_t>(node_sluice_log_type),
-            "node_sluice: graph %s, node %s: no engine, or none of its workers is free: call "
-            "rte_node_sluice_engine_set first\n",
+            "node_sluice: graph %s, node %s: the node has no engine, or the engine has no free "
+            "worker: call rte_node_sluice_engine_set first\n",
             graph->name, node->name);
     return -ENOENT;
   }

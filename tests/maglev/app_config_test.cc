@@ -101,7 +101,7 @@ TEST(Config, AdditionsThatAreWrongAreNamedByTheirKeys) {
        "backends/a/1: \"address\": duplicate member"},
       {"vips/c", R"({"address": "10.0.0.3", "name": "d"})", "vips/c.name: omit it"},
       {"vips/c", R"({"address": "10.0.0.3", "backends": [{"m": 1}]})", "vips/c.backends[0]"},
-      {"vips/a", vip, "vips/a: vip \"a\": duplicate VIP name"},
+      {"vips/a", vip, "vips/a: vip \"a\": another VIP has this name"},
       {"backends/a/1", R"({"name": "x", "address": "10.1.0.9"})",
        "backends/a/1: vip \"a\": backend \"x\": another backend"},
   };

@@ -239,7 +239,7 @@ TEST(Check, LimitsVipsAndBackends) {
 
 TEST(Check, WantsVipsThatDiffer) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[1].name = "web"; }),
-              ElementsAre("vip \"web\": duplicate VIP name"));
+              ElementsAre("vip \"web\": another VIP has this name"));
   EXPECT_THAT(After([](auto& setup) { setup.vips.push_back(WebVip("other", "192.0.2.80")); }),
               ElementsAre("vip \"other\": vip \"web\" already serves TCP 192.0.2.80:80"));
   EXPECT_THAT(After([](auto& setup) {
@@ -380,7 +380,7 @@ TEST(Check, WantsSourcesThatNameABackendOnce) {
       ElementsAre(
           "vip \"web\": source 198.51.100.0/24: the VIP has no backend with the name \"c\"",
           "vip \"web\": source 2001:db8::/32: a source must have an IPv4 address, like the VIP",
-          "vip \"web\": source 198.51.100.0/24: it is listed twice"));
+          "vip \"web\": source 198.51.100.0/24: the source is listed twice"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].sources = {{{Address("198.51.100.1"), 8}, "a"}};
               }),

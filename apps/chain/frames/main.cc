@@ -174,8 +174,9 @@ int RunChain(Session& session, const FrameSettings& settings) {
 int main(int argc, char** argv) {
   int exit_code = 0;
   auto line = sluice::runtime::ReadCommandLine(
-      "chain", "passes messages from frames through accelerators that push to each other", argc,
-      argv, &exit_code);
+      "chain",
+      "passes messages that arrive in frames through accelerators that push them to each other",
+      argc, argv, &exit_code);
   if (!line) return exit_code;
   std::string error;
   const auto settings = ReadFrameSettings(&*line, &error);

@@ -46,7 +46,7 @@ std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask re
   const NodeSpec& about = spec.nodes[node];
   const uint64_t message = RoundUp(uint64_t{kGranule} + spec.max_message);
   if (about.port >= parameters_.ports) return At(node, "the switch has no such port");
-  if (ports_[about.port].dead) return At(node, "the device at its port is dead");
+  if (ports_[about.port].dead) return At(node, "the device at the node's port is dead");
   if (std::string wrong = InvalidPolicy(about.out, spec.nodes.size()); !wrong.empty())
     return At(node, wrong);
   if (!about.out.edges.empty() && about.window_granules * kGranule < kMaxPayload)

@@ -193,7 +193,7 @@ class GpuExecutor final : public Executor {
     if (!Check(cuda_.device_pointer(&at, begin, 0), "cuMemHostGetDevicePointer", error))
       return false;
     if (at == Pointer(begin)) return true;
-    *error = "on=gpu: the GPU sees host memory at other addresses than the host does";
+    *error = "on=gpu: the GPU maps host memory at different addresses than the host";
     cuda_.host_unregister(begin);
     return false;
   }

@@ -91,7 +91,7 @@ class Reader {
       items += head.records;
       if (!SeeAll(bytes, see)) return false;
     }
-    if (end->items != items) return Fail("blocks are missing");
+    if (end->items != items) return Fail("blocks of the file are missing");
     if (end->last_unique < newest || end->last_unique > kMaxUnique) {
       return Fail("its last unique number is invalid");
     }

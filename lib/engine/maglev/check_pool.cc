@@ -100,7 +100,7 @@ void PoolChecker::CheckSources(const VipSetup& vip) {
       complaints_.Add("a source must have an %s address, like the VIP",
                       FamilyName(vip.address.ipv6));
     }
-    if (!seen.insert(source.prefix).second) complaints_.Add("it is listed twice");
+    if (!seen.insert(source.prefix).second) complaints_.Add("the source is listed twice");
     if (!names.contains(source.backend)) {
       complaints_.Add("the VIP has no backend with the name %s", Quoted(source.backend));
     }

@@ -121,7 +121,7 @@ class Checker {
   void CheckVip(const VipSetup& vip) {
     complaints_.set_where(absl::StrCat("vip ", Quoted(vip.name), ": "));
     complaints_.CheckName(vip.name);
-    if (!vip_names_.insert(vip.name).second) complaints_.Add("duplicate VIP name");
+    if (!vip_names_.insert(vip.name).second) complaints_.Add("another VIP has this name");
     CheckVipPrefix(vip);
     if (vip.protocol != packet::kProtocolTcp && vip.protocol != packet::kProtocolUdp) {
       complaints_.Add("protocol %d is neither TCP (6) nor UDP (17)", vip.protocol);

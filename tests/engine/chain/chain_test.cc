@@ -121,7 +121,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
        "chains[0].nodes[1].to[0].nodes: \"off\": no such node; use one of in, one, out"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}], "cmd": 1})" +
                out),
-       "chains[0].nodes[1].cmd: unknown; use one of name, device, command,"},
+       "chains[0].nodes[1].cmd: unknown member; use one of name, device, command,"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": []}]})" + out),
        "chains[0].nodes[1].to[0].nodes: give at least one node"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"if": 1, "nodes": ["out"]}]})" + out),
@@ -218,7 +218,7 @@ TEST(Reader, TheSchemaHasTheMembersThatTheReaderKnows) {
     EXPECT_FALSE(ReadGraph(text, &errors));
     std::set<std::string> known;
     for (const std::string& error : errors) {
-      const std::string mark = "\"?\": unknown; use one of ";
+      const std::string mark = "\"?\": unknown member; use one of ";
       const size_t at = error.find(mark);
       if (at == error.npos) continue;
       std::istringstream words(error.substr(at + mark.size()));
