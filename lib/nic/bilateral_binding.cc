@@ -47,7 +47,7 @@ InterfaceFigures BilateralBinding::Figures() const {
     sum.faults += stats.faults;
   }
   return {.name = "links",
-          .help = "numbers of exchanged regions and of events of links since the start",
+          .help = "regions exchanged and events of links: totals since the start",
           .values = {{"swaps", sum.swaps},
                      {"rejected", sum.rejected},
                      {"too_late", sum.too_late},

@@ -42,7 +42,7 @@ InterfaceFigures CoherentBinding::Figures() const {
     sum.faults += stats.faults;
   }
   return {.name = "lines",
-          .help = "numbers of loads that the NIC answered and of events of lines since the start",
+          .help = "loads that the NIC answered and events of lines: totals since the start",
           .values = {{"requests", sum.requests},
                      {"tryagains", sum.tryagains},
                      {"grants", sum.grants},

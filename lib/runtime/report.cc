@@ -227,22 +227,20 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["report_version"] = kReportVersion;
   if (extend) extend(report);
   report["unit_notes"] = {
-      {"pkts", "total numbers, including frames in flight when the traffic stopped"},
+      {"pkts", "totals, including frames in flight when the traffic stopped"},
       {"bytes", "without FCS; a streaming interface does not see Ethernet padding"},
       {"mpps", "frames sent, 10^6 per second, over duration_s"},
       {"gbps", "layer 1: bytes sent + 4 of FCS + 20 of preamble and gap per frame"},
       {"cycles_per_pkt", "TSC cycles of polls that handled frames, per frame received"},
-      {"busy", "share of the time in polls that handled frames, 0 to 1"},
+      {"busy", "share of the time, 0 to 1"},
       {"sent_pkts",
        "frames that the application sent, or tried to send, beyond one answer per frame"},
-      {"drops",
-       "dropped frames by reason; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + the sum of "
-       "drops"},
-      {"nic_drops", "frames that the port or the wire dropped; not part of drops"},
-      {"rx_nombuf", "failed buffer allocations; the frames wait in the NIC, or are dropped there"},
+      {"drops", "frames; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + their sum"},
+      {"nic_drops", "frames that the port or the wire dropped; not in that sum"},
+      {"rx_nombuf", "failed buffer allocations; their frames wait, or are missed"},
       {"foreign", "frames of an earlier run of the device that came back to this one"},
-      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; not part of drops"},
-      {"link_downs", "the first 64 periods in which the link was down, in seconds since the start"},
+      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; not in that sum"},
+      {"link_downs", "the first 64 times in which the link was down, in seconds since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   if (!values.empty()) report["unit_notes"][std::string(figures)] = figures_help;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
