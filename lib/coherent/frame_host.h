@@ -127,7 +127,7 @@ class FrameHost {
 
  private:
   /// A frame that the caller may access until Answer: the address of its record, and a copy of the
-  /// record.
+  /// record's head.
   struct Lent {
     uint8_t* at;
     uint64_t head;  ///< Record::Word.

@@ -33,7 +33,7 @@ struct Record {
             static_cast<uint16_t>(word >> 32), static_cast<uint16_t>(word >> 48)};
   }
   /// Returns whether the stride is a multiple of 8, and the record contains a frame of a valid
-  /// length or none.
+  /// length or none. The caller checks that the stride fits into its memory.
   constexpr bool Sound() const {
     return stride % 8 == 0 && offset >= kRecordBytes && offset + length <= stride &&
            (length == 0 || length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes);
@@ -104,7 +104,8 @@ class FrameWalker {
     --left_;
     if (rest_.size() < kRecordBytes) return Bad();
     const uint64_t head = bar::LoadOnce(*reinterpret_cast<uint64_t*>(rest_.data()));
-    // Frames of one length have equal heads, of which only the first is checked.
+    // Consecutive frames of one length have equal heads. Such a head was checked already, but its
+    // record may not fit.
     if (head != head_) {
       if (!Record::Of(head).Sound()) return Bad();
       head_ = head;
@@ -140,7 +141,7 @@ class FrameWalker {
 
   std::span<uint8_t> rest_;
   uint64_t head_ = 0;
-  size_t stride_ = 0;  ///< In `head_`.
+  size_t stride_ = 0;  ///< Stride of `head_`.
   uint32_t left_;
   bool bad_ = false;
 };

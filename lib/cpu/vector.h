@@ -104,7 +104,7 @@ inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
 }
 /// Returns a bit mask of the eight words with upper 16 bits equal to `value`. Each word is read
 /// once by an atomic load, because other threads may write it.
-inline uint32_t TopsEqualOf8(const uint64_t* words, uint64_t value) {
+inline uint32_t TopsEqualOf8(const uint64_t* words, uint16_t value) {
   uint32_t equal = 0;
   for (uint32_t i = 0; i < 8; ++i) {
     const uint64_t word = __atomic_load_n(words + i, __ATOMIC_RELAXED);
@@ -172,7 +172,7 @@ inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
 }
 // ThreadSanitizer reports a race if other threads write to the vector.
 #if defined(SLUICE_AVX2) && !defined(__SANITIZE_THREAD__)
-inline uint32_t TopsEqualOf8(const uint64_t* words, uint64_t value) {
+inline uint32_t TopsEqualOf8(const uint64_t* words, uint16_t value) {
   const auto* const halves = reinterpret_cast<const __m256i*>(words);
   const __m256i wanted = _mm256_set1_epi16(static_cast<int16_t>(value));
   // The sign of each word is the result for its upper 16 bits.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "coherent/frame_host.h"
 #include "coherent/frames.h"
 #include "coherent/host_end.h"
 #include "coherent/nic_end.h"
@@ -243,6 +244,101 @@ TEST(Frames, ARecordThatLiesEndsTheWalk) {
   EXPECT_TRUE(walker.Next());
   EXPECT_FALSE(walker.Next()) << "two frames announced, one there";
   EXPECT_TRUE(walker.bad());
+}
+
+void PutHead(std::span<uint8_t> payload, size_t at, const Record& record) {
+  const uint64_t word = record.Word();
+  std::memcpy(payload.data() + at, &word, sizeof(word));
+}
+constexpr Record kFull{.stride = 72, .offset = 8, .length = 60};
+constexpr Record kEmpty{.stride = 72, .offset = 8, .length = 0};
+
+TEST(Frames, AnEqualHeadThatDoesNotFitEndsTheWalk) {
+  for (const size_t rest : {0, 4, 8, 64, 72}) {
+    alignas(8) std::array<uint8_t, 144> payload{};
+    PutHead(payload, 0, kFull);
+    PutHead(payload, 72, kFull);
+    FrameWalker walker(std::span<uint8_t>(payload).first(72 + rest), 2);
+    ASSERT_TRUE(walker.Next());
+    EXPECT_EQ(walker.Next(), rest == 72) << rest;
+    EXPECT_EQ(walker.bad(), rest != 72) << rest;
+    EXPECT_EQ(walker.frame().size(), rest == 72 ? 60u : 0u);
+    EXPECT_FALSE(walker.Next());
+  }
+}
+
+TEST(Frames, ARecordOfZerosEndsTheWalkAtAnyPosition) {
+  for (const bool first : {true, false}) {
+    alignas(8) std::array<uint8_t, 144> payload{};
+    if (!first) PutHead(payload, 0, kFull);
+    FrameWalker walker(payload, 2);
+    EXPECT_EQ(walker.Next(), !first);
+    EXPECT_FALSE(walker.Next());
+    EXPECT_TRUE(walker.bad());
+  }
+}
+
+TEST(Frames, EqualAndOtherHeadsFollowEachOther) {
+  constexpr Record kOther{.stride = 80, .offset = 16, .length = 61};
+  constexpr Record kRecords[] = {kFull, kFull, kOther, kOther, kEmpty, kEmpty, kFull};
+  alignas(8) std::array<uint8_t, 520> payload{};
+  size_t at = 0;
+  for (const Record& record : kRecords) {
+    PutHead(payload, at, record);
+    at += record.stride;
+  }
+  FrameWalker walker(payload, std::size(kRecords));
+  at = 0;
+  for (const Record& record : kRecords) {
+    ASSERT_TRUE(walker.Next());
+    EXPECT_EQ(walker.frame().data(), payload.data() + at + record.offset);
+    EXPECT_EQ(walker.frame().size(), record.length);
+    at += record.stride;
+  }
+  EXPECT_FALSE(walker.Next());
+  EXPECT_FALSE(walker.bad());
+}
+
+TEST(Frames, AGrownFrameMustFitThePayload) {
+  alignas(8) std::array<uint8_t, 144> payload{};
+  PutHead(payload, 72, kFull);
+  const std::span<uint8_t> all(payload);
+  EXPECT_EQ(GrownFrame(all, 9).size(), 60u);
+  EXPECT_TRUE(GrownFrame(all.first(136), 9).empty()) << "ends within the record";
+  EXPECT_TRUE(GrownFrame(all.first(76), 9).empty()) << "ends within its head";
+}
+
+TEST(Frames, TheHostLendsFramesUpToARecordThatDoesNotFit) {
+  struct Held {
+    uint8_t* data;
+    uint32_t length, headroom, tailroom;
+  };
+  std::array<Held, FrameHost::kMaxFrames> frames;
+  Couple couple;  // Its host never loads.
+  FrameHost host(couple.memory);
+  ASSERT_EQ(host.Wait(frames.data()), 0u);
+  ASSERT_EQ(couple.nic.Look(Pair::kReceive, 0), Seen::kLoad);
+  const std::span<uint8_t> room = couple.nic.Room(Pair::kReceive);
+  size_t at = 0;
+  for (const Record& record : {kFull, kEmpty, kFull, kFull, kFull}) {
+    PutHead(room, at, record);
+    at += record.stride;
+  }
+  // The payload ends within the last record, whose head equals the previous one.
+  const Content content = {.kind = Kind::kFrames, .length = 4 * 72 + 16, .count = 5};
+  ASSERT_TRUE(couple.nic.Deliver(Pair::kReceive, content, 1, 0));
+  ASSERT_EQ(host.Wait(frames.data()), 3u);
+  EXPECT_TRUE(host.faulted());
+  const std::array<size_t, 3> records = {0, 2, 3};
+  for (size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(frames[i].data, room.data() + records[i] * 72 + 8);
+    EXPECT_EQ(frames[i].length, 60u);
+    EXPECT_EQ(frames[i].headroom, 0u);
+    EXPECT_EQ(frames[i].tailroom, 4u);
+  }
+  host.Answer(static_cast<const Held*>(nullptr), 0);
+  ASSERT_EQ(couple.nic.Look(Pair::kReceive, 0), Seen::kReturned);
+  EXPECT_EQ(couple.nic.returned(Pair::kReceive).count, 4u);
 }
 
 TEST(Transmit, TheLoadOfTheOtherLineIsTheDoorbell) {

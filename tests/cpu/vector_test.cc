@@ -167,6 +167,19 @@ TEST(WordsOfMemory, WhoseTopsAreEqualHaveABitEach) {
     EXPECT_EQ(TopsEqualOf8(words.data(), 0xfedc), wanted);
     EXPECT_EQ(portable::TopsEqualOf8(words.data(), 0xfedc), wanted);
   }
+  // All other parts of 16 bits equal the value.
+  for (const uint16_t value : {0x0001, 0x7fff, 0x8000, 0xffff}) {
+    const uint64_t below = uint64_t{value} << 32 | uint64_t{value} << 16 | value;
+    for (uint32_t wanted = 0; wanted < 256; ++wanted) {
+      alignas(64) std::array<uint64_t, 8> words;
+      for (uint32_t i = 0; i < 8; ++i) {
+        const uint64_t wrong = (wanted >> i & 1) != 0 ? 0 : uint64_t{1} << random() % 16;
+        words[i] = (value ^ wrong) << 48 | below;
+      }
+      EXPECT_EQ(TopsEqualOf8(words.data(), value), wanted);
+      EXPECT_EQ(portable::TopsEqualOf8(words.data(), value), wanted);
+    }
+  }
 }
 
 }  // namespace

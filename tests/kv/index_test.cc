@@ -34,5 +34,15 @@ TEST(Index, ABucketThatWasFreedIsTakenAgain) {
   }
 }
 
+TEST(Index, ATagMatchesOnlyTheTagsOfSlots) {
+  Bucket bucket{.version = 0x0005'0005, .next = 0x0005'0005, .slots = {}};
+  bucket.slots[0] = MakeSlot(6, 0x0005'0005'0005);
+  bucket.slots[3] = MakeSlot(5, 8);
+  bucket.slots[6] = MakeSlot(5, 0x0005'0005'0005);
+  EXPECT_EQ(bucket.Matches(5), 1u << 3 | 1u << 6);
+  EXPECT_EQ(TagOf(0xabcd'0000), 1u);
+  EXPECT_EQ(bucket.Matches(TagOf(0)), 0u) << "empty slots match no key";
+}
+
 }  // namespace
 }  // namespace sluice::engine::kv

@@ -72,7 +72,8 @@ std::string Number(uint64_t number) {
   return {bytes.begin(), bytes.end()};
 }
 
-class MicaProtocol : public testing::Test {
+/// The parameter: whether answers may overwrite requests.
+class MicaProtocol : public testing::TestWithParam<bool> {
  protected:
   void MakeStore(uint32_t partitions, uint32_t workers, Mode mode = Mode::kStore) {
     store_.partitions.clear();
@@ -88,22 +89,22 @@ class MicaProtocol : public testing::Test {
   /// Serves a datagram, with handovers between workers. Returns the answer, or nothing if the
   /// datagram is rejected.
   Buffer Serve(const Buffer& datagram, uint32_t worker = 0) {
+    Buffer requests = datagram;
     Exchange exchange{
-        .datagram = datagram, .now_s = 1, .unix_s = 1, .max_reply_bytes = max_reply_bytes_};
+        .datagram = requests, .now_s = 1, .unix_s = 1, .max_reply_bytes = max_reply_bytes_};
     Buffer room(1472);
     size_t used = 0;
     for (hops_ = 0;; ++hops_) {
       Access access(store_, worker);
-      kv::Reply reply(room, used);
+      kv::Reply reply = GetParam() && hops_ == 0 ? kv::Reply::OverRequests(requests, room)
+                                                 : kv::Reply(room, used);
       progress_ = ServeMica(exchange, access, reply, counters_);
       EXPECT_FALSE(reply.overflowed());
       used = reply.size();
-      if (progress_ != Progress::kForeign) break;
+      if (progress_ != Progress::kForeign) return {reply.begin(), reply.begin() + used};
       EXPECT_NE(exchange.owner, worker);
       worker = exchange.owner;
     }
-    room.resize(used);
-    return room;
   }
   /// Sends one request and returns the single message of its answer.
   Buffer Ask(const Buffer& request) {
@@ -113,6 +114,16 @@ class MicaProtocol : public testing::Test {
     return {answer.begin() + 6, answer.end()};
   }
 
+  /// Sets an item of the first partition, at time 0.
+  void SetDirectly(const std::string& key, const std::string& value, uint32_t expires_s = 0) {
+    const auto bytes = [](const std::string& text) {
+      return Bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+    };
+    ASSERT_EQ(Result::kOk, store_.partitions[0].Set(
+                               bytes(key), IndexHash(bytes(key), store_.secret), bytes(value),
+                               {.expires_s = expires_s}, Condition::kAlways, 0));
+  }
+
   kv::Store store_;
   ProtocolCounters counters_;
   Progress progress_ = Progress::kDone;
@@ -120,7 +131,7 @@ class MicaProtocol : public testing::Test {
   int hops_ = 0;
 };
 
-TEST_F(MicaProtocol, KnowsEveryOperation) {
+TEST_P(MicaProtocol, KnowsEveryOperation) {
   EXPECT_EQ(Reply(kNoopRead, kSuccess), Ask(Request(kNoopRead)));
   EXPECT_EQ(Reply(kNoopWrite, kSuccess), Ask(Request(kNoopWrite)));
   EXPECT_EQ(Reply(kGet, kNotFound), Ask(Request(kGet, "apple")));
@@ -142,7 +153,7 @@ TEST_F(MicaProtocol, KnowsEveryOperation) {
   EXPECT_EQ(0u, counters_.errors);
 }
 
-TEST_F(MicaProtocol, BringsValuesOfEveryLengthBack) {
+TEST_P(MicaProtocol, BringsValuesOfEveryLengthBack) {
   for (uint32_t length = 0; length <= 100; ++length) {
     std::string value(length, '\0');
     std::iota(value.begin(), value.end(), '!');
@@ -152,14 +163,14 @@ TEST_F(MicaProtocol, BringsValuesOfEveryLengthBack) {
   }
 }
 
-TEST_F(MicaProtocol, ReplacesAValueByALongerOneWithoutHarmToItsNeighbor) {
+TEST_P(MicaProtocol, ReplacesAValueByALongerOneWithoutHarmToItsNeighbor) {
   for (const char* key : {"first", "second"}) Ask(Request(kSet, key, "12345678"));
   Ask(Request(kSet, "first", "1234567890123456"));
   EXPECT_EQ(Reply(kGet, kSuccess, "1234567890123456"), Ask(Request(kGet, "first")));
   EXPECT_EQ(Reply(kGet, kSuccess, "12345678"), Ask(Request(kGet, "second")));
 }
 
-TEST_F(MicaProtocol, IncrementsNumbersOfEightBytes) {
+TEST_P(MicaProtocol, IncrementsNumbersOfEightBytes) {
   EXPECT_EQ(Reply(kIncrement, kNotFound), Ask(Request(kIncrement, "n", Number(1))));
   Ask(Request(kSet, "n", Number(40)));
   EXPECT_EQ(Reply(kIncrement, kSuccess, Number(42)), Ask(Request(kIncrement, "n", Number(2))));
@@ -174,14 +185,14 @@ TEST_F(MicaProtocol, IncrementsNumbersOfEightBytes) {
   EXPECT_EQ(3u, counters_.errors);
 }
 
-TEST_F(MicaProtocol, NeverWipesTheStore) {
+TEST_P(MicaProtocol, NeverWipesTheStore) {
   Ask(Request(kSet, "apple", "green"));
   EXPECT_EQ(Reply(kReset, kNotSupported, "", 0), Ask(Message(0, 0, "", "", 0)));
   EXPECT_EQ(Reply(kGet, kSuccess, "green"), Ask(Request(kGet, "apple")));
   EXPECT_EQ(1u, counters_.refused_admin);
 }
 
-TEST_F(MicaProtocol, RefusesUnknownOperations) {
+TEST_P(MicaProtocol, RefusesUnknownOperations) {
   for (const int operation : {9, 10, 127, 128, 255}) {
     const auto code = static_cast<uint8_t>(operation);
     EXPECT_EQ(Reply(code, kNotSupported), Ask(Request(code, "apple", "green")));
@@ -189,7 +200,7 @@ TEST_F(MicaProtocol, RefusesUnknownOperations) {
   EXPECT_EQ(5u, counters_.errors);
 }
 
-TEST_F(MicaProtocol, AnswersBadKeysWithAnError) {
+TEST_P(MicaProtocol, AnswersBadKeysWithAnError) {
   for (const uint8_t operation : {kAdd, kSet, kGet, kTest, kDelete, kIncrement}) {
     EXPECT_EQ(Reply(operation, kError), Ask(Request(operation, "", Number(1))));
     EXPECT_EQ(Reply(operation, kError), Ask(Request(operation, std::string(251, 'k'))));
@@ -198,7 +209,7 @@ TEST_F(MicaProtocol, AnswersBadKeysWithAnError) {
   EXPECT_EQ(Reply(kSet, kSuccess), Ask(Request(kSet, std::string(250, 'k'), "v")));
 }
 
-TEST_F(MicaProtocol, SaysWhenTheStoreIsFull) {
+TEST_P(MicaProtocol, SaysWhenTheStoreIsFull) {
   const std::string value(1000, 'v');
   uint32_t stored = 0;
   Buffer answer;
@@ -212,7 +223,7 @@ TEST_F(MicaProtocol, SaysWhenTheStoreIsFull) {
   EXPECT_EQ(Reply(kGet, kSuccess, value), Ask(Request(kGet, "key0")));
 }
 
-TEST_F(MicaProtocol, ServesABatchInItsOrder) {
+TEST_P(MicaProtocol, ServesABatchInItsOrder) {
   std::vector<Buffer> requests, replies;
   for (uint32_t i = 0; i < 20; ++i) {
     const std::string key = "k" + std::to_string(i % 3), value = "v" + std::to_string(i);
@@ -227,7 +238,7 @@ TEST_F(MicaProtocol, ServesABatchInItsOrder) {
   EXPECT_EQ(Replies(replies), Serve(Requests(requests)));
 }
 
-TEST_F(MicaProtocol, RefusesDatagramsThatAreNotWholeBeforeDoingAnything) {
+TEST_P(MicaProtocol, RefusesDatagramsThatAreNotWholeBeforeDoingAnything) {
   const Buffer good = Requests({Request(kSet, "a", "1"), Request(kSet, "b", "2")});
   const auto refused = [&](const Buffer& datagram) {
     return Serve(datagram).empty() && progress_ == Progress::kRefused;
@@ -257,7 +268,7 @@ TEST_F(MicaProtocol, RefusesDatagramsThatAreNotWholeBeforeDoingAnything) {
   EXPECT_FALSE(refused(good));
 }
 
-TEST_F(MicaProtocol, LeavesOutValuesForWhichTheAnswerHasNoRoom) {
+TEST_P(MicaProtocol, LeavesOutValuesForWhichTheAnswerHasNoRoom) {
   Ask(Request(kSet, "long", std::string(600, 'v')));
   Ask(Request(kSet, "short", "v"));
   // The headers of four answers, one long value and one short one.
@@ -272,13 +283,15 @@ TEST_F(MicaProtocol, LeavesOutValuesForWhichTheAnswerHasNoRoom) {
   EXPECT_EQ(Progress::kRefused, progress_);
 }
 
-TEST_F(MicaProtocol, PassesOnWhatAnotherWorkerMustServe) {
+TEST_P(MicaProtocol, PassesOnWhatAnotherWorkerMustServe) {
   MakeStore(4, 4);
   for (const bool concurrent_read : {true, false}) {
     store_.concurrent_read = concurrent_read;
     std::vector<Buffer> sets, gets, set_replies, get_replies;
     for (uint32_t i = 0; i < 20; ++i) {
-      const std::string key = "k" + std::to_string(i), value = "v" + std::to_string(i);
+      const std::string number = std::to_string(i);
+      const std::string key = (i < 10 ? "tinykey" : "k") + number;
+      const std::string value = (i < 10 ? "tinyval" : "v") + number;
       sets.push_back(Request(kSet, key, value, i));
       set_replies.push_back(Reply(kSet, kSuccess, "", i));
       gets.push_back(Request(kGet, key, "", i));
@@ -294,7 +307,7 @@ TEST_F(MicaProtocol, PassesOnWhatAnotherWorkerMustServe) {
   EXPECT_EQ(2u * 4 * 40, counters_.requests);
 }
 
-TEST_F(MicaProtocol, BelievesTheHashOfClientsOnlyIfTold) {
+TEST_P(MicaProtocol, BelievesTheHashOfClientsOnlyIfTold) {
   const auto with_hash = [](uint8_t operation, uint64_t hash, const std::string& value) {
     return Message(operation, 0, "apple", value, 7, hash);
   };
@@ -307,7 +320,7 @@ TEST_F(MicaProtocol, BelievesTheHashOfClientsOnlyIfTold) {
   EXPECT_EQ(Message(kGet, kNotFound, "", "", 7, 2), Ask(with_hash(kGet, 2, "")));
 }
 
-TEST_F(MicaProtocol, TellsTheSameKeyFromOneWithZerosBehind) {
+TEST_P(MicaProtocol, TellsTheSameKeyFromOneWithZerosBehind) {
   Ask(Request(kSet, "ab", "1"));
   EXPECT_EQ(Reply(kGet, kNotFound), Ask(Request(kGet, std::string("ab\0", 3))));
   // The content of the padding is ignored.
@@ -371,6 +384,60 @@ TEST(MicaAnswersTest, ReadsAnswersAndNothingElse) {
   }
   EXPECT_FALSE(MicaAnswers(Requests({Request(kGet, "key")})).whole());
 }
+
+TEST_P(MicaProtocol, GetsItemsOfTinyKeysWithEveryLengthAndTime) {
+  const std::string key = "8 bytes!";
+  for (const size_t length : {0, 1, 7, 8, 9, 16, 17}) {
+    SetDirectly(key, std::string(length, 'v'));
+    EXPECT_EQ(Reply(kGet, kSuccess, std::string(length, 'v')), Ask(Request(kGet, key))) << length;
+  }
+  SetDirectly(key, "12345678", 2);
+  EXPECT_EQ(Reply(kGet, kSuccess, "12345678"), Ask(Request(kGet, key))) << "expires later";
+  EXPECT_EQ(Reply(kGet, kSuccess, "12345678"), Ask(Request(kGet, key, "a value")));
+  SetDirectly(key, "12345678", 1);
+  EXPECT_EQ(Reply(kGet, kNotFound), Ask(Request(kGet, key))) << "expired";
+  EXPECT_EQ(1u, store_.partitions[0].counters().expired);
+  EXPECT_EQ(9u, counters_.get_hits);
+  EXPECT_EQ(1u, counters_.get_misses);
+}
+
+TEST_P(MicaProtocol, ATinyGetSeesTheRequestsBeforeItInItsDatagram) {
+  const std::string key = "8 bytes!";
+  EXPECT_EQ(
+      Replies({Reply(kGet, kNotFound), Reply(kSet, kSuccess), Reply(kGet, kSuccess, "12345678"),
+               Reply(kDelete, kSuccess), Reply(kGet, kNotFound), Reply(kSet, kSuccess),
+               Reply(kGet, kSuccess, "87654321")}),
+      Serve(Requests({Request(kGet, key), Request(kSet, key, "12345678"), Request(kGet, key),
+                      Request(kDelete, key), Request(kGet, key), Request(kSet, key, "87654321"),
+                      Request(kGet, key)})));
+}
+
+TEST_P(MicaProtocol, ATinyGetRenewsItsItem) {
+  MakeStore(1, 1, Mode::kCache);  // A log of 4 MiB.
+  int number = 0;
+  const auto fill = [&](int items) {
+    for (; items > 0; --items) SetDirectly(std::to_string(number++), std::string(100'000, 'v'));
+  };
+  SetDirectly("8 bytes!", "12345678");
+  fill(33);  // 3.3 MB: more than three quarters.
+  EXPECT_EQ(Reply(kGet, kSuccess, "12345678"), Ask(Request(kGet, "8 bytes!")));
+  fill(20);  // Overwrites the first position of the item.
+  EXPECT_EQ(Reply(kGet, kSuccess, "12345678"), Ask(Request(kGet, "8 bytes!")));
+}
+
+TEST_P(MicaProtocol, TinyItemsMayShareTheirTag) {
+  store_.trust_hashes = true;  // Hashes 0 and 1 have tag 1 and the same chain.
+  const std::string keys[] = {"8 bytes0", "8 bytes1"};
+  for (const uint64_t hash : {0, 1}) {
+    Ask(Message(kSet, 0, keys[hash], "value  " + std::to_string(hash), 7, hash));
+  }
+  for (const uint64_t hash : {0, 1}) {
+    EXPECT_EQ(Message(kGet, kSuccess, "", "value  " + std::to_string(hash), 7, hash),
+              Ask(Message(kGet, 0, keys[hash], "", 7, hash)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OverRequests, MicaProtocol, testing::Bool());
 
 }  // namespace
 }  // namespace sluice::engine::kv

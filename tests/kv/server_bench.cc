@@ -5,8 +5,8 @@
 // MICA's protocol are in cached memory and are served in bursts of 64. They are rebuilt between
 // bursts, which is not measured. Items of 8/8 bytes, 95 % gets, the server hashes. The result is in
 // TSC cycles per request: the median over bursts, which excludes bursts in which the thread was
-// preempted, in the best of ROUNDS. With BATCH it only serves up to
-// kCounted requests, BATCH per datagram, so that callgrind can count WorkerServe.
+// preempted, in the best of ROUNDS. With BATCH it only serves up to kCounted requests, BATCH per
+// datagram, so that callgrind can count WorkerServe.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -206,7 +206,6 @@ std::vector<Request> Draw(uint64_t items, double exponent, size_t count) {
 }
 
 int Count(uint64_t items, uint32_t batch) {
-  static_assert(kCounted % kFrames == 0);
   Bench(items, kSecret).Datagrams(Draw(items, 0, kCounted), batch);
   const size_t burst = size_t{kFrames} * batch;
   std::printf("%zu requests\n", kCounted / burst * burst);

@@ -17,8 +17,11 @@ namespace sluice::engine::kv {
 /// A tag of 16 bits, which is not 0, and an item's offset of 48 bits. 0: empty.
 using Slot = uint64_t;
 constexpr uint64_t OffsetOf(Slot slot) { return slot & ((uint64_t{1} << 48) - 1); }
-constexpr uint64_t TagOf(uint64_t hash) { return (hash & 0xffff) == 0 ? 1 : hash & 0xffff; }
-constexpr Slot MakeSlot(uint64_t tag, uint64_t offset) { return tag << 48 | offset; }
+constexpr uint16_t TagOf(uint64_t hash) {
+  const auto tag = static_cast<uint16_t>(hash);
+  return tag == 0 ? 1 : tag;
+}
+constexpr Slot MakeSlot(uint16_t tag, uint64_t offset) { return uint64_t{tag} << 48 | offset; }
 
 struct alignas(64) Bucket {
   static constexpr int kSlots = 7;
@@ -29,7 +32,7 @@ struct alignas(64) Bucket {
 
   /// Returns a bit per slot that contains this tag. Each slot is loaded as a whole. The result is
   /// exact in the writing thread and a hint in other threads.
-  uint32_t Matches(uint64_t tag) const {
+  uint32_t Matches(uint16_t tag) const {
     // `version` and `next` occupy the first of eight words.
     return cpu::TopsEqualOf8(reinterpret_cast<const uint64_t*>(this), tag) >> 1;
   }

@@ -35,7 +35,7 @@ namespace sluice::engine::kv {
 struct MicaStep {
   Home home;             ///< Location of the key; arbitrary for a request without a key.
   const Bucket* bucket;  ///< First bucket of the key.
-  const Slot* likely;    ///< Set by FetchItem: probable slot of the item.
+  const Slot* likely;    ///< Probable slot of the item; undefined until FetchItem.
   uint32_t position;     ///< Offset of the message in the datagram.
   MicaLengths lengths;
 

@@ -137,8 +137,8 @@ class Partition {
     }
     return GetItem(key, hash, now_s);
   }
-  /// As GetLikely for a key of 8 bytes, loaded little-endian. Returns null, although the item may
-  /// exist, if its value has not 8 bytes, it can expire, or it is to be renewed.
+  /// As GetLikely for a key of 8 bytes, loaded little-endian. Also returns null if the item exists
+  /// but is not at `likely`, has a value that is not 8 bytes long, can expire, or is to be renewed.
   [[gnu::always_inline]] const Item* GetLikelyTiny(const Slot* likely, uint64_t key) const {
     const Slot slot = *likely;
     const Item* const item = ItemAt(slot);
@@ -212,10 +212,11 @@ class Partition {
   void PrefetchBucket(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }
   void PrefetchItem(uint64_t hash) const { PrefetchLikely(BucketOf(hash), hash); }
   /// Prefetches the items of a key whose BucketOf is `head`. Returns the slot of the item if it is
-  /// in the first bucket and the only one with its tag there; else any slot of that bucket.
+  /// in the first bucket and the only one with its tag there. If several have the tag, returns the
+  /// first of their slots; if none has it, an empty slot.
   const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
     uint32_t left = head.Matches(TagOf(hash));
-    if (left == 0) return head.slots;
+    if (left == 0) return &kEmptySlot;
     const Slot* const likely = head.slots + __builtin_ctz(left);
     PrefetchAt(*likely);
     while ((left &= left - 1) != 0) [[unlikely]] PrefetchAt(head.slots[__builtin_ctz(left)]);
@@ -235,6 +236,7 @@ class Partition {
   /// Number of bytes of an item to prefetch: header, key and value of a tiny item, which starts at
   /// any word.
   static constexpr uint64_t kPrefetchedBytes = Item::SizeOf(8, 8);
+  static constexpr Slot kEmptySlot = 0;
 
   void PrefetchAt(const Slot& slot) const {
     const uint8_t* const item = data_ + OffsetOf(LoadWord(slot));
