@@ -43,20 +43,26 @@ engine::kv::Store& EmptyStore() {
   return store;
 }
 
-/// Passes the datagram between workers until the exchange ends.
-Progress Serve(engine::kv::Store& store, engine::kv::Bytes datagram, std::span<uint8_t> room,
-               uint32_t max_reply_bytes, size_t* used) {
+/// Passes the datagram between workers until the exchange ends. The reply is in `room`. If `over`
+/// is not empty, it contains the datagram, and the first worker may write answers over requests.
+Progress Serve(engine::kv::Store& store, engine::kv::Bytes datagram, std::span<uint8_t> over,
+               std::span<uint8_t> room, uint32_t max_reply_bytes, size_t* used) {
   ProtocolCounters counters;
   Exchange exchange{.datagram = datagram, .max_reply_bytes = max_reply_bytes};
   *used = 0;
   for (uint32_t worker = 0, hops = 0;; ++hops) {
     FUZZ_CHECK(hops <= engine::kv::kMicaMaxMessages);
     Access access(store, worker);
-    engine::kv::Reply reply(room, *used);
+    engine::kv::Reply reply = !over.empty() && hops == 0
+                                  ? engine::kv::Reply::OverRequests(over, room)
+                                  : engine::kv::Reply(room, *used);
     const Progress progress = engine::kv::ServeMica(exchange, access, reply, counters);
     FUZZ_CHECK(!reply.overflowed() && reply.size() <= max_reply_bytes);
     *used = reply.size();
-    if (progress != Progress::kForeign) return progress;
+    if (progress != Progress::kForeign) {
+      if (reply.begin() != room.data()) std::copy_n(reply.begin(), *used, room.begin());
+      return progress;
+    }
     FUZZ_CHECK(exchange.owner != worker && exchange.owner < kWorkers);
     worker = exchange.owner;
   }
@@ -158,7 +164,7 @@ void KvMica(const uint8_t* data, size_t size) {
   const uint32_t max_reply_bytes = (data[0] >> 2) * 24u;
   Bytes room(max_reply_bytes);
   size_t used = 0;
-  const Progress progress = Serve(store, datagram, room, max_reply_bytes, &used);
+  const Progress progress = Serve(store, datagram, {}, room, max_reply_bytes, &used);
   if (progress == Progress::kRefused) {
     FUZZ_CHECK(used == 0);
     for (const auto& partition : store.partitions) FUZZ_CHECK(partition.counters().items == 0);
@@ -166,6 +172,13 @@ void KvMica(const uint8_t* data, size_t size) {
   }
   // If hashes are trusted, one key may have two hashes, so the model does not apply.
   if (!store.trust_hashes) CheckAnswers(datagram, engine::kv::Bytes(room).first(used));
+  if (datagram.size() > max_reply_bytes) return;
+  // Answers over requests are the same.
+  EmptyStore();
+  Bytes over(datagram.begin(), datagram.end()), again(max_reply_bytes);
+  size_t used_again = 0;
+  FUZZ_CHECK(Serve(store, over, over, again, max_reply_bytes, &used_again) == progress);
+  FUZZ_CHECK(used_again == used && std::equal(again.begin(), again.begin() + used, room.begin()));
 }
 
 }  // namespace sluice::fuzz

@@ -112,7 +112,8 @@ TEST(FuzzTargets, KvMica) {
   // Each control byte selects a combination: a buffer for all values or for some; hashes trusted or
   // not; reads across workers or not.
   for (const uint8_t control : {0xfc, 0xfd, 0x2c, 0x2d, 0xfe}) {
-    Bend(KvMica, test::kMicaBatch, {control});
+    for (const Bytes& batch : {test::kMicaBatch, test::kMicaTinyBatch})
+      Bend(KvMica, batch, {control});
   }
   Splice(KvMica);
 }

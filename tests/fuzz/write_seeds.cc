@@ -50,9 +50,12 @@ int main(int argc, char** argv) {
                     sluice::test::FromHex("e00000000108801234560000000000"));
   good &= WriteSeed(folder / "quic" / "short", sluice::test::FromHex("40c012345678000000"));
   for (const uint8_t control : {0xfc, 0x2d}) {
-    Bytes mica{control};
-    mica.insert(mica.end(), sluice::test::kMicaBatch.begin(), sluice::test::kMicaBatch.end());
-    good &= WriteSeed(folder / "mica" / std::to_string(control), mica);
+    for (const Bytes& batch : {sluice::test::kMicaBatch, sluice::test::kMicaTinyBatch}) {
+      Bytes mica{control};
+      mica.insert(mica.end(), batch.begin(), batch.end());
+      good &= WriteSeed(
+          folder / "mica" / (std::to_string(control) + '_' + std::to_string(batch.size())), mica);
+    }
   }
   for (const bool big_endian : {false, true}) {
     for (const bool nanoseconds : {false, true}) {
