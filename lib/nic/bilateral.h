@@ -53,9 +53,9 @@ concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint6
 template <SwapLink Link>
 class BilateralQueue {
  public:
-  /// `link` must outlive the queue and must have no other user. The host holds a region after
-  /// opening. The constructor gives this region to the NIC, in exchange for a region with frames;
-  /// it does not wait.
+  /// `link` must outlive the queue and must have no other user. The host holds a region when the
+  /// link has been opened. The constructor gives this region to the NIC in exchange for a region
+  /// with frames, and does not wait for the answer.
   explicit BilateralQueue(Link& link, ExceptionPath exception = {})
       : link_(link), exception_(std::move(exception)) {
     HeldRegion region;
@@ -98,9 +98,9 @@ class BilateralQueue {
     waiting_.Reserve(kMostLateBytes + swap::kMaxRegionBytes);
     return packet::Outbox::To(*this);
   }
-  /// Called by the outbox. Copies the frame into the region that the worker holds. If the region
-  /// has no room, earlier frames wait, or the NIC holds the region, stores a copy for the next
-  /// region. Returns false if the length is invalid or no memory for the copy is free.
+  /// Called by the outbox. Copies the frame into the region that the worker holds. Stores a copy
+  /// for the next region instead if this region has no room, if earlier frames wait, or if the NIC
+  /// holds the region. Returns false if the length is invalid or no memory for the copy is free.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (!RegionWriter::LengthIsSound(length)) {
@@ -135,8 +135,8 @@ class BilateralQueue {
   bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const {
     return RegionWriter::LengthIsSound(length);
   }
-  /// If frames wait to be sent while the NIC holds the swap until frames arrive, cancels the swap
-  /// and gives the region back with the waiting frames. Otherwise the NIC might never send them.
+  /// Cancels a swap that may wait until frames arrive, if frames wait to be sent, and gives the
+  /// region back with these frames. Without this call, the NIC might never send them.
   void FlushSent() {
     if (waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
@@ -259,7 +259,8 @@ class BilateralQueue {
     Lose(waiting_.Front().size(), reason);
     waiting_.Pop();
   }
-  /// Uncounts a frame of `bytes` that was counted as sent, and counts it under `reason`.
+  /// Subtracts a frame of `bytes` bytes from the counters of sent frames, and counts it under
+  /// `reason`.
   void Lose(uint64_t bytes, uint64_t& reason) {
     QueueCounters::Add(counters_.tx_pkts, -uint64_t{1});
     QueueCounters::Add(counters_.tx_bytes, -bytes);
@@ -292,8 +293,8 @@ class BilateralQueue {
     given_ = {};
   }
 
-  /// Gives the region back to the NIC. `leaving` contains the totals of its received frames that
-  /// are to be sent; appended frames are sent, too. The NIC answers at once if the region contains
+  /// Gives the region back to the NIC. `leaving` contains the totals of the received frames to be
+  /// sent; Give adds those of the appended frames. The NIC answers at once if the region contains
   /// frames to send or if frames wait for the next region; otherwise it may wait for received
   /// frames.
   void Give(FrameTotals leaving) {
@@ -313,7 +314,7 @@ class BilateralQueue {
     });
   }
 
-  /// Polls for the answer to the last Give, at most kDrainMs. Returns whether the answer has
+  /// Polls for the answer to the last Give, for at most kDrainMs. Returns whether the answer has
   /// arrived.
   bool Await(HeldRegion& region) {
     const uint64_t deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() * kDrainMs / 1000;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The coherent interface: host and NIC exchange frames in cache lines. The worker loads a line, and
-// the NIC delays the answer until frames arrive or a time limit expires. The line then contains as
-// many frames as had arrived. The worker answers them in place, and its next load, of the second
-// line, hands them back. The application's worker builds one queue per endpoint.
+// the NIC delays the answer until frames arrive or a time limit expires. The line then contains the
+// frames that have arrived. The worker answers them in place. Its next load, which is of the other
+// line, hands the answers to the NIC. The application's worker builds one queue per endpoint.
 //
-// The worker owns a frame from the Poll that returned it until it loads the second line. No frame
-// is copied. An answer that is too long for its frame's room is written after all frames of the
-// line; engines build it there (packet::Frame::spare). An answer that does not fit into the line
-// either is sent in another line after the current line has been handed over, and so are all later
-// answers of the burst, so that answers keep the order of their frames. Frames that the engine
-// sends by itself are sent in other lines: at once if no earlier answer of the current line is
-// outstanding, otherwise after the line like a late answer.
+// The worker owns a frame from the Poll that returned it until it loads the other line. No frame is
+// copied. An answer that is too long for its frame's room is written after all frames of the line;
+// engines build it there (packet::Frame::spare). An answer that does not fit there either is sent
+// in another line after the current line has been handed over. All later answers of the burst
+// follow it, so that answers keep the order of their frames. Frames that the engine sends by itself
+// are sent in other lines: at once if no earlier answer of the current line is outstanding,
+// otherwise after the line like a late answer.
 #pragma once
 
 #include <rte_cycles.h>
@@ -200,7 +200,7 @@ class CoherentQueue {
   }
   uint8_t* FindSpare() { return lines_.GrownRoom(packet::Frame::kSpareBytes); }
 
-  /// Returns whether the frame being handled has earlier answers that have not been handed over.
+  /// Returns whether answers to earlier frames of the burst have not been handed over yet.
   bool FollowsAnswers() const {
     return !late_.empty() || std::ranges::any_of(std::span(frames_).first(at_work_),
                                                  [](const Frame& held) { return held.length > 0; });

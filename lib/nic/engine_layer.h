@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Base class of a layer around an engine (reassembling.h, own_frames.h). It owns the engine and
-// forwards all calls of a worker except Process and ProcessBurst (worker.h).
+// forwards all calls of a worker (worker.h) to it, except Process and ProcessBurst.
 #pragma once
 
 #include <cstdint>

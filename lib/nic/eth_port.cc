@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint16_t kDefaultDescriptors = 1024;
 constexpr uint32_t kPoolCache = 256;
-// Mbufs that a worker holds, and those that a pool's cache holds beyond its nominal size.
+// Number of mbufs that a worker may hold, plus those in its pool's cache, which grows to 1.5 times
+// its nominal size.
 constexpr uint32_t kMbufsInFlight = 4 * 64 + kPoolCache * 3 / 2;
 
 constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;

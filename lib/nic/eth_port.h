@@ -65,8 +65,8 @@ class EthPort {
   /// Options::packet_bytes, but at least kUsualPacketBytes and at most the limits of the port and
   /// of the mbuf.
   uint32_t packet_bytes() const { return packet_bytes_; }
-  /// Returns the mbuf pool of queue pair `queue`. Each queue pair has one pool, so that one worker
-  /// uses a pool's cache and buffers.
+  /// Returns the mbuf pool of queue pair `queue`. Each queue pair has a separate pool, so that only
+  /// one worker uses the pool's cache and buffers.
   rte_mempool* pool(uint16_t queue) const { return pools_[queue]; }
 
  private:

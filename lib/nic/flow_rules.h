@@ -24,8 +24,9 @@ class FlowRules {
   FlowRules(const FlowRules&) = delete;
   FlowRules& operator=(const FlowRules&) = delete;
 
-  /// Adds a rule for received frames. `items` and `actions` end with their END. If the port rejects
-  /// the rule, returns false, removes all earlier rules and sets `why` to the port's message.
+  /// Adds a rule for received frames. `items` and `actions` are lists that end with an END element.
+  /// If the port rejects the rule, returns false, removes all earlier rules and sets `why` to the
+  /// port's message.
   bool Add(const rte_flow_item* items, const rte_flow_action* actions, std::string* why);
   void Clear();
   size_t size() const { return rules_.size(); }

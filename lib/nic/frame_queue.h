@@ -39,7 +39,7 @@ concept BurstEngine = requires(E engine, packet::OneFrame& burst, uint64_t now) 
   { engine.ProcessBurst(burst, now) } -> std::same_as<void>;
 };
 
-/// An engine of either kind, as queues accept it.
+/// An engine of either kind; queues accept both.
 template <typename E>
 concept QueueEngine = FrameEngine<E> || BurstEngine<E>;
 
@@ -107,10 +107,11 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
   /// kMaxSpansOfPoll spans. Returns their number.
   { queue.Poll(engine, now) } -> std::same_as<uint32_t>;
   { queue.Poll(burst_engine, now) } -> std::same_as<uint32_t>;
-  /// Returns the link state, for the result of the run.
+  /// Returns whether the link is up, for the report of the run.
   { constant.LinkUp() } -> std::same_as<bool>;
   { constant.counters() } -> std::same_as<const QueueCounters&>;
-  /// Gives write access to other users of the worker's counters (reassembling.h).
+  /// Returns the counters for writing, for layers that also count frames of this worker
+  /// (reassembling.h).
   { queue.counters() } -> std::same_as<QueueCounters&>;
   /// Returns the total TSC cycles that Poll has waited for room to transmit.
   { constant.waited_cycles() } -> std::same_as<uint64_t>;
@@ -120,8 +121,8 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
   /// Sends frames 0, 1, … of a source, at most `count`, without waiting for room. Returns the
   /// number of frames sent; the rest are not counted. May be called from Generate.
   { queue.Emit(source, count) } -> std::same_as<uint32_t>;
-  /// Returns whether a frame of `count` bytes can be emitted. `frame` may be any frame of the run.
-  /// Called before the run.
+  /// Returns whether `frame`, of `count` bytes, can be emitted. Called before the run, with one of
+  /// its frames.
   { constant.CanEmit(frame, count) } -> std::same_as<bool>;
   /// Flushes frames that were sent outside Poll, even if no more frames arrive.
   {queue.FlushSent()};

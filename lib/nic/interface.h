@@ -30,9 +30,9 @@ struct InterfaceInfo {
   std::string_view crosses;  ///< One line: the units that cross the boundary between host and NIC.
   std::string_view model;    ///< Vdev that an application creates if no device is given.
   bool ipv4_only = false;    ///< The `model` device sends only IPv4 frames.
-  /// Returns arguments for that device, each with a leading comma. Null if it has none.
-  /// `wire_waits` means that the wire waits while the device has no room, so that rings need not
-  /// exceed the cache.
+  /// Returns arguments for the `model` vdev, each with a leading comma. Null if the interface adds
+  /// none. `wire_waits` means that the wire waits while the device has no room, so that rings need
+  /// not exceed the cache.
   std::string (*model_arguments)(const InterfaceOptions& options, bool wire_waits) = nullptr;
 };
 
@@ -45,9 +45,9 @@ struct InterfaceOptions {
   /// Size in bytes of the longest IP packet to receive. A native Enso port has a fixed limit.
   uint32_t packet_bytes = kUsualPacketBytes;
   uint32_t burst = 64;           ///< Packetized: maximum packets per receive burst.
-  uint32_t pipes = 8;            ///< Streaming: per worker, up to kMaxPipesPerWorker.
-  uint32_t regions = 0;          ///< Bilateral: per link; 0 is the driver's default.
-  uint32_t region_bytes = 0;     ///< Bilateral: 0 is the driver's default.
+  uint32_t pipes = 8;            ///< Streaming: pipes per worker, up to kMaxPipesPerWorker.
+  uint32_t regions = 0;          ///< Bilateral: regions per link; 0: driver's default.
+  uint32_t region_bytes = 0;     ///< Bilateral: bytes per region; 0: driver's default.
   uint32_t headroom_bytes = 0;   ///< Bilateral, coherent: bytes before each received frame.
   EthPort* exception = nullptr;  ///< Must outlive the binding; may be null.
   /// Called once, when the port's statistics can be read and the port does not receive yet. For an
@@ -84,7 +84,7 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
   { binding.Open(options, error) } -> std::same_as<Opened>;
   /// Returns a readable name of the unit that a worker polls, for example "queue 0".
   { constant.Place(worker) } -> std::same_as<std::string>;
-  /// Returns whether the port's receive queue numbers are the worker numbers, in rte_flow too.
+  /// Returns whether worker i polls receive queue i of the port, in rte_flow too.
   { constant.has_queues() } -> std::same_as<bool>;
   /// Returns the size in bytes of the longest IP packet that workers receive:
   /// InterfaceOptions::packet_bytes, adapted to the limits of the port.

@@ -34,9 +34,9 @@ namespace sluice::nic {
 template <PipeSet Pipes>
 class Lockstep {
  public:
-  /// Number of chains in flight. Four hide the latency of chains with cached headers. Eight
-  /// halve the remaining stalls on transfers between cores, of which a core supports ten to twelve
-  /// in flight, at no other cost. Sixteen cost more than they hide.
+  /// Number of chains in flight. Four hide the latency of chains with cached headers. Eight also
+  /// halve the remaining stalls on transfers between cores, at no other cost; a core supports ten
+  /// to twelve transfers in flight. Sixteen cost more than they hide.
   static constexpr uint32_t kLanes = 8;
 
   /// All arguments must outlive the object.

@@ -30,9 +30,9 @@ class MbufTransmitter {
   /// Sends the added frames. Frees frames that the port does not accept in time and returns their
   /// totals.
   FrameTotals Flush();
-  /// Sends frames 0 … of `source` ahead of the added frames: at most `count`, and at most as many
-  /// as the port accepts at once. Returns the totals sent; 0 if mbufs are lacking. CanEmit must be
-  /// true for each frame.
+  /// Sends up to `count` frames of `source`, from frame 0 on, ahead of the added frames. Does not
+  /// wait: the rest is not sent if the port accepts fewer frames. Returns the totals sent, which
+  /// are 0 if too few mbufs are free. CanEmit must be true for each frame.
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count);
   bool CanEmit(uint32_t length) const {

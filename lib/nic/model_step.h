@@ -14,10 +14,11 @@
 
 namespace sluice::nic {
 
-/// Service that the calling thread steps; -1 for none. Set by the worker's loop.
+/// Id of the service that the calling thread steps; -1 for none. Set by the worker's loop.
 inline thread_local int32_t own_model = -1;
 
-/// Returns the service of the model of `port`, or -1 if it has none or service lcores run it.
+/// Returns the id of the service that runs the model of `port`. Returns -1 if the port has no
+/// model, or if service lcores exist, which then run it.
 inline int32_t ModelService(uint16_t port) {
   std::array<char, RTE_ETH_NAME_MAX_LEN> name{};
   if (rte_service_lcore_count() > 0 || rte_eth_dev_get_name_by_port(port, name.data()) != 0) {

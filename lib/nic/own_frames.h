@@ -29,7 +29,8 @@
 
 namespace sluice::nic {
 
-/// Costs one load per frame and one branch per burst or frame.
+/// The filter as a layer around an engine. Costs one load per frame, and one branch per burst or
+/// frame.
 template <QueueEngine Engine>
 class OwnFrames : public EngineLayer<Engine> {
  public:

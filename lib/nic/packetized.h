@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The packetized interface: one descriptor and one buffer per packet, through any ethdev. It is the
-// baseline of all comparisons. The application's worker builds one per receive queue. Answers are
-// sent on the transmit queue of the same number.
+// baseline of all comparisons. The application's worker builds one PacketizedQueue per receive
+// queue. Answers are sent on the transmit queue of the same number.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -26,9 +26,9 @@ class PacketizedQueue {
  public:
   static constexpr uint32_t kMaxBurst = 64;
 
-  /// The port must be started and must have this queue in both directions. 1 ≤ burst ≤ kMaxBurst.
-  /// `pool` provides mbufs for frames that the engine sends by itself; if null, these frames are
-  /// dropped.
+  /// The port must be started and must have this queue in both directions. `burst` is limited to 1
+  /// … kMaxBurst. `pool` provides mbufs for frames that the engine sends by itself; if null, these
+  /// frames are dropped.
   PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst,
                   ExceptionPath exception = {}, rte_mempool* pool = nullptr)
       : port_(port),
@@ -108,7 +108,7 @@ class PacketizedQueue {
  private:
   /// Prefetch distance in frames, enough to hide a cache miss.
   static constexpr uint32_t kPrefetchAhead = 16;
-  /// Distance of Prepare, which runs when the frame itself has been prefetched.
+  /// Distance in frames at which Prepare is called. The frame itself has been prefetched by then.
   static constexpr uint32_t kPrepareAhead = 8;
 
   /// The current burst of an engine that sends frames by itself. mbufs[0 … left) have been

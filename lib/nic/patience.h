@@ -13,10 +13,11 @@
 
 namespace sluice::nic {
 
-/// The thread that drains a full transmit side (the thread of a model or of a virtual port) may
-/// itself wait for a CPU: a few milliseconds on an idle machine, tens of milliseconds on a busy
-/// one. A shorter limit would drop frames on a lossless path. A longer one would keep a worker from
-/// its other work if the transmit side is never drained.
+/// Time limit of a wait for transmit room, in milliseconds. The thread that drains a full transmit
+/// side (the thread of a model or of a virtual port) may itself wait for a CPU: a few milliseconds
+/// on an idle machine, tens of milliseconds on a busy one. A shorter limit would drop frames on a
+/// lossless path. A longer one would keep a worker from its other work if the transmit side is
+/// never drained.
 inline constexpr uint64_t kPatienceMs = 100;
 
 /// Limits waits for one transmit side. The time runs from the first failed attempt since the side

@@ -17,7 +17,8 @@ namespace sluice::nic {
 struct Span {
   uint32_t pipe;  ///< Index among the pipes of one worker.
   uint8_t* data;
-  uint32_t bytes;  ///< > 0 and a multiple of 64. The NIC reports that a frame ends here.
+  /// A positive multiple of 64. According to the NIC, a frame ends at the last byte.
+  uint32_t bytes;
 };
 
 /// Result of sending a copy of a frame.

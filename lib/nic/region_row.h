@@ -17,17 +17,17 @@ namespace sluice::nic {
 
 /// Entry i of the row is first + i * step, and is valid.
 struct RegionRow {
-  /// Number of entries that are compared at once. The number of frames of a row is a multiple of
-  /// it.
+  /// Number of entries that are compared at once. The number of frames in a row is a multiple of
+  /// kGroup.
   static constexpr uint32_t kGroup = 8;
 
   swap::Entry first = 0;
   swap::Entry step = 0;  ///< Distance in bytes.
   uint32_t frames = 0;
 
-  /// Returns the longest row at the start of `region`, which has received at least kGroup frames;
-  /// it may be empty. A row does not refer to the entries, so the NIC cannot change one that was
-  /// found.
+  /// Returns the longest row at the start of `region`; it may be empty. The region must have
+  /// received at least kGroup frames. A row does not refer to the entries, so the NIC cannot change
+  /// it afterwards.
   static RegionRow Find(const HeldRegion& region) {
     RegionRow row{.first = RegionWriter::Load(region.entries[0])};
     row.step = RegionWriter::Load(region.entries[1]) - row.first;
@@ -36,7 +36,7 @@ struct RegionRow {
   }
 
  private:
-  /// Returns how many leading entries, in whole groups, have the values of the row.
+  /// Returns the number of leading entries that match the row, rounded down to whole groups.
   static uint32_t CountAlike(const swap::Entry* entries, uint32_t received, swap::Entry first,
                              swap::Entry step) {
     cpu::Words low = cpu::AllOf(first) + cpu::AllOf(step) * cpu::Words{0, 1, 2, 3};

@@ -70,7 +70,7 @@ class RegionWalker {
   /// so any distance is possible.
   static constexpr uint32_t kFramesAhead = 24;
   static constexpr uint32_t kEntriesAhead = 64;
-  /// Distance of Prepare, which runs when the frame itself has been prefetched.
+  /// Distance in frames at which Prepare is called. The frame itself has been prefetched by then.
   static constexpr uint32_t kPrepareAhead = 8;
   /// Number of frames that an engine processes in one burst. Copies of their entries fit into the
   /// cache.
@@ -235,8 +235,8 @@ class RegionWalker {
   packet::Frame View(const HeldRegion& region, swap::Entry entry) const {
     return View(region, region.base + swap::EntryOffset(entry), swap::EntryLength(entry));
   }
-  /// Returns the room before the frame at `offset`, which never overlaps the entries. `data` is the
-  /// offset at which the region's entries end.
+  /// Returns the number of writable bytes before the frame at `offset`. They never overlap the
+  /// entries, which end at offset `data` of the region.
   uint32_t Headroom(uint32_t data, uint32_t offset) const {
     return std::min(headroom_, offset - data);
   }

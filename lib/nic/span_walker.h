@@ -70,9 +70,9 @@ class SpanWalker {
  private:
   static_assert(kLanes == 8, "Walk names the lane counts");
 
-  /// Assigns the next span to a lane. An engine that neither processes bursts nor prepares frames
-  /// handles at once the frames at the span's start that have one length. Returns false if no span
-  /// is left.
+  /// Assigns the next span to a lane. Returns false if no span is left. Unless the engine processes
+  /// bursts or prepares frames, first handles the frames at the start of the span that have equal
+  /// lengths (RunRow).
   template <QueueEngine Engine>
   bool StartLane(Lane& lane, Engine& engine, uint64_t now) {
     while (!waiting_.empty()) {

@@ -2,7 +2,7 @@
 //
 // The streaming interface: a worker's pipes, received as contiguous bytes and answered in place
 // (Ensō, OSDI'23). StreamingQueue is the loop; the pipes are EnsoPipes (native to the NIC) or
-// MbufPipes (any ethdev, packets copied). Each of the application's workers builds one.
+// MbufPipes (any ethdev, packets copied). Each of the application's workers builds one queue.
 #pragma once
 
 #include <array>

@@ -22,9 +22,9 @@ namespace sluice::nic {
 
 class StreamingBinding {
  public:
-  /// Returns an argument for the size of the pipes. The default is the hardware's size
-  /// (docs/enso-hardware.md). Pipes are smaller if a worker's pipes would exceed kPipesBytes, and
-  /// at most kCachedFlits if `wire_waits` (2 MiB for eight pipes).
+  /// Returns the model's argument for the size of the pipes; empty for the hardware's size
+  /// (docs/enso-hardware.md). Pipes are smaller if a worker's pipes would exceed kPipesBytes. They
+  /// have at most kCachedFlits if `wire_waits` (2 MiB for eight pipes).
   static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits) {
     constexpr uint32_t kHardwareFlits = 32768, kCachedFlits = 4096, kPipesBytes = 128 << 20;
     const uint32_t room = std::bit_floor(kPipesBytes / options.pipes / packet::kFlitBytes);
