@@ -36,16 +36,16 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   { constant.totals() } -> std::same_as<BurstTotals>;
   /// Frame `number`, as a FrameEngine would get it. None of its bytes has been prefetched.
   { constant.At(number) } -> std::same_as<Frame>;
-  /// Frame::spare for the next frame to be answered, and for no other; At does not set it. An
-  /// outgrown frame that is built there needs no further copy.
+  /// Returns the value of Frame::spare for the next frame to be answered, and for no other; At does
+  /// not set it. A frame that outgrows its buffer needs no further copy if it is built there.
   { burst.spare() } -> std::same_as<uint8_t*>;
-  /// Replaces frame `number` by `frame` and sets its verdict. An engine answers each frame that it
-  /// wrote to or that is not to be forwarded, once, in ascending order of numbers.
+  /// Replaces frame `number` by `frame` and sets its verdict. An engine must answer each frame that
+  /// it wrote to or that must not be forwarded, once, in ascending order of numbers.
   {burst.Answer(number, frame, verdict)};
 };
 
-/// Returns a null `spare`, for an interface that has headroom and tailroom in its frames, or that
-/// does not know the destination of copies.
+/// A spare() that returns null, for an interface that has headroom and tailroom in its frames, or
+/// that does not know the destination of copies.
 struct NoSpare {
   uint8_t* operator()() const { return nullptr; }
 };

@@ -51,7 +51,7 @@ struct CaptureReader::State {
   std::string path;
   File file;  // For the pcapng reader; libpcap opens its file itself.
   Pcap pcap;
-  std::optional<PcapngReader> pcapng;  // Replaces `pcap`.
+  std::optional<PcapngReader> pcapng;  // Used instead of `pcap` if the file is pcapng.
   uint32_t pcap_fcs_bytes = 0;  // FCS bytes at the end of each frame, from the file's header.
   std::optional<CaptureRecord> ahead;  // The first record with its FCS, read by Open.
   uint32_t ahead_fcs_bytes = 0;

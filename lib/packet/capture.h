@@ -31,15 +31,16 @@ class CaptureReader {
  public:
   enum class Status : uint8_t { kRecord, kEnd, kError };
 
-  /// Opens `path`. Returns nothing, with one line in `error`, if the file is unreadable, is not a
+  /// Opens `path`. Returns nothing, with one line in `error`, if the file is unreadable or not a
   /// capture (for example empty), or if its first frame is not Ethernet. A capture without records
-  /// opens, and ends at once.
+  /// is valid and ends at once.
   static std::optional<CaptureReader> Open(const std::string& path, std::string* error);
 
-  /// Returns the next record, or kEnd, or kError with one line in `error`. Errors are a file that
-  /// ends inside a record, a record above kMaxCaptureBytes, a record longer than its frame, and a
-  /// link layer other than Ethernet. If the frame length on the wire is 0 (unknown), the record's
-  /// length is used. After kEnd and kError, further calls return the same status.
+  /// Stores the next record in `record` and returns kRecord. Returns kEnd after the last record,
+  /// and kError with one line in `error` on failure: a file that ends inside a record, a record
+  /// above kMaxCaptureBytes, a record longer than its frame, or a link layer other than Ethernet.
+  /// If the frame length on the wire is 0 (unknown), the record's length is used. After kEnd and
+  /// kError, further calls return the same status.
   Status Next(CaptureRecord* record, std::string* error);
 
   CaptureReader(CaptureReader&&) noexcept;

@@ -55,7 +55,7 @@ void PcapngReader::Options(size_t at, const See& see) const {
   }
 }
 
-// Reads one block: the type to type_, the bytes between the length fields to body_.
+// Reads one block. Stores its type in type_ and the bytes between its two length fields in body_.
 Status PcapngReader::ReadBlock(std::string* error) {
   const auto read = [&](void* to, size_t bytes) {
     return std::fread(to, 1, bytes, file_) == bytes;

@@ -23,7 +23,7 @@ inline uint64_t SumBytes(const uint8_t* bytes, size_t size, uint64_t sum = 0) {
   return sum;
 }
 
-/// Returns the one's complement total of `sum`, 16 bits. It is 0 only if every added word was 0;
+/// Returns `sum` as a 16-bit one's complement number. It is 0 only if every added word was 0;
 /// otherwise a zero of the arithmetic is returned as 0xffff.
 constexpr uint16_t FoldSum(uint64_t sum) {
   sum = (sum & 0xffffffff) + (sum >> 32);

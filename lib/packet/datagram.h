@@ -30,7 +30,7 @@ struct Datagram {
   bool ipv6 = false;
   bool summed = false;  ///< The datagram has a UDP checksum, so the answer gets one, too.
   uint16_t port = 0;    ///< Destination port.
-  uint32_t l3 = 0;      ///< Offsets in the frame.
+  uint32_t l3 = 0;      ///< Offset of the IP header in the frame.
   uint32_t payload = 0;
   uint32_t payload_bytes = 0;
 
@@ -82,7 +82,7 @@ struct Datagram {
     StoreBe32(udp + 4, (kUdpHeaderBytes + bytes) << 16);
   }
 
-  /// IP headers including UDP's.
+  /// Bytes of the IP and UDP headers.
   static constexpr uint32_t kIpv4Headers = kIpv4MinHeaderBytes + kUdpHeaderBytes;
   static constexpr uint32_t kIpv6Headers = kIpv6HeaderBytes + kUdpHeaderBytes;
   /// Payload offset of a plain datagram: untagged IPv4 without options.

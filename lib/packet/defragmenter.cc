@@ -83,7 +83,8 @@ Defragmenter::Result Defragmenter::Accept(const uint8_t* frame, const Headers& h
     entry->l3 = headers.l3;
     uint8_t* const kept = entry->payload - entry->headers;
     std::memcpy(kept, frame, entry->headers);
-    // Protocol of the header after IPv6's, without the fragment header.
+    // The IPv6 header is followed directly by the upper-layer header, because the fragment header
+    // is omitted.
     if (headers.IsIpv6()) kept[headers.l3 + 6] = headers.protocol;
   }
   if (entry->bytes != entry->end) return {Outcome::kWaits};
@@ -143,7 +144,7 @@ Defragmenter::Result Defragmenter::Drop(Entry& entry, Reason reason) {
   return {Outcome::kDropped, reason};
 }
 
-// Returns false if the fragment overlaps or contradicts another one.
+// Adds a fragment to its datagram. Returns false if it overlaps or contradicts another fragment.
 bool Defragmenter::Add(Entry& entry, uint32_t offset, const uint8_t* part, uint32_t bytes,
                        bool last) {
   const uint32_t end = offset + bytes;

@@ -46,10 +46,10 @@ class Defragmenter {
 
   /// Constructs a disabled defragmenter, which accepts no fragment.
   Defragmenter() = default;
-  /// Constructs a defragmenter for `datagrams` at a time, 1 … kMaxDatagrams. A datagram must be
-  /// complete at most `timeout` (in the unit of `now`) after its first fragment arrived. `seed`
-  /// must be secret, so that senders cannot choose fragments for one hash bucket. Throws
-  /// std::bad_alloc if there is too little memory.
+  /// Constructs a defragmenter for at most `datagrams` incomplete datagrams, 1 … kMaxDatagrams. A
+  /// datagram must be complete at most `timeout` (in the unit of `now`) after its first fragment
+  /// arrived. `seed` must be secret, so that senders cannot choose fragments for one hash bucket.
+  /// Throws std::bad_alloc if there is too little memory.
   Defragmenter(uint32_t datagrams, uint64_t timeout, uint64_t seed);
 
   bool on() const { return memory_ != nullptr; }
@@ -67,7 +67,8 @@ class Defragmenter {
   };
   static constexpr uint32_t kRoomBytes = 128;
 
-  /// Copies a fragment for which Accepts(headers) is true. `now` must not decrease.
+  /// Stores a copy of a fragment for which Accepts(headers) is true. Returns the datagram if this
+  /// fragment completes it. `now` must not decrease.
   Result Accept(const uint8_t* frame, const Headers& headers, uint64_t now);
   /// Drops datagrams that have waited longer than the timeout.
   void Expire(uint64_t now);

@@ -96,7 +96,7 @@ class Parser {
         if (bytes < 2 || bytes > left) return false;
         const bool route =
             option[0] == kIpv4OptionLooseRoute || option[0] == kIpv4OptionStrictRoute;
-        // The third byte points to the next stop, or past the option after the last stop.
+        // The third byte points to the next stop, or past the option if no stop remains.
         if (route && bytes >= 3 && option[2] <= bytes) headers_.source_routed = true;
       }
       option += bytes;

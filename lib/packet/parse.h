@@ -25,7 +25,7 @@ enum class ParseError : uint8_t {
   kIpv6Truncated,      ///< The frame ends inside the IPv6 header.
   kIpv6Version,        ///< EtherType is IPv6, version is not 6.
   kIpv6PayloadLength,  ///< The payload length exceeds the frame.
-  kIpv6Extension,      ///< An extension header exceeds the packet, or more than eight of them.
+  kIpv6Extension,      ///< An extension header exceeds the packet, or there are more than eight.
   kFragmentRange,      ///< A fragment that reaches beyond 65535 bytes.
   kUdpTruncated,       ///< Shorter than a UDP header.
   kUdpLength,          ///< UDP length below 8, or beyond the packet.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Completes checksums that Linux offloads to a NIC when the frame never passes one. The UDP or TCP
-// checksum field of a local sender then contains only the sum of the pseudo-header (Linux,
-// Documentation/networking/checksum-offloads.rst, "TX Checksum Offload"), and a veth pair does not
-// complete it. The kernel marks these frames (TP_STATUS_CSUMNOTREADY), but DPDK's drivers for
-// kernel interfaces do not pass the mark on.
+// Completes checksums that Linux has offloaded to a NIC, for frames that do not pass through a NIC.
+// The UDP or TCP checksum field of a local sender then contains only the sum of the pseudo-header
+// (Linux, Documentation/networking/checksum-offloads.rst, "TX Checksum Offload"), and a veth pair
+// does not complete it. The kernel marks these frames (TP_STATUS_CSUMNOTREADY), but DPDK's drivers
+// for kernel interfaces do not pass the mark on.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ inline constexpr Unit kTimeUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s",
 bool ReadQuantity(std::string_view text, std::span<const Unit> units, double least, double most,
                   double* value);
 
-/// Parses a rate in packets per second, "500000", "500k" or "1.5G": from one in 1000 s to 10^12.
+/// Parses a rate of 0.001 … 10^12 packets per second, for example "500000", "500k" or "1.5G".
 inline bool ReadPacketRate(std::string_view text, double* pps) {
   return ReadQuantity(text, kMultiples, 1e-3, 1e12, pps);
 }
