@@ -39,15 +39,15 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Detaches from all queues, writes the remaining copies and logs the number of lost ones. No
+  /// Detaches from all queues, writes the remaining copies and logs the number of lost copies. No
   /// worker may poll any more. Returns an empty text, or the reason why the file is incomplete.
   /// Later calls have no effect.
   std::string Close();
 
   /// Captures a queue pair of a started port.
   void Attach(uint16_t port, uint16_t queue);
-  /// Return the tap for a streaming queue, and for a bilateral or coherent queue. A tap is valid
-  /// while the capture exists.
+  /// TapSpans returns the tap for a streaming queue, TapFrames the tap for a bilateral or coherent
+  /// queue. A tap is valid while the capture exists.
   nic::SpanTap TapSpans(uint16_t port, uint32_t queue);
   nic::FrameTap TapFrames(uint16_t port, uint32_t queue);
 

@@ -38,7 +38,8 @@ std::vector<std::string> EnvironmentWith(const std::vector<std::string>& added) 
 }  // namespace
 
 int Spawn(const ChildProgram& child, pid_t* pid) {
-  // Copies above all numbers that the child will use, so that no dup2 overwrites the next source.
+  // Duplicates the descriptors to numbers above all those that the child will use, so that no dup2
+  // overwrites a descriptor that is still to be copied.
   const int first_unused = ChildDescriptor(child.descriptors.size());
   std::vector<OwnedFd> copies;
   for (const int descriptor : child.descriptors) {

@@ -32,8 +32,8 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
                                            TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic,
                                            std::span<const OwnHelp> own_help = {});
 
-/// For applications that check flags themselves: stores a wrong flag and the fix. The caller stops
-/// at the first failed check.
+/// Result of an application's flag checks: the wrong flag and the fix. The caller stops at the
+/// first failed check.
 struct Complaint {
   std::string* flag;
   std::string* fix;
@@ -45,8 +45,8 @@ struct Complaint {
     *fix = how;
     return false;
   }
-  /// Returns whether `fault` is empty. If not, stores it as the fault of flag `name`
-  /// (argument_faults.h).
+  /// Returns whether `fault` (argument_faults.h) is empty. If not, stores flag `name` and uses
+  /// `fault` as the fix.
   bool Accept(std::string_view fault, std::string_view name) const {
     return Check(fault.empty(), name, fault);
   }

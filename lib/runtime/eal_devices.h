@@ -12,7 +12,7 @@ namespace sluice::runtime {
 
 struct EalDevice {
   std::string argument;  ///< The argument as given: "-a 0000:81:00.0", "--vdev=net_tap0,iface=t0".
-  std::string value;     ///< "0000:81:00.0".
+  std::string value;     ///< The argument without its option, for example "0000:81:00.0".
   bool pci = false;      ///< Whether `value` begins with a PCI address.
 };
 

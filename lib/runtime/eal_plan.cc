@@ -72,7 +72,7 @@ void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* pla
   if (line.own_port) return;
   const Options& options = line.options;
   plan->embedded = options.iface->model;
-  const size_t taken = options.workers + 1;  // CPUs of main and of the workers.
+  const size_t taken = options.workers + 1;  // Number of CPUs for main and the workers.
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
   std::string device =
       absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded, options.wire, device_cpu);

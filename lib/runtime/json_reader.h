@@ -68,7 +68,7 @@ class ObjectReader {
     return false;
   }
   /// Calls `each` with every item and its path until the error list is full. If the array has more
-  /// than `most` items, reports an error and calls nothing.
+  /// than `most` items, reports an error and does not call `each`.
   bool Array(std::string_view key, size_t most,
              const std::function<void(const nlohmann::json&, const std::string&)>& each);
   /// Returns the member and stores its path, or returns null if it is absent.

@@ -31,7 +31,8 @@ class LinkWatch {
   /// `port` is the port's name in log lines.
   explicit LinkWatch(std::string port) : port_(std::move(port)) {}
 
-  /// Processes a sample of time `now_s`. Returns the line that reports a change, or an empty one.
+  /// Processes a sample that was read at `now_s`. Returns the line that reports a change, or an
+  /// empty one.
   std::string Look(bool up, double now_s) {
     if (up && !down_since_s_) return "";
     if (!up) {
@@ -57,8 +58,8 @@ class LinkWatch {
   }
 
   bool up() const { return !down_since_s_; }
-  /// Returns the reported periods that have ended, at most kMostKept; after End, including the last
-  /// one.
+  /// Returns the periods that were reported and have ended, at most the first kMostKept. End also
+  /// ends the last period.
   const std::vector<LinkDown>& downs() const { return downs_; }
   uint64_t count() const { return count_; }
   double seconds() const { return seconds_; }

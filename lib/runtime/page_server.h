@@ -22,8 +22,8 @@ namespace sluice::runtime {
 /// requests with 404, 405 or 400. Closes the connection after each answer.
 class PageServer {
  public:
-  /// Limit of open connections. A further connection closes the oldest one without a complete
-  /// request, or else the oldest one.
+  /// Maximum number of open connections. A further connection closes the oldest one without a
+  /// complete request, or the oldest one if all requests are complete.
   static constexpr size_t kMaxConnections = 64;
   /// Maximum duration of a connection.
   static constexpr int kPatienceMs = 5000;

@@ -47,7 +47,7 @@ struct RunFigures {
   PortStats port_measured;
   PortStats port_final;
   nic::InterfaceFigures figures;  ///< Counters of the interface.
-  /// Findings of the application; if absent, the wire's count applies.
+  /// Findings of the application; if absent, those of the wire apply.
   std::optional<Findings> findings;
   uint64_t ctx_switches = 0;
   bool link_up = true;               ///< Link state when the traffic was stopped.
@@ -58,7 +58,8 @@ struct RunFigures {
 };
 
 /// Returns every named drop counter of the conservation law (nic::QueueCounters), the engine's
-/// first. Drops of other interfaces are included, so that every run reports the same names.
+/// first. Counters that only other interfaces use are included, so that every run reports the same
+/// names.
 std::vector<std::pair<std::string, uint64_t>> DropsOf(const nic::QueueCounters& counters,
                                                       std::span<const std::string_view> reasons);
 
@@ -66,9 +67,9 @@ std::vector<std::pair<std::string, uint64_t>> DropsOf(const nic::QueueCounters& 
 /// preamble and gap.
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 
-/// Returns the number of frames that reached the host, did not return and are not in any drop
-/// counter, including the NIC's. Returns 0 if the port has no source that counts. Each flit counted
-/// in rx_desync accounts for at most one frame.
+/// Returns the number of frames that reached the host, were not returned and were neither consumed
+/// nor counted as dropped in the host. Returns 0 if the port has no source that counts. Each flit
+/// counted in rx_desync accounts for at most one frame.
 uint64_t Lost(const RunFigures& run);
 
 /// Returns one line about the first of these faults, or an empty text: the conservation law is

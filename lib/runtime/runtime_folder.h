@@ -17,7 +17,7 @@ std::string FilePrefix(std::string_view app, int pid);
 /// Returns true for names that FilePrefix returns.
 bool IsOurPrefix(std::string_view name);
 
-/// Removes the files of dead runs, see SweepRuns. Call it once EAL has started. `own` is this
+/// Removes the files of dead runs (SweepRuns). Call it after EAL has started. `own` is this
 /// process's file prefix, which the user may have chosen.
 void SweepDeadRuns(const std::string& own);
 /// Removes the files of this run if FilePrefix made `own`. Call it last, after rte_eal_cleanup.
@@ -31,12 +31,12 @@ std::vector<std::string> HugepageFolders();
 void RemoveRun(const std::string& folder, const std::string& prefix,
                const std::vector<std::string>& hugepages);
 
-/// Removes the folders and the files in `hugepages` of all dead runs below `folder` that have
-/// Sluice's prefix and belong to this user, except `own` and hugepage files that a process has
-/// locked. A run is dead if no process holds a lock on any of its files, as EAL does while it runs,
-/// and no process answers at any of its sockets. Process ids are not used: they are reused, and
-/// differ between containers. A run younger than `fresh_s` seconds is skipped, because it may not
-/// have acquired its locks yet on a loaded machine.
+/// Removes all dead runs below `folder` that have Sluice's prefix and belong to this user, except
+/// `own`: their folders and their files in `hugepages`, unless a process has locked the file. A run
+/// is dead if no process holds a lock on any of its files, as EAL does while it runs, and no
+/// process answers at any of its sockets. Process ids are not used: they are reused, and differ
+/// between containers. A run younger than `fresh_s` seconds is skipped, because it may not have
+/// acquired its locks yet on a loaded machine.
 void SweepRuns(const std::string& folder, const std::string& own,
                const std::vector<std::string>& hugepages, int fresh_s = 600);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// If a process starts with closed standard streams, the next files that it opens get their numbers.
-// Example: after `>&-`, printed text would overwrite memory that EAL shares with other processes.
+// Reserves the descriptors of standard streams that are closed when the process starts. Otherwise
+// the next files that it opens get these numbers. Example: after `>&-`, printed text would
+// overwrite memory that EAL shares with other processes.
 #pragma once
 
 #include <fcntl.h>

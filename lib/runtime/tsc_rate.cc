@@ -19,7 +19,8 @@ struct Reading {
   int64_t ns;
 };
 
-// Reads both clocks. Returns the try with the shortest duration, which was not interrupted.
+// Reads both clocks kTries times. Returns the reading with the shortest duration, because
+// interruptions lengthen a reading.
 Reading ReadBoth() {
   Reading best{};
   uint64_t least = UINT64_MAX;
