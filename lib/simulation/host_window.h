@@ -27,7 +27,7 @@ class HostWindow {
   /// Selects processor `host` for all following calls.
   void Enter(uint32_t host) { current_ = host; }
   uint32_t current() const { return current_; }
-  /// Counts the operations of all processors.
+  /// Returns the counts of operations of all processors together.
   const bar::WindowTrace& trace() const { return trace_; }
 
   uint32_t lines() const { return pair_->parameters().lines; }

@@ -10,8 +10,8 @@
 
 namespace sluice::simulation {
 
-/// Returns the element that the fraction `share` of `ascending` does not exceed; 0 if `ascending`
-/// is empty.
+/// Returns the percentile `share` (0.99: the 99th) of the values by nearest rank; 0 if there are no
+/// values.
 inline fabric::Picoseconds PercentileOf(const std::vector<fabric::Picoseconds>& ascending,
                                         double share) {
   if (ascending.empty()) return 0;

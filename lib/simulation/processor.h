@@ -18,9 +18,10 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
-/// Controls the waiting of `cpu`, an end of a window, including its OnArrival and OnInterrupt.
-/// `cpu` and the queue must outlive the object, and the queue must not run any more when it is
-/// destroyed. The destructor unwinds a program that has not returned.
+/// Runs one program on `cpu`, an end of a window, and waits in virtual time when the program waits.
+/// Sets OnArrival and OnInterrupt of `cpu`. `cpu` and the queue must outlive the object, and the
+/// queue must not run any more when it is destroyed. The destructor unwinds a program that has not
+/// returned.
 class Processor {
  public:
   static constexpr Picoseconds kForever = ~Picoseconds{0};

@@ -18,7 +18,8 @@ namespace {
 using namespace device::pcie_switch;  // NOLINT
 
 constexpr PortId kSource = 0;
-constexpr uint32_t kFifo = 16;  // Maximum TLPs queued in front of a device without credits.
+// Maximum number of TLPs queued in front of a device without credits.
+constexpr uint32_t kFifo = 16;
 constexpr uint32_t kBlockingWindow = 128;
 
 /// The NIC, with one writer per stream.

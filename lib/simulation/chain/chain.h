@@ -30,7 +30,8 @@ inline constexpr uint32_t kMostChainBytes = 32'768;
 struct ChainParameters {
   ChainVia via = ChainVia::kPush;
   std::vector<Face> accelerators = {Face::kStreaming, Face::kStreaming};
-  uint32_t messages = 1;         ///< Sent one at a time: each after the arrival of its predecessor.
+  /// Number of messages; each is sent after its predecessor arrived.
+  uint32_t messages = 1;
   uint32_t message_bytes = 64;   ///< Data bytes at every hop; 1 to kMostChainBytes.
   Picoseconds compute = 0;       ///< Processing time of each accelerator per message.
   Picoseconds cpu_reaction = 0;  ///< Delay from data in memory to the doorbell.
@@ -55,7 +56,7 @@ struct Operation {
 
 struct ChainResults {
   std::vector<Operation> operations;   ///< Operations of the first message, without credit writes.
-  std::vector<Picoseconds> latencies;  ///< Times of the messages from NIC to NIC.
+  std::vector<Picoseconds> latencies;  ///< Time of each message from NIC to NIC.
   uint64_t credit_writes = 0;          ///< Number of flow-control TLPs.
   uint64_t root_port_bytes = 0;        ///< Bytes in both directions, including framing.
 };

@@ -39,8 +39,8 @@ class StreamDevice final : public Endpoint {
   /// Sets where the device writes its messages; call it before the first message. Without credits
   /// only the port limits the writer.
   void SetWriter(uint64_t window, uint32_t granules, bool credits = true);
-  /// Sets where the device receives messages. `fifo` > 0: without credits, the number of TLPs that
-  /// can queue in front of the buffer.
+  /// Sets where the device receives messages. Without credits, `fifo` > 0 is the number of TLPs
+  /// that can queue in front of the buffer.
   void SetReader(uint64_t reg, uint32_t buffer_bytes, uint32_t fifo = 0);
   void OnMessage(Sink sink) { sink_ = std::move(sink); }
 

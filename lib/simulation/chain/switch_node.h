@@ -60,7 +60,7 @@ class SwitchNode {
   device::pcie_switch::Switch& programmable() { return *switch_; }
 
  private:
-  /// Maximum TLPs on the way to the switch or blocked in front of it.
+  /// Maximum number of TLPs on the way to the switch or blocked in front of it.
   static constexpr uint32_t kWaiting = 32;
 
   struct Port {

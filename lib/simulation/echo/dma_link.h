@@ -29,7 +29,8 @@ class DmaLink {
         up_(link, oneway),
         down_(link, oneway) {}
 
-  /// Writes `bytes` > 0 of data. Returns the time at which the first byte leaves.
+  /// Writes `bytes` > 0 of data. Calls `then`, unless null, when the last byte has arrived. Returns
+  /// the time at which the first byte leaves.
   Picoseconds DeviceWrites(uint32_t bytes, Action then = nullptr) {
     const fabric::Transmission first = Send(up_, fabric::TlpKind::kPosted, bytes, std::move(then));
     return first.start;
@@ -46,7 +47,7 @@ class DmaLink {
       });
     }
   }
-  /// Stores a register of the device.
+  /// Stores to a register of the device. Calls `then` when the store has arrived.
   void HostStores(Action then) {
     Send(down_, fabric::TlpKind::kPosted, kRegister, std::move(then));
   }

@@ -59,8 +59,7 @@ struct EchoResults {
   /// Busy time of the workers per frame sent.
   fabric::Picoseconds worker_time = 0;
 
-  /// Returns the latency that the fraction `share` of the frames does not exceed; 0 if no frame was
-  /// sent.
+  /// Returns the percentile `share` (0.99: the 99th) of the latencies; 0 if no frame was sent.
   fabric::Picoseconds Percentile(double share) const;
 };
 

@@ -25,7 +25,8 @@ class WireOut {
   static constexpr Picoseconds kFrameTime =
       static_cast<Picoseconds>(kWireBytes * 8 * 1e12 / kWireBits);
 
-  /// The rate counts only frames that leave by `until`. No frames arrive after that time, so the
+  /// Only frames that arrive at `from` or later count in the latencies. Only frames that leave
+  /// after `from`, until `until`, count in the rate. No frames arrive after `until`, so the
   /// remaining frames have the link to themselves and would leave faster.
   WireOut(Picoseconds from, Picoseconds until) : from_(from), until_(until) {}
 
@@ -70,8 +71,7 @@ class EchoWorker {
   Picoseconds busy_ = 0;
 };
 
-/// Receive is called for each frame that arrives. The workers run from the construction of the NIC
-/// on.
+/// Base class of the simulated NICs with their workers, which start when the NIC is constructed.
 class EchoNic {
  public:
   EchoNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)

@@ -24,7 +24,7 @@ struct Pipe {
   // State of the NIC.
   uint64_t head = 0;  ///< As stored by the worker.
   uint64_t tail = 0;
-  uint64_t left = 0;             ///< Read by the NIC for sending.
+  uint64_t left = 0;             ///< Position up to which the NIC has read frames to send.
   bool silent = false;           ///< The NIC sends no notifications for new frames.
   std::deque<Picoseconds> came;  ///< Arrival times of frames that are not sent yet.
   // State of the worker.

@@ -82,7 +82,7 @@ class CoherentHost : public HostOfServices {
   };
   Core& CoreOf(CoreId pair) { return cores_[pair / pairs_]; }
   Picoseconds Half() const { return costs_.interconnect_rtt / 2; }
-  /// Returns the time in the dispatcher's unit.
+  /// Returns the current time in nanoseconds, the dispatcher's unit.
   uint64_t Now() const { return queue_.now() / 1000; }
   /// Returns the number of try-again answers to the waiting load.
   uint64_t TriedAgain(const Core& core) const {

@@ -44,7 +44,7 @@ class WakingHost : public HostOfServices {
     });
   }
 
-  /// Polls of the dedicated core are not counted: they cost no process any time.
+  /// Always 0: polls of the dedicated core do not delay processes and are not counted.
   uint64_t IdleLooks() const override { return 0; }
 
  private:

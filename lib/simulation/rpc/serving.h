@@ -58,8 +58,8 @@ struct ServingParameters {
   /// 1 requires one core and one service.
   uint32_t pairs = 1;
   fabric::Picoseconds handler = 0;  ///< Mean time of a handler (exponential); 0: none.
-  /// Load of the cores by handlers alone. Without handler time: fraction of the rate of a pair of
-  /// lines, which is one call per two interconnect_rtt.
+  /// Fraction of the cores' time that handlers need. If `handler` is 0: fraction of the maximum
+  /// rate of a pair of lines, which is one call per two interconnect_rtt.
   double load = 0.3;
   fabric::Picoseconds hot_for = 0;  ///< Interval after which the popular services change.
   uint32_t calls = 20'000;  ///< Minimum 2. The first half is the warm-up and is not measured.
@@ -76,8 +76,7 @@ struct ServingResults {
   /// Polls of all cores that found nothing, per answered call.
   double idle_looks = 0;
 
-  /// Returns the latency that the fraction `share` of the calls does not exceed; 0 if none was
-  /// answered.
+  /// Returns the percentile `share` (0.99: the 99th) of the latencies; 0 if no call was answered.
   fabric::Picoseconds Percentile(double share) const;
 };
 

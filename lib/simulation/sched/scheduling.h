@@ -28,7 +28,7 @@ namespace sluice::simulation {
 
 enum class PolicyKind : uint8_t { kFifo, kShinjuku };
 
-/// Changes of tasks while they wait, in addition to the requests.
+/// Kinds of changes of waiting tasks, in addition to the requests.
 enum class Change : uint8_t {
   kAffinity,  ///< The set of allowed CPUs changes; it still contains all simulated CPUs.
   kExit,      ///< The task exits; a new task continues its request.
@@ -103,8 +103,7 @@ struct SchedulingResults {
   bar::LinkBytes bytes;
 
   double RequestsPerSecond() const;
-  /// Returns the latency that the fraction `share` of the requests does not exceed; 0 without
-  /// requests.
+  /// Returns the percentile `share` (0.99: the 99th) of the latencies; 0 without requests.
   Picoseconds Percentile(double share) const;
   double MeanLatency() const;
   double OffTaskPerSwitch() const;  ///< Unit: picoseconds.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the age of the state on which a decision is based when the host rules on the decision.
-// The age is the time from the last host state that the agent knew to the ruling. The agent knew
-// the state of the later of two moments: the host's last message about the task (an event, or the
-// outcome of an earlier decision), or one one-way time before the agent last saw an empty event
-// queue. A decision can become stale in this window (T1 to T3 of Borrill's critique of Wave). If
-// the state changes as a Poisson process of rate L, independent of decisions, a fraction 1 - exp(-L
-// W) of the decisions is stale.
+// Measures how old the host state known to the agent is when the host rules on the agent's
+// decision. The window from that state to the ruling starts at the later of two moments: the host's
+// last message about the task (an event, or the outcome of an earlier decision), or one one-way
+// time before the agent last saw an empty event queue. A decision can become stale in this window
+// (T1 to T3 of Borrill's critique of Wave). If the state changes as a Poisson process of rate L,
+// independent of decisions, a fraction 1 - exp(-L W) of the decisions is stale, where W is the
+// length of the window.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class StalenessLog {
   /// `rate`: changes per task and second.
   explicit StalenessLog(double rate) : rate_(rate) {}
 
-  /// Called when the host sends the agent the task's barrier, which is `barrier` now.
+  /// Called when the host sends a message with `barrier`, the task's current barrier, to the agent.
   void Told(engine::sched::Gtid gtid, uint32_t barrier, Picoseconds now) {
     notified_[gtid].emplace(barrier, now);
   }

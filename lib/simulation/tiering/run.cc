@@ -20,7 +20,7 @@ using fabric::HostEnd;
 using fabric::NicEnd;
 
 constexpr fabric::Picoseconds kTickPicoseconds = tiering::kTickNanoseconds * 1000;
-/// Maximum exchanges of decisions and outcomes per tick.
+/// Maximum number of exchanges of decisions and outcomes per tick.
 constexpr uint32_t kExchanges = 16;
 
 struct Wave {

@@ -22,7 +22,7 @@ struct TieringRun {
   uint32_t pages = 16384;
   double fast_share = 0.21;  ///< Capacity of the fast tier as a fraction of `pages`.
   double warm_up = 0.5;      ///< Fraction of `ticks` before the measurement.
-  uint32_t ticks = 2000;     ///< Maximum ticks of the trace.
+  uint32_t ticks = 2000;     ///< Maximum number of ticks to play.
   uint32_t bulk_pieces = 8;  ///< Buffer pieces for scans in flight.
   uint32_t bulk_piece_bytes = 12'288;
   engine::tiering::HostOptions host;
@@ -38,7 +38,7 @@ struct TieringResult {
   uint32_t ticks = 0;
   uint32_t mapped_pages = 0;
   uint32_t fast_capacity = 0;
-  uint32_t most_fast_pages = 0;  ///< Maximum pages in the fast tier at the end of a tick.
+  uint32_t most_fast_pages = 0;  ///< Maximum number of fast-tier pages at the end of a tick.
   double mean_fast_pages = 0;    ///< Mean number of pages in the fast tier after the warm-up.
   uint64_t promoted = 0, demoted = 0;
   /// Number of region scans that would result if all regions were scanned at the fastest rate.

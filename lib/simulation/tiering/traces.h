@@ -46,7 +46,8 @@ struct RecordedTrace {
 };
 RecordedTrace OpenTrace(const std::string& path, double seconds);
 
-/// Computes the results of other placements for the same accesses.
+/// Computes, for the same accesses, the fractions in the fast tier under two other placements: LRU,
+/// and the best fixed set.
 class Baselines {
  public:
   Baselines(uint32_t pages, uint32_t fast_pages);
