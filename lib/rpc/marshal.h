@@ -15,20 +15,21 @@ namespace sluice::rpc {
 /// Location of a structure.
 class Source {
  public:
-  /// A structure at the start of the `bytes` bytes at `memory`. Its pointers may point only into
-  /// this memory. They are relative to `base`, the address of `memory` in the process that made the
-  /// structure. No other memory is read. The memory must not change during the call.
+  /// Returns the location of a structure at the start of the `bytes` bytes at `memory`. Its
+  /// pointers may point only into this memory. They are relative to `base`, the address of `memory`
+  /// in the process that made the structure. No other memory is read. The memory must not change
+  /// during the call.
   static Source Prepared(const uint8_t* memory, uint32_t bytes, uint64_t base) {
     return Source(memory, reinterpret_cast<uint64_t>(memory), bytes, base);
   }
-  /// A structure of this process; its pointers are used as they are.
+  /// Returns the location of a structure of this process; its pointers are used as they are.
   static Source Own(const void* root) {
     return Source(static_cast<const uint8_t*>(root), 0, UINT64_MAX, 0);
   }
 
   const uint8_t* root() const { return root_; }
   uint64_t bytes() const { return bytes_; }
-  /// Returns the target of `pointer` if `bytes` bytes of it are in the memory, else null.
+  /// Returns the target of `pointer` if its `bytes` bytes are in the memory, else null.
   const uint8_t* At(uint64_t pointer, uint64_t bytes) const {
     const uint64_t offset = pointer - base_;
     if (pointer == 0 || pointer < base_ || offset > bytes_ || bytes > bytes_ - offset) {

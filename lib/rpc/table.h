@@ -37,14 +37,14 @@ enum class StepKind : uint32_t {
   kBytes,      ///< A 32-bit count and, 8 bytes after it, a pointer to at most `count` bytes.
   kArray,      ///< As kBytes, for at most `count` structures of type `type`.
   kOptional,   ///< A pointer to a structure of type `type`, or null.
-  kUnion,      ///< A discriminant, and the selected one of `count` arms from index `type` on.
+  kUnion,      ///< A discriminant and one of `count` arms, the first at index `type`.
   kBoolUnion,  ///< As kUnion, with a bool as discriminant.
 };
 
 struct Step {
   StepKind kind = StepKind::kEnd;
   uint32_t at = 0;     ///< Offset in the structure.
-  uint32_t count = 0;  ///< Elements; inside the structure, at most Limits::kMaxTypeBytes.
+  uint32_t count = 0;  ///< Number of elements, or their maximum; see StepKind.
   uint32_t type = 0;   ///< Index of a type; for a union, index of its first arm.
 };
 
@@ -114,7 +114,7 @@ struct Table {
   /// Looks up a call. O(log procedures).
   Lookup Find(uint32_t program, uint32_t version, uint32_t procedure) const;
 
-  /// Returns the bytes of the structure of the largest result.
+  /// Returns the size in bytes of the largest result in C.
   uint32_t MaxResultBytes() const;
 
   /// Returns true if unmarshalling and marshalling with this table stay in bounds for any input.
@@ -163,7 +163,8 @@ constexpr uint64_t StraightBytes(StepKind kind, uint64_t count) {
   }
 }
 
-/// Bytes in the structure: of a pointer, and of a count with the pointer that follows it.
+/// Layout of pointers in the structure. A counted pointer has kCountedBytes bytes: a count, and the
+/// pointer at offset kPointerAt.
 inline constexpr uint32_t kPointerBytes = 8;
 inline constexpr uint32_t kPointerAt = 8;
 inline constexpr uint32_t kCountedBytes = kPointerAt + kPointerBytes;

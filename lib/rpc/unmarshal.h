@@ -13,7 +13,7 @@
 
 namespace sluice::rpc {
 
-/// Destination of a prepared structure; its first byte is that of the root structure.
+/// Memory for a prepared structure; the root structure starts at the first byte.
 struct Room {
   uint8_t* memory = nullptr;  ///< Owned by the caller.
   uint32_t bytes = 0;

@@ -19,7 +19,8 @@ class Walk {
   Walk(const Table& table, uint32_t type, Byte* object)
       : table_(table), place_(Begin(type, object, 1)) {}
 
-  /// Returns the next step that moves data, for the structure object(), or null after the last.
+  /// Returns the next step that moves data, or null after the last one. The step belongs to the
+  /// structure object().
   const Step* Next() {
     while (place_.next->kind == StepKind::kEnd) {
       if (--place_.left != 0) {

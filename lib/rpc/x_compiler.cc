@@ -34,7 +34,7 @@ class Compiler {
   }
 
  private:
-  /// A type without steps yet.
+  /// A type whose steps have not been added yet.
   struct Waiting {
     std::vector<Declaration> fields;
     uint32_t at;  ///< Offset of the first field.

@@ -23,10 +23,10 @@ struct CompiledX {
   /// Names of the table's procedures, by index. Procedure 0 of a version that does not declare one
   /// is "NULL", without arguments and result (RFC 5531 section 12.1).
   std::vector<std::string> procedure_names;
-  /// Types of the table by their names in the file, including enums.
+  /// Indices of the table's types, including enums, by name in the file.
   std::map<std::string, uint32_t, std::less<>> types;
-  /// The first procedure with several arguments, which only `rpcgen -N` supports; empty if none
-  /// exists.
+  /// Name of the first procedure with several arguments, which only `rpcgen -N` supports; empty if
+  /// none exists.
   std::string several_arguments;
 };
 

@@ -18,8 +18,8 @@ struct Layout {
   uint64_t bytes = 0;       ///< sizeof in C, at most Limits::kMaxTypeBytes.
   uint32_t alignment = 1;   ///< 1, 2, 4 or 8.
   uint64_t wire_bytes = 0;  ///< Minimum; exact if straight.
-  /// The kind of step, if one straight step moves the whole value, and also an array of such
-  /// values. Else kEnd.
+  /// The kind of the straight step that moves the whole value, or an array of these values, in one
+  /// step; kEnd if there is none.
   StepKind run = StepKind::kEnd;
   uint32_t count = 0;  ///< `count` of that step.
 };

@@ -118,7 +118,7 @@ class Parser : XReader {
     Expect(";");
   }
 
-  /// A member without "= value" is one more than the previous member, as in rpcgen.
+  /// A member without "= value" gets the value of the previous member plus one, as in rpcgen.
   void ParseEnum(Definition& definition) {
     constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();

@@ -44,7 +44,7 @@ enum class Shape : uint8_t {
 struct Declaration {
   Base base = Base::kVoid;
   Shape shape = Shape::kPlain;
-  uint32_t size = UINT32_MAX;  ///< For kFixed and kVariable; the maximum if unlimited.
+  uint32_t size = UINT32_MAX;  ///< Size (kFixed) or limit (kVariable; the maximum if unlimited).
   std::string type;            ///< Name of the type, if kNamed.
   std::string name;            ///< Empty for void and in procedures.
   Position position;           ///< Position of the type.
@@ -79,7 +79,7 @@ struct ProcedureDefinition {
   uint32_t program;
   uint32_t version;
   uint32_t number;
-  std::vector<Declaration> arguments{};  ///< One or more; void is then the only one.
+  std::vector<Declaration> arguments{};  ///< At least one; void if there is no argument.
   Declaration result{};
 };
 
