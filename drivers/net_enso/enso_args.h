@@ -34,8 +34,8 @@ bool ParseArguments(const char* text, std::span<const char* const> passed_on_key
                     Arguments* arguments, std::string* error);
 
 /// Computes a model's ring sizes for these arguments. With a notification per packet, a ring must
-/// have a slot for every packet that a queue's pipes can hold. If no ring is that large, returns
-/// false and sets `error`.
+/// have a slot for every packet that a queue's pipes can hold. Returns false and sets `error` if
+/// this exceeds the maximum ring size.
 bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* error);
 
 }  // namespace sluice::net_enso

@@ -14,13 +14,13 @@
 
 namespace sluice::net_enso {
 
-/// Ring sizes and notification mode. The NIC does not report them: for hardware, the driver assumes
-/// the defaults of its JTAG tool; a model is created with them.
+/// Ring sizes and notification mode. The NIC does not report them. For hardware, the driver assumes
+/// the defaults of the hardware's JTAG tool; a model is created with the values given here.
 struct Geometry {
   uint32_t pipe_flits;  ///< A power of two.
   uint32_t nb_entries;  ///< A power of two: slots of the RX ring and of the TX ring.
   bool notify_per_packet;
-  /// The driver requests a pipe's next notification when it returns the pipe.
+  /// The driver requests a pipe's next notification when a poll returns bytes of the pipe.
   bool prefetches = false;
 
   uint32_t pipe_bytes() const { return pipe_flits * 64; }

@@ -242,7 +242,8 @@ int AcceptReceiveMode(rte_eth_dev*) { return 0; }
 int RefuseReceiveMode(rte_eth_dev*) { return -ENOTSUP; }
 int SetMacAddress(rte_eth_dev*, rte_ether_addr*) { return 0; }
 
-/// The receive burst drops and counts longer frames. Its limit is set at start.
+/// The receive burst drops and counts frames that exceed the MTU. The limit is set when the port is
+/// started.
 int SetMtu(rte_eth_dev* dev, uint16_t mtu) {
   if (dev->data->dev_started == 0) return 0;
   ENSO_LOG(ERR, "%s: MTU %u can be set only while the port is stopped: stop the port first",

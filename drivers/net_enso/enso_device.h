@@ -46,7 +46,7 @@ class Deadline {
 enum class Event : uint32_t {
   kBadNotification,  ///< Pipe id, tail or signal out of range; ignored.
   kBadCompletion,    ///< A TX slot was altered or completed out of order; ignored.
-  kWakeups,          ///< rx_head stores that recover a lost notification.
+  kWakeups,          ///< rx_head stores that recover a pipe if a notification was lost.
   kUnreadFlits,      ///< Flits in a pipe that was closed before they were read.
   kStuckRings,       ///< Rings kept mapped because the NIC did not release them.
   kCount,
@@ -92,7 +92,7 @@ class Device {
   /// Returns whether a started port or native users have a buffer open.
   bool InUse() const { return nbs_.size() > (control_nb_ != nullptr ? 1u : 0u); }
 
-  /// Returns the result that BindFlow would have for a flow that is not bound to a pipe.
+  /// Returns 0 if BindFlow can bind the flow, -EEXIST if the flow is bound to a pipe, or -ENOSPC.
   int CheckFlow(const FlowKey& key) const;
   int BindFlow(Pipe* pipe, const FlowKey& key);
   int UnbindFlow(Pipe* pipe, const FlowKey& key);
@@ -111,7 +111,8 @@ class Device {
     if (entry.nb.load(std::memory_order_acquire) != nb) return nullptr;
     return entry.pipe.load(std::memory_order_relaxed);
   }
-  /// Stores a register and waits until it reads back. Returns false on timeout.
+  /// Stores `value` in a register and waits until the register reads as `value`. Returns false on
+  /// timeout.
   bool StoreUntilRead(uint32_t offset, uint32_t value);
   bool StoreUntilRead64(uint32_t offset, uint64_t value);
   /// Keeps a ring that the NIC did not release mapped for the device's lifetime.
@@ -130,8 +131,8 @@ class Device {
  private:
   int Configure(const void* slot);
   int ConfigureFallback();
-  /// Returns the largest n for which the pipes 0 … n−1 all are fallback pipes. The NIC can be
-  /// configured with such a set only.
+  /// Returns the largest n such that pipes 0 … n−1 are all fallback pipes. The NIC accepts only
+  /// sets of this form.
   uint32_t FallbackRun() const;
   int ConfigureFlow(const FlowKey& key, uint32_t pipe);
   int EnsureControlNb();

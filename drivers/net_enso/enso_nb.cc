@@ -48,8 +48,8 @@ void rte_pmd_enso_nb::ReadNotifications() {
   }
 }
 
-/// Accepts a tail only if it leaves one flit free before the head that the NIC was given last.
-/// Ignores other values in the slot.
+/// Accepts a tail only if at least one flit stays free before the head that was last given to the
+/// NIC. Other notifications are counted and ignored.
 void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
   Pipe* pipe = device_->FindPipe(pipe_id, id_);
   if (pipe == nullptr || tail > pipe->mask) [[unlikely]] {

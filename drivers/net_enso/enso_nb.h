@@ -34,8 +34,8 @@ struct rte_pmd_enso_nb {
  public:
   using Pipe = sluice::net_enso::Pipe;
 
-  /// Maximum slots read per poll and rx_head stores per flush: less than the depth of the NIC's
-  /// trigger queue, which drops excess entries.
+  /// Maximum number of slots read per poll, and of rx_head stores per flush. It is less than the
+  /// depth of the NIC's trigger queue, which drops excess entries.
   static constexpr uint32_t kPollBudget = 64;
   /// Number of empty polls between two attempts to recover a pipe with a lost notification.
   static constexpr uint32_t kIdlePolls = 4096;
@@ -122,7 +122,7 @@ struct rte_pmd_enso_nb {
   // Receive: one free-running index; earlier slots belong to the NIC.
   uint32_t rx_head_ = 0;
   uint32_t idle_polls_ = 0;
-  uint32_t head_credit_ = 0;  ///< rx_head stores that are guaranteed a notification slot.
+  uint32_t head_credit_ = 0;  ///< rx_head stores for which a notification slot is free.
   uint32_t reserved_ = 0;     ///< Slots reserved for pipes and the trigger queue.
   Pipe* ready_ = nullptr;     ///< FIFO of pipes with bytes to return.
   Pipe* ready_last_ = nullptr;

@@ -13,7 +13,7 @@
 
 /// All positions are free-running counts of flits; they are masked on use.
 struct rte_pmd_enso_pipe {
-  static constexpr uint32_t kNoId = ~0u;  ///< A TX pipe has no page in the NIC.
+  static constexpr uint32_t kNoId = ~0u;  ///< Id of a TX pipe, which has no page in the NIC.
 
   uint8_t* memory = nullptr;  ///< Mapped twice in succession.
   uint32_t flits = 0;         ///< Size; power of two.

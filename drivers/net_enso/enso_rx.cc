@@ -215,9 +215,8 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
   return received;
 }
 
-/// Discards all frames that have arrived. Polls only as often as needed to return each pipe that is
-/// ready now, with all of its bytes that are known to have arrived, and therefore ends even if
-/// frames arrive continuously.
+/// Discards the frames that arrived before the call. Limits the number of polls to that which
+/// returns each pipe of the queue once, so that the call ends even if frames arrive continuously.
 template <bool kExact>
 void Discard(RxQueue& queue) {
   size_t polls = (queue.nb->pipes().size() + RxQueue::kSpans - 1) / RxQueue::kSpans;
