@@ -209,7 +209,7 @@ int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
 /// Writes the address and VLAN tables to a device after power-on. Requires `configuration`.
 void WriteFilters(Adapter& adapter);
-/// Reads the filter's switches from ethdev's data. Requires `configuration`.
+/// Copies the VLAN settings (stripping and filter) from ethdev's data. Requires `configuration`.
 void ReadVlanOffloads(const rte_eth_dev* dev);
 int MacAddressAdd(rte_eth_dev* dev, rte_ether_addr* address, uint32_t index, uint32_t pool);
 void MacAddressRemove(rte_eth_dev* dev, uint32_t index);

@@ -22,7 +22,8 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Exceeds the time in which a device answers a load: TRYAGAIN comes after 15 ms.
+/// Time limit in milliseconds for the device to read the frames handed over. It exceeds the 15 ms
+/// after which the device answers a load with TRYAGAIN.
 constexpr uint64_t kTakenOutMs = 500;
 
 uint32_t Register(const rte_pmd_ipu_endpoint& endpoint, uint32_t offset) {

@@ -60,7 +60,7 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
 
 // ------------------------------------------------------------------- queues
 
-/// Ring sizes are powers of two.
+/// Returns the ring size for `wanted` descriptors: a power of two, at least kMinRing.
 uint32_t RingEntries(uint16_t wanted) {
   return std::bit_ceil<uint32_t>(std::max<uint32_t>(wanted, kMinRing));
 }

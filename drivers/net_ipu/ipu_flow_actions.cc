@@ -34,7 +34,8 @@ int ParseQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* 
   return 0;
 }
 
-/// Accepts only the spreading that the port applies to frames that match no rule.
+/// Parses an rss action. Accepts only the RSS that the port applies to frames without a matching
+/// rule.
 int ParseRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_error* error) {
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const auto& rss = *static_cast<const rte_flow_action_rss*>(action->conf);

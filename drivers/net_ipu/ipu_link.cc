@@ -24,7 +24,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Exceeds the time in which a device sends the last regions given to it.
+/// Time limit in milliseconds for the device to send the last regions given to it.
 constexpr uint64_t kDrainTimeoutMs = 500;
 
 using swap::RegionKind;
@@ -53,8 +53,8 @@ std::span<uint8_t> Bytes(const bar::RingMemory& memory) { return {memory.data(),
 
 std::string NameOf(uint16_t queue) { return "link" + std::to_string(queue); }
 
-/// Resumes the link of an earlier process, if one with this geometry exists. Releases the memory of
-/// a link that cannot be resumed.
+/// Resumes the link of an earlier process, if one with this geometry exists. Returns false if no
+/// link was resumed; the memory of an unsuitable link is then released.
 bool Resume(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t suspect_cycles) {
   emulator::Attachment& attachment = *link.adapter->attachment;
   link.memory = attachment.Adopt(NameOf(link.queue));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kSuspectUs = 10'000;
 
-/// A caller's region and a link's region have the same layout.
+/// rte_pmd_ipu_region describes entries as uint32_t.
 static_assert(sizeof(sluice::swap::Entry) == sizeof(uint32_t));
 
 Geometry GeometryOf(const rte_pmd_ipu_link_conf& conf) {

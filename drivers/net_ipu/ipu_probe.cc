@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// net_ipu as a vdev: parses the device arguments and creates a port on a model or a port around
-// another one.
+// net_ipu as a vdev: parses the device arguments and creates a port on a model, or a port around
+// another port.
 #include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
@@ -42,7 +42,8 @@ std::string KnownKeys() {
   return keys;
 }
 
-/// On failure returns false and sets `error` to one line that names the key and the fix.
+/// Parses one device argument. On failure returns false and sets `error` to one line that names the
+/// key and the fix.
 bool ParseArgument(const std::string& key, const std::string& text, Arguments* arguments,
                    std::string* error) {
   if (key == kQueuesKey) {

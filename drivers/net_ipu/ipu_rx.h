@@ -55,7 +55,7 @@ inline void* RearmField(rte_mbuf* mbuf) {
 /// Flags of write-backs with additional fields: a mark or a tag.
 inline constexpr uint64_t kRareFlags = RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_VLAN;
 
-/// Copies these fields to the mbuf.
+/// Copies a mark and a tag, if present, to the mbuf.
 inline void FillRare(rte_mbuf* mbuf, uint64_t low, uint64_t high) {
   if (mbuf->ol_flags & RTE_MBUF_F_RX_FDIR) {
     mbuf->hash.fdir.hi = static_cast<uint32_t>(low >> regs::ipu::kRxMarkShift);

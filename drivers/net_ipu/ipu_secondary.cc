@@ -39,7 +39,7 @@ struct Registers {
 
 // ------------------------------------------------------------------- primary
 
-/// Keyed by socket path. Used only by EAL's message thread.
+/// Guest numbers, by the socket path of the secondary process. Used only by EAL's message thread.
 Guests guests;
 
 /// Returns whether a process listens on the socket; a killed process does not remove its socket.
@@ -213,7 +213,8 @@ const eth_dev_ops& OpsOfGuest() {
   return ops;
 }
 
-/// Attaches to the primary's port, with its registers, or without bursts if there is a refusal.
+/// Attaches to the primary's port. If `refusal` is null, bursts use `registers`; otherwise the port
+/// has no bursts. Returns 0 or a negative errno.
 int Attach(rte_device* device, const char* name, const char* refusal, bar::RingMemory registers) {
   const eth_dev_ops& ops = refusal == nullptr ? OpsOfGuest() : OpsOfSpectator();
   rte_eth_dev* const dev = drivers::AttachSecondary(kSecondaryChannel, name, device, &ops, refusal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Life cycle of a port around another one: ownership, events, closing.
+// Life cycle of a port around another port: ownership, events, closing.
 #include "net_ipu/ipu_wrap.h"
 
 #include <ethdev_vdev.h>

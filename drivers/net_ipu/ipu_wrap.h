@@ -24,7 +24,8 @@ bool IsWrapper(const rte_eth_dev* dev);
 
 /// The dev_private of a wrapping port.
 struct Wrapper {
-  uint16_t inner;  ///< RTE_MAX_ETHPORTS, which is never valid, after the port is gone.
+  /// Number of the wrapped port; RTE_MAX_ETHPORTS (never valid) after its release.
+  uint16_t inner;
   uint64_t owner;
   eth_dev_ops ops;  ///< Only the operations that the wrapped driver supports.
   rte_flow_ops flow_ops;

@@ -8,9 +8,9 @@
  * and no memory is allocated per frame. A link replaces the rings of the queue pair of the
  * same number; RSS and rte_flow steer to it as they do to queues.
  *
- * Endpoints (coherent). Frames are exchanged in cache lines: the host's load waits until the
- * device answers it with a line of frames, and the next load, of the second line, hands the
- * answers back. An endpoint also replaces the rings of a queue pair.
+ * Endpoints (coherent). Frames are exchanged in pairs of cache lines. The host's load of one
+ * line waits until the device answers it with frames. The host's next load, of the other
+ * line, hands the answers back. An endpoint also replaces the rings of a queue pair.
  *
  * Window. Pairs of 64-byte lines between host and NIC, for custom protocols: swaps of small
  * state, one-way queues. Capability bits describe its carrier.
@@ -141,9 +141,9 @@ struct rte_pmd_ipu_endpoint;
 
 /** Sizes of an endpoint; 0 selects the default. */
 struct rte_pmd_ipu_endpoint_conf {
-  uint32_t
-      overflow_lines; /**< Lines of 128 bytes after each control line; default 512, at most 1024,
-                       at least the longest frame with its headroom: 76 without headroom. */
+  /** Lines of 128 bytes after each control line; default 512, at most 1024. The longest frame must
+   * fit with its headroom, so at least 76. */
+  uint32_t overflow_lines;
   uint32_t headroom_bytes; /**< Bytes before each received frame: 0, 64, 128, 192 or 256. */
 };
 
@@ -192,13 +192,13 @@ void rte_pmd_ipu_endpoint_close(struct rte_pmd_ipu_endpoint* endpoint);
  * Polls once for the answer to the outstanding load; issues a load if none is outstanding. Returns
  * the number of frames in the answer, at most RTE_PMD_IPU_ENDPOINT_MAX_FRAMES, and stores them in
  * order of arrival. The host owns the frames until it answers them; the frames of the previous wait
- * must have been answered. After TRYAGAIN the second line is loaded. Also restores the endpoint and
+ * must have been answered. After TRYAGAIN the other line is loaded. Also restores the endpoint and
  * the port after a power-on of the device, without waiting for it.
  */
 uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint* endpoint,
                                    struct rte_pmd_ipu_line_frame* frames);
 /**
- * Answers all `count` frames of the last wait and loads the second line. `data` and `length` of
+ * Answers all `count` frames of the last wait and loads the other line. `data` and `length` of
  * each describe the frame to forward, within the received frame's room; length 0 drops it. A null
  * `frames` forwards all frames unchanged, which is cheaper.
  */
@@ -215,7 +215,7 @@ void rte_pmd_ipu_endpoint_take_grown(struct rte_pmd_ipu_endpoint* endpoint, uint
 uint8_t* rte_pmd_ipu_endpoint_room(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
 /** Queues the frame that was written to that address for the next flush. */
 void rte_pmd_ipu_endpoint_send(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
-/** Hands over the queued frames by loading the second line. */
+/** Hands over the queued frames by loading the other line. */
 void rte_pmd_ipu_endpoint_flush(struct rte_pmd_ipu_endpoint* endpoint);
 /** Stores in `frames` and `bytes` the totals of the answered or sent frames that the device may not
  * have read from the lines yet. */
