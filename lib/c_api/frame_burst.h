@@ -20,8 +20,8 @@ static_assert(SLUICE_PASS == static_cast<int>(packet::Action::kPass));
 
 class FrameBurst {
  public:
-  /// `arena` receives frames that do not fit into their buffers; `no_memory` is the drop reason if
-  /// it has no memory for one.
+  /// `arena` receives frames that do not fit into their buffers. If the arena has no memory for a
+  /// frame, the frame is dropped with reason `no_memory`.
   FrameBurst(std::span<sluice_frame> frames, Arena& arena, uint8_t no_memory)
       : frames_(frames), arena_(arena), no_memory_(no_memory) {
     for (sluice_frame& frame : frames_) {

@@ -23,7 +23,7 @@ class HandoffList {
 
   explicit HandoffList(size_t room) { handoffs_.reserve(room); }
 
-  /// Appends a handoff; the capacity suffices for all of them.
+  /// Appends a handoff. The capacity suffices for all handoffs of the engine.
   void Put(Handoff* handoff);
   /// Removes and returns the oldest handoff, or returns null if the list is empty, which costs only
   /// a load.

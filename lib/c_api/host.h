@@ -9,8 +9,8 @@
 
 namespace sluice::c_api {
 
-/// "mac" is the port's address. "ip" is a list of addresses for which ARP, neighbour discovery and
-/// echo requests are answered, for example "10.0.0.2,fe80::2".
+/// Reads "mac", the port's address, and "ip", a list of addresses for which ARP, neighbour
+/// discovery and echo requests are answered, for example "10.0.0.2,fe80::2".
 engine::Neighbor ReadHost(runtime::ObjectReader& reader);
 
 }  // namespace sluice::c_api

@@ -37,9 +37,9 @@ class EndpointMemory {
   /// geometry must be valid. Memory that a process has used must not be initialized again for
   /// another process: a process that was considered dead may still write to it.
   static EndpointMemory Format(std::span<uint8_t> memory, const Geometry& geometry);
-  /// Returns the endpoint in memory that the peer can write to, or an empty object if the memory
-  /// has no valid layout that fits it and is aligned to kLineBytes. Nothing in the memory is
-  /// trusted.
+  /// Returns the endpoint in `memory`, which the peer can write to: all values are checked. Returns
+  /// an empty object if `memory` is not aligned to kLineBytes, or if its layout is invalid or
+  /// exceeds it.
   static EndpointMemory Find(std::span<uint8_t> memory);
   /// Returns the same endpoint at another mapping.
   EndpointMemory At(uint8_t* base) const {

@@ -40,7 +40,7 @@ class FrameHost {
  public:
   static constexpr uint32_t kMaxFrames = Control::kMaxCount;
 
-  /// `memory` must not have been loaded from by any process.
+  /// No process may have issued a load on `memory` before.
   explicit FrameHost(const EndpointMemory& memory) : end_(memory, WaitMethod::kPause) {}
 
   /// Polls for the answer to the pending load; issues a load if none is pending. Returns the number
@@ -109,8 +109,9 @@ class FrameHost {
     if (!end_.Send(content)) Fault();
   }
 
-  /// Returns the answers and the frames of Send that the NIC may not have read, because their load
-  /// has no answer yet or because they were not flushed. Polls for answers without issuing loads.
+  /// Returns the totals of the answers and sent frames that the NIC may not have read: those that
+  /// were not flushed, and those of a load without an answer. Polls for answers without issuing
+  /// loads.
   HandedOver Outstanding() {
     if (end_.state(Pair::kReceive) == State::kWaiting) Load();
     if (end_.state(Pair::kTransmit) == State::kWaiting) AcceptGrant();

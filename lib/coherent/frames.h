@@ -141,7 +141,7 @@ class FrameWalker {
 
   std::span<uint8_t> rest_;
   uint64_t head_ = 0;
-  size_t stride_ = 0;  ///< Stride of `head_`.
+  size_t stride_ = 0;  ///< Stride of `head_` in bytes.
   uint32_t left_;
   bool bad_ = false;
 };

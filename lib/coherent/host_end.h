@@ -37,7 +37,7 @@ enum class Got : uint8_t {
 
 class HostEnd {
  public:
-  /// `memory` must not have been loaded from by any process. `machine` must outlive this object.
+  /// No process may have issued a load on `memory` before. `machine` must outlive this object.
   HostEnd(const EndpointMemory& memory, WaitMethod wait, const Machine& machine = kMachine)
       : memory_(memory),
         wait_(wait),

@@ -51,8 +51,8 @@ struct NicCounters {
   uint64_t try_again = 0;  ///< Loads answered without content, by answer.
   uint64_t yield_now = 0;
   uint64_t retire = 0;
-  uint64_t left = 0;     ///< Times that the host left on request.
-  uint64_t overdue = 0;  ///< Times that the host did not leave in time.
+  uint64_t left = 0;     ///< Number of times that the host left on request.
+  uint64_t overdue = 0;  ///< Number of times that the host did not leave in time.
   uint64_t faults = 0;   ///< Protocol violations: at most 1.
 };
 

@@ -38,10 +38,10 @@ class ProcessPatience {
   }
   /// Returns the time before which Ends returns false.
   Clock::time_point deadline() const { return deadline_; }
-  /// Returns true once the process was waited for long enough, at the latest after kMostBounds
-  /// times the bound. At the first deadline it returns false and watches the process for another
-  /// half of the bound, and again as long as one of its threads had no CPU for three quarters of
-  /// that time. A `process` of 0 is unknown and is judged only by the clock.
+  /// Returns whether the wait must end. At the first deadline, returns false and watches the
+  /// process for half of the bound. Repeats this while at least one of its threads had no CPU for
+  /// three quarters of that time. The wait ends at the latest after kMostBounds times the bound,
+  /// and at the first deadline if `process` is 0 (unknown) or does not exist.
   bool Ends(pid_t process) {
     const Clock::time_point now = Clock::now();
     if (now < deadline_) return false;
@@ -57,8 +57,7 @@ class ProcessPatience {
   /// Maximum number of threads that are watched.
   static constexpr size_t kMostThreads = 64;
 
-  /// Returns the maximum time, over the threads, for which a thread had no CPU since the last call,
-  /// in nanoseconds.
+  /// Returns the nanoseconds since the last call for which the most delayed thread had no CPU.
   uint64_t Look(pid_t process, Clock::time_point now) {
     if (process <= 0) return 0;
     const auto now_ns = static_cast<uint64_t>(

@@ -31,7 +31,8 @@ class Watcher {
     size_t keys;   ///< Number of keys.
     size_t bytes;  ///< Bytes of all keys and values in etcd's JSON, and of one message of a watch.
   };
-  /// Called with all keys at one moment: initially, after each change, and after each new read.
+  /// Called with a consistent set of all keys: initially, after each change, and after each new
+  /// read.
   using OnKeys = std::function<void(const Keys& keys)>;
   /// Called with one line about an error; once per etcd outage.
   using OnTrouble = std::function<void(const std::string& trouble)>;
