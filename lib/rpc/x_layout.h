@@ -19,7 +19,7 @@ struct Layout {
   uint32_t alignment = 1;   ///< 1, 2, 4 or 8.
   uint64_t wire_bytes = 0;  ///< Minimum; exact if straight.
   /// The kind of the straight step that moves the whole value, or an array of these values, in one
-  /// step; kEnd if there is none.
+  /// step. kEnd if no step can.
   StepKind run = StepKind::kEnd;
   uint32_t count = 0;  ///< `count` of that step.
 };

@@ -79,7 +79,7 @@ struct ProcedureDefinition {
   uint32_t program;
   uint32_t version;
   uint32_t number;
-  std::vector<Declaration> arguments{};  ///< At least one; void if there is no argument.
+  std::vector<Declaration> arguments{};  ///< One or more; a single void without arguments.
   Declaration result{};
 };
 

@@ -10,8 +10,8 @@
 
 namespace sluice::simulation {
 
-/// Returns the percentile `share` (0.99: the 99th) of the values by nearest rank; 0 if there are no
-/// values.
+/// Returns the percentile `share` (0.99: the 99th) of `ascending` by nearest rank; 0 if it is
+/// empty.
 inline fabric::Picoseconds PercentileOf(const std::vector<fabric::Picoseconds>& ascending,
                                         double share) {
   if (ascending.empty()) return 0;
