@@ -75,7 +75,8 @@ struct Parser {
     Load(item, drivers::kUdpMask, &spec, &mask);
     if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact UDP destination port");
     if (mask.hdr.src_port != 0 || src_ip_given) {
-      return Refuse(item, "the NIC matches UDP only by destination: omit the source port");
+      return Refuse(item,
+                    "the NIC matches UDP only by destination: omit the source address and port");
     }
     if (ip_protocol_given && ip_protocol != IPPROTO_UDP)
       return Refuse(item, "the ipv4 item names another protocol");
@@ -96,7 +97,8 @@ struct Parser {
       return Refuse(item, "SYN is the only TCP flag that the NIC matches");
     if (flags_given && syn) {
       if (mask.hdr.src_port != 0 || src_ip_given) {
-        return Refuse(item, "the NIC matches a SYN only by destination: omit the source port");
+        return Refuse(
+            item, "the NIC matches a SYN only by destination: omit the source address and port");
       }
     } else if (mask.hdr.src_port != 0xffff || !src_ip_given) {
       return Refuse(item,
