@@ -240,7 +240,8 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"rx_nombuf", "failed buffer allocations; their frames wait, or are missed"},
       {"foreign", "frames of an earlier run of the device that came back to this one"},
       {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; not in that sum"},
-      {"link_downs", "the first 64 times in which the link was down, in seconds since the start"},
+      {"link_downs",
+       "the first 64 periods without a link: at_s (since the start) and duration_s, in seconds"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   if (!values.empty()) report["unit_notes"][std::string(figures)] = figures_help;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
