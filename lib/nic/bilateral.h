@@ -115,9 +115,9 @@ class BilateralQueue {
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
   }
-  /// Appends frames to the region that the worker holds. If the NIC holds the region until frames
-  /// arrive, first cancels that swap; returns 0 if the worker does not get the region back at once.
-  /// Every received frame of a held region must have been handled before.
+  /// Appends frames to the region that the worker holds, whose received frames must all have been
+  /// handled. If the NIC holds the region until frames arrive, first cancels that swap; returns 0
+  /// if the worker does not get the region back at once.
   template <FrameSource Source>
   uint32_t Emit(const Source& source, uint32_t count) {
     if (working_) return EmitInto(source, count);

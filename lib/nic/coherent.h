@@ -55,9 +55,9 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
   /// Answers all frames of the last Wait. A null `frames` forwards them unchanged.
   {lines.Answer(frames, count)};
-  /// GrownRoom returns the address for an answer that exceeds its frame's room, after all frames of
-  /// the line; null if the line has no room. CommitGrown reserves the written bytes; the frame's
-  /// data and length must describe them.
+  /// GrownRoom returns an address after all frames of the line, for an answer that exceeds its
+  /// frame's room; null if the line has no room. CommitGrown reserves the written bytes; the
+  /// frame's data and length must describe them.
   { lines.GrownRoom(/*length=*/count) } -> std::same_as<uint8_t*>;
   {lines.CommitGrown(/*length=*/count)};
   /// Returns the address where the next frame to send must be written; null until the NIC provides
@@ -121,8 +121,8 @@ class CoherentQueue {
   }
 
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// Called by the outbox. The frame is sent by the next FlushSent at the latest. Waits for a line
-  /// with bounded patience.
+  /// Called by the outbox. The frame is sent by the next FlushSent at the latest. If no line has
+  /// room, waits with bounded patience.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (!LengthIsSound(length)) {

@@ -24,7 +24,7 @@ concept HostEngine = QueueEngine<E> &&
   { engine.own().Owns(ipv6) } -> std::same_as<bool>;
 };
 
-/// Provides the engine's kPollsPerRest, if it has one.
+/// Defines kPollsPerRest if the engine defines it.
 template <typename Engine>
 struct RestsOf {};
 template <typename Engine>

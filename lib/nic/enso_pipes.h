@@ -20,8 +20,8 @@
 namespace sluice::nic {
 
 /// One notification buffer (NB) with RX/TX pipes that share the NIC's fallback traffic, and one TX
-/// pipe to compose frames in. Used by one worker; opened and closed while no worker of the port
-/// polls.
+/// pipe in which frames are composed. Used by one worker; opened and closed while no worker of the
+/// port polls.
 class EnsoPipes {
  public:
   /// The NIC's design limit: 24 flits.
@@ -106,7 +106,7 @@ class EnsoPipes {
   static constexpr uint32_t kPrefetchAheadBytes = 16 * packet::kFlitBytes;
 
   uint8_t* room_ = nullptr;      ///< Free room of the composer.
-  uint32_t room_bytes_ = 0;      ///< Minimum size of room_; 0 if it must be requested.
+  uint32_t room_bytes_ = 0;      ///< Known free bytes at room_; 0: request room first.
   uint32_t composed_bytes_ = 0;  ///< Bytes at the start of room_ that are not sent yet.
   uint8_t* spare_ = nullptr;     ///< End of the unsent bytes if kSpareBytes fit there, else null.
   Patience patience_;            ///< Limits waits for NB slots and composer room.

@@ -15,9 +15,9 @@ struct rte_mempool;
 
 namespace sluice::nic {
 
-/// Configures a stopped port for queue pairs and for IP packets of `packet_bytes`, a result of
-/// FitPacketBytes. Enables RSS over IP, UDP and TCP if there are several receive queues. Returns 0
-/// or a negative errno.
+/// Configures a stopped port with this number of queues, for IP packets of up to `packet_bytes` (a
+/// result of FitPacketBytes). Enables RSS over IP, UDP and TCP if there are several receive queues.
+/// Returns 0 or a negative errno.
 int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint32_t packet_bytes);
 
 /// Size in bytes of the longest IP packet that every port receives without configuration.
@@ -40,7 +40,8 @@ class EthPort {
   struct Options {
     uint16_t rx_queues = 1;
     uint16_t tx_queues = 1;
-    /// Number of entries of each ring. 0 selects the driver's preference or else 1024.
+    /// Number of entries of each ring. 0 selects the number that the driver prefers, or 1024 if it
+    /// prefers none.
     uint16_t descriptors = 0;
     /// Argument of SetPromiscuous; ignored if the driver does not support it.
     bool promiscuous = true;

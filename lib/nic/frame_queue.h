@@ -23,8 +23,8 @@ concept FrameEngine = requires(E engine, packet::Frame& frame, uint64_t now) {
   { engine.Process(frame, now) } -> std::same_as<packet::Verdict>;
 };
 
-/// An engine that can prefetch data for a frame some frames ahead. Prepare is a hint: the bytes may
-/// be invalid, and Process may not be called for them.
+/// An engine that can prefetch data for a later frame. Prepare is called some frames before
+/// Process. It is a hint: the bytes may be invalid, and Process may not be called for them.
 template <typename E>
 concept PreparingEngine = FrameEngine<E> &&
     requires(E engine, const uint8_t* frame, uint32_t length) {
@@ -104,7 +104,7 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
                               AnyBurstEngine& burst_engine, const AnySource& source,
                               const uint8_t* frame, uint32_t count, uint64_t now) {
   /// Handles frames that have arrived, with any QueueEngine: one burst, region or line, or up to
-  /// kMaxSpansOfPoll spans. Returns their number.
+  /// kMaxSpansOfPoll spans. Returns the number of frames.
   { queue.Poll(engine, now) } -> std::same_as<uint32_t>;
   { queue.Poll(burst_engine, now) } -> std::same_as<uint32_t>;
   /// Returns whether the link is up, for the report of the run.

@@ -62,7 +62,7 @@ enum class Opened {
   kFailed,
 };
 
-/// Counters of an interface in addition to those of every queue, summed over all workers.
+/// Counters that only this interface has, summed over all workers.
 struct InterfaceFigures {
   std::string_view name;  ///< Name of the object in reports.
   std::string_view help;  ///< One line for readers of the report.

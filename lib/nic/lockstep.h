@@ -30,7 +30,7 @@
 namespace sluice::nic {
 
 /// The lanes of one worker. The walker (span_walker.h) assigns spans to lanes and handles the cases
-/// that leave the lockstep. Not thread-safe.
+/// that the lockstep does not cover. Not thread-safe.
 template <PipeSet Pipes>
 class Lockstep {
  public:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A layer that reassembles fragmented datagrams for an engine that owns addresses. The engine sees
-// a whole datagram as one frame, on every interface. The datagram is handled in the place of the
-// fragment that arrived last, in the layer's memory, as if the engine had answered from a separate
-// buffer. Session adds this layer to each engine that owns addresses.
+// a whole datagram as one frame, on every interface. This frame is in the layer's memory and
+// replaces the fragment that arrived last; its answer is treated as if the engine had built it in a
+// separate buffer. Session adds this layer to each engine that owns addresses.
 //
 // A waiting fragment counts as consumed. If it is dropped later, it is moved from consumed to the
 // drop counter, so that the law of QueueCounters holds whenever no Poll is running.

@@ -17,8 +17,8 @@ struct SpanTap {
   void* context = nullptr;
 };
 
-/// Receives the frames of a bilateral or coherent queue one by one: each before the engine, and
-/// each that is given to the NIC.
+/// Receives the frames of a bilateral or coherent queue one by one: received frames before the
+/// engine handles them, and frames that are given to the NIC.
 struct FrameTap {
   void (*see)(void* context, TapDirection direction, const uint8_t* frame,
               uint32_t length) = nullptr;
