@@ -121,8 +121,8 @@ struct Datagram {
   /// Sets kBadChecksum if the UDP checksum, which must be present, is wrong.
   void CheckSum(const uint8_t* frame);
 
-  /// Computes in registers: a sum over bytes that were stored in parts would have to wait until the
-  /// stores reach the cache.
+  /// Changes the IPv4 header to that of an answer. Computes the checksum in registers, because a
+  /// sum over bytes that were stored in parts would have to wait until the stores reach the cache.
   static void AnswerIpv4(uint8_t* ip, uint32_t bytes, bool only) {
     constexpr uint64_t kUpToService = uint64_t{0xffff} << 48;
     constexpr uint64_t kIdentification = 0xffff0000;

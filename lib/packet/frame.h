@@ -29,7 +29,7 @@ struct Frame {
 enum class Action : uint8_t {
   kForward,  ///< Transmit through the port that received it.
   kConsume,  ///< The application has consumed the frame; transmit nothing.
-  kDrop,     ///< Discard; counted under the name at `Verdict::reason`.
+  kDrop,     ///< Discard; counted under reason number `Verdict::reason`.
   kPass,     ///< Not for this application: send to the exception port, if there is one.
 };
 

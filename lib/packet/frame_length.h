@@ -40,7 +40,8 @@ struct LeadingWord {
   /// Returns whether both words have the same EtherType, version, header length and total length.
   bool HasShapeOf(LeadingWord other) const {
     constexpr uint64_t kShape = ~(kTypeOfService | 0xffff);
-    // In memory order, so that loops that compare many frames with one swap no bytes.
+    // These swaps cancel those of Of(), so a loop that compares many frames with one frame swaps no
+    // bytes.
     const uint64_t differs = __builtin_bswap64(bits) ^ __builtin_bswap64(other.bits);
     return (differs & __builtin_bswap64(kShape)) == 0;
   }

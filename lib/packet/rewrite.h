@@ -70,8 +70,8 @@ inline void RepairL4Checksum(uint8_t* frame, const Headers& headers, uint16_t ol
   Store(field, updated);
 }
 
-/// Writes a word (in memory order) that the upper-layer checksum covers to `offset` in the frame,
-/// and updates the checksum.
+/// Writes `word` (in memory order) at `offset` in the frame and updates the upper-layer checksum,
+/// which covers it.
 inline void SetL4Word(uint8_t* frame, const Headers& headers, uint32_t offset, uint16_t word) {
   const auto old_word = Load<uint16_t>(frame + offset);
   Store(frame + offset, word);
