@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A processor of virtual time as a fibre. Its program is straight-line code over a window with
-// blocking operations, and sees all memories exactly at the time of its clock. While it waits, the
-// other processors run.
+// A processor of virtual time as a fibre. Its program is sequential code with blocking operations
+// on a window. It sees the contents of all memories at the time of the processor's clock. While it
+// waits, the other processors run.
 #pragma once
 
 #include <boost/context/fiber.hpp>

@@ -22,12 +22,13 @@ struct SteeringCosts {
   }
 };
 
-/// `decision`: time of a host processor to parse a header and choose a core; an input. (The agent's
-/// time is Costs::agent_decision, which the NIC pays instead.)
-///   dispatcher: reads the request's first line (DDIO put it into the cache), decides, and acquires
-///     the line of the worker's mailbox to write it: two lines and the decision.
-///   worker, after a dispatcher: gets the mailbox's line, and the request's from the dispatcher.
-///   worker, after the NIC: gets the decision's line, which the NIC pushed, and the request's.
+/// Returns the costs of steering. `decision` is the time in which a processor of the host parses a
+/// header and chooses a core. The agent's time for this is Costs::agent_decision; the NIC spends
+/// it.
+/// - dispatcher: reads the request's first line (DDIO put it into the cache), decides, and acquires
+///   the line of the worker's mailbox to write it: two lines and the decision.
+/// - worker, after a dispatcher: gets the mailbox's line, and the request's from the dispatcher.
+/// - worker, after the NIC: gets the decision's line, which the NIC pushed, and the request's.
 constexpr SteeringCosts SteeringOf(const fabric::Costs& costs, fabric::Picoseconds decision) {
   return {.dispatcher = 2 * costs.host_cached_line + decision,
           .worker_local = 2 * costs.host_cached_line,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The programmable switch as a node of the PCIe model. Each port is a link of two directions, and
-// the pipeline delays each TLP that enters. A TLP between two devices is in flight for one one-way
-// time: half before the switch and half after it.
+// the pipeline delays each TLP that enters. The transit of a TLP between two devices lasts
+// `oneway`: half before the switch and half after it.
 #pragma once
 
 #include <cstdint>

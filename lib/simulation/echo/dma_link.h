@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The link of a NIC that reads and writes host memory. Each transfer is split into TLPs and sent
-// through its direction; an action runs at the time of its last byte. Memory answers reads without
-// delay.
+// The link of a NIC that reads and writes host memory. Each transfer is split into TLPs, which are
+// sent in one direction of the link. Its action runs when the last byte arrives. Memory answers
+// reads without delay.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ class DmaLink {
     const fabric::Transmission first = Send(up_, fabric::TlpKind::kPosted, bytes, std::move(then));
     return first.start;
   }
-  /// Reads `bytes` in requests of at most kReadRequest bytes. Calls `then` when the data of a
-  /// request has arrived, with the number of bytes of that request.
+  /// Reads `bytes` in requests of at most kReadRequest bytes. When the data of a request has
+  /// arrived, calls `then` with the size of the request in bytes.
   template <typename Then>
   void DeviceReads(uint32_t bytes, Then then) {
     for (uint32_t asked = 0; asked < bytes; asked += kReadRequest) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common parts of both kinds of NIC of an echo: a wire, buffers in front of the link, and workers.
+// Common parts of the two simulated NICs: a wire, buffers in front of the link, and workers.
 #pragma once
 
 #include <algorithm>

@@ -35,8 +35,8 @@ struct ZipfTrace {
 };
 AccessSource MakeZipfSource(const ZipfTrace& trace);
 
-/// A file of little-endian 32-bit words: kTraceMagic, the number of pages, then page and times of
-/// each access. The accesses are spread evenly over `seconds`.
+/// A file of little-endian 32-bit words: kTraceMagic, the number of pages, then `page` and `times`
+/// of each access. The accesses are spread evenly over `seconds`.
 inline constexpr uint32_t kTraceMagic = 0x65636172;  // "race"
 struct RecordedTrace {
   AccessSource source;  ///< Empty if the file is missing or invalid.
