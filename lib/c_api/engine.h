@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Implementation base of the C interface's engines: the common part of all kinds, and the interface
-// of a kind.
+// Base of the C interface's engines: the code that all kinds of engines share, and the interface
+// that each kind implements.
 #pragma once
 
 #include <cstdint>

@@ -71,7 +71,7 @@ struct sluice_worker {
   bool Send(const uint8_t* frame, uint32_t length);
 
  protected:
-  /// Updates the time and replaced objects, then processes frames.
+  /// Updates the time, loads replaced objects, then processes the frames.
   virtual void Work(sluice::c_api::FrameBurst& burst, uint64_t now) = 0;
 
   sluice::packet::Outbox outbox() { return sluice::packet::Outbox::To(*this); }

@@ -66,7 +66,7 @@ class LinkDirection {
   LinkParameters parameters_;
   Picoseconds oneway_;
   uint64_t bits_per_second_;
-  Picoseconds free_at_ = 0;       ///< Time at which the last TLP was sent.
+  Picoseconds free_at_ = 0;       ///< Time at which the last TLP has been sent.
   Picoseconds last_arrival_ = 0;  ///< Time of the last arrival; later TLPs arrive no earlier.
   Picoseconds received_at_ = 0;   ///< Time at which the receiver has processed all posted TLPs.
   std::deque<Credits> lent_;      ///< Credits in use, oldest first.

@@ -35,8 +35,8 @@ class Handover {
 
   // Functions for the reader, one thread at a time:
 
-  /// Calls `use(T&)`, which must empty the half, if the worker has passed one, and requests the
-  /// next half. After Leave, calls it with both halves.
+  /// If the worker has passed a half, calls `use(T&)`, which must empty the half. Then requests the
+  /// next half. After Leave, calls `use` with both halves.
   template <typename Use>
   void Consume(Use use) {
     State state = state_.load(std::memory_order_acquire);
