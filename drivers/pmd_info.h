@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The line of JSON per driver that dpdk-pmdinfo.py finds in a plugin's .rodata. DPDK's build
-// generates the line for in-tree drivers.
+// Defines the line of JSON that dpdk-pmdinfo.py finds in a plugin's .rodata, one per driver. DPDK's
+// build generates this line for in-tree drivers.
 #pragma once
 
 /// Version of the device arguments of both drivers (docs/devargs.md), "<major>.<minor>", part of

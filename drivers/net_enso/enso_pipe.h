@@ -11,7 +11,7 @@
 #include "net_enso/enso_backend.h"
 #include "net_enso/rte_pmd_enso.h"
 
-/// All positions are free-running counts of flits; they are masked on use.
+/// State of one pipe. All positions are free-running counts of flits, masked on use.
 struct rte_pmd_enso_pipe {
   static constexpr uint32_t kNoId = ~0u;  ///< Id of a TX pipe, which has no page in the NIC.
 

@@ -39,7 +39,8 @@ using LineTotals = std::array<uint64_t, kLineStats>;
 
 }  // namespace sluice::net_ipu
 
-/// Only the endpoint's thread uses `host`, `fruitless` and `generation`.
+/// State of one open endpoint. Only the endpoint's thread uses `host`, `fruitless` and
+/// `generation`.
 struct rte_pmd_ipu_endpoint {
   explicit rte_pmd_ipu_endpoint(const sluice::coherent::EndpointMemory& layout) : host(layout) {}
 

@@ -44,7 +44,7 @@ using LinkTotals = std::array<uint64_t, kLinkStats>;
 
 }  // namespace sluice::net_ipu
 
-/// Only the link's thread uses `host`, `fruitless` and `generation`.
+/// State of one open link. Only the link's thread uses `host`, `fruitless` and `generation`.
 struct rte_pmd_ipu_link {
   std::unique_ptr<sluice::swap::HostLink> host;
   uint32_t fruitless = 0;   ///< Number of polls without an answer.

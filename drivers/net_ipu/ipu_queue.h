@@ -41,8 +41,8 @@ inline uint64_t BufferBus(const rte_mbuf* mbuf, size_t field) {
   return address;
 }
 
-/// Indices are free-running and masked on use. The driver owns [0, head) and posts [head, tail) to
-/// the device, which completes descriptors in order by write-back.
+/// A receive queue. Indices are free-running and masked on use. The driver owns [0, head) and posts
+/// [head, tail) to the device, which completes descriptors in order by write-back.
 struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   regs::ipu::Descriptor* ring;
   rte_mbuf** mbufs;  ///< Mbufs of posted descriptors, by masked index.
@@ -79,7 +79,8 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   rte_mbuf none;         ///< Placeholder for mbufs while the queue is stopped.
 };
 
-/// `cleaned` ≤ `tail` are free-running. The device may access the mbufs of [cleaned, tail).
+/// A transmit queue. `cleaned` ≤ `tail` are free-running. The device may access the mbufs of
+/// [cleaned, tail).
 struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   regs::ipu::Descriptor* ring;
   rte_mbuf** mbufs;  ///< One per descriptor, by masked index.
