@@ -11,8 +11,8 @@
 
 namespace sluice::c_api {
 
-/// Used by one thread. Keeps up to kKeptChunks chunks between calls, so a call that fits into them
-/// allocates nothing.
+/// Allocates memory from chunks. Used by one thread. Keeps up to kKeptChunks chunks between calls,
+/// so a call that fits into them allocates nothing.
 class Arena {
  public:
   /// Invalidates all returned memory.

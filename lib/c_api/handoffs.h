@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Handoffs between the workers of a key-value store for arbitrary threads: an inbox per worker and
-// one free list, each with a lock. If requests are steered to the right worker, no handoffs are
-// needed.
+// Handoffs of requests between the workers of a key-value store, which may be any threads: an inbox
+// per worker and one free list, each with a lock. If requests are steered to the right worker, no
+// handoffs are needed.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The state that one thread needs to process frames: the common part of all kinds of engines.
+// Base of the workers of all kinds of engines: the state that one thread needs to process frames.
 #pragma once
 
 #include <array>

@@ -22,7 +22,8 @@
 
 namespace sluice::coherent {
 
-/// Written by the owning thread; other threads may read slightly outdated values.
+/// Counters of a FrameHost. Only the owning thread writes them; other threads may read slightly
+/// outdated values.
 struct FrameHostCounters {
   uint64_t requests = 0;    ///< Loads answered with frames.
   uint64_t try_agains = 0;  ///< Loads answered with TRYAGAIN.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counter that every core reads in a few cycles, and the pause between two polls of a word that
-// another core will store to.
+// The cycle counter, which every core reads in a few cycles, and the pause between two polls of a
+// word to which another core will store.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@
 
 namespace sluice::cpu {
 
-/// Used by one thread. Only Ends allocates memory.
+/// The wait for one process. Used by one thread. Only Ends allocates memory.
 class ProcessPatience {
  public:
   using Clock = std::chrono::steady_clock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Address of etcd and of a range of its keys, as in flags.
+// Address of an etcd server with a prefix of keys, as given in flags.
 #pragma once
 
 #include <optional>

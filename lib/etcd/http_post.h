@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// HTTP requests with answers that may be endless.
+// Sends POST requests over HTTP. An answer may be an endless stream.
 #pragma once
 
 #include <curl/curl.h>

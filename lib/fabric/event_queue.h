@@ -12,7 +12,8 @@
 
 namespace sluice::fabric {
 
-/// One thread. Actions may schedule further events, and may call Step while they wait for an event.
+/// The pending events and the current time. Used by one thread. Actions may schedule further
+/// events, and may call Step while they wait for an event.
 class EventQueue {
  public:
   using Action = std::function<void()>;
