@@ -49,9 +49,9 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   { L::kMaxFrameBytes } -> std::convertible_to<uint32_t>;
   /// Maximum number of frames that Wait returns.
   { L::kMaxFrames } -> std::convertible_to<uint32_t>;
-  /// Stores the frames of the loaded line in order of arrival and returns their number; 0 while the
-  /// load is outstanding or if the answer contains no frames. The frames of the previous Wait must
-  /// have been answered.
+  /// Stores the frames of the loaded line in order of arrival and returns the number of frames.
+  /// Returns 0 while the load is outstanding, or if the answer contains no frames. The frames of
+  /// the previous Wait must have been answered.
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
   /// Answers all frames of the last Wait. A null `frames` forwards them unchanged.
   {lines.Answer(frames, count)};

@@ -13,7 +13,7 @@
 
 namespace sluice::nic {
 
-/// Used by one worker, which also owns the transmit queue.
+/// The path of one frame queue. Used by one worker, which also owns the transmit queue.
 class ExceptionPath {
  public:
   /// Constructs a path without an exception port: frames are counted in no_exception_port.

@@ -92,7 +92,7 @@ struct AnySource {
 };
 
 /// An engine that sends at times of its choice. The worker calls Generate before every poll; a
-/// queue may also call it where sending is cheapest. Returns the number of frames sent.
+/// queue may also call it where sending is cheapest. Generate returns the number of frames sent.
 template <typename E, typename Queue>
 concept GeneratingEngine = requires(E engine, Queue& queue, uint64_t now) {
   { engine.Generate(queue, now) } -> std::same_as<uint32_t>;

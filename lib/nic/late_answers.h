@@ -13,7 +13,8 @@
 
 namespace sluice::nic {
 
-/// Used by one worker. Allocates memory on first use and keeps it.
+/// Collects the copies of one burst. Used by one worker. Allocates memory on first use and keeps
+/// it.
 class LateAnswers {
  public:
   bool empty() const { return answers_.empty(); }

@@ -21,7 +21,7 @@
 
 namespace sluice::nic {
 
-/// Used by one worker.
+/// Walks one region at a time. Used by one worker.
 class RegionWalker {
  public:
   /// All arguments must outlive the walker. `writer` must have begun the region that is walked.

@@ -26,7 +26,7 @@
 
 namespace sluice::nic {
 
-/// Used by one worker.
+/// Writer for one region at a time. Used by one worker.
 class RegionWriter {
  public:
   /// Result of placing a frame.

@@ -11,7 +11,7 @@
 
 namespace sluice::nic {
 
-/// Used by one worker.
+/// Queue of copied frames. Used by one worker.
 class WaitingFrames {
  public:
   /// Allocates `bytes` of memory; each frame needs four more bytes than its length. Must be called

@@ -19,8 +19,8 @@
 
 namespace sluice::packet {
 
-/// Used by one thread. Allocates nothing after construction. The cost per fragment does not depend
-/// on the number of waiting datagrams.
+/// The incomplete datagrams of one thread. Allocates nothing after construction. The cost per
+/// fragment does not depend on the number of waiting datagrams.
 class Defragmenter {
  public:
   /// Reasons for which a fragment was dropped.

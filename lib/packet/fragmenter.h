@@ -16,8 +16,8 @@ namespace sluice::packet {
 inline constexpr uint32_t kLongestDatagramFrame =
     kEthernetHeaderBytes + 8 + kIpv6HeaderBytes + 65535;
 
-/// Used by one thread. All fragmenters of a process share the identification counter, so
-/// identifications differ until it wraps around.
+/// Splits datagrams for one MTU. Used by one thread. All fragmenters of a process share the
+/// identification counter, so identifications differ until it wraps around.
 class Fragmenter {
  public:
   /// Minimum MTU of an IPv6 link (RFC 8200 section 5).

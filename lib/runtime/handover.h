@@ -10,7 +10,7 @@
 
 namespace sluice::runtime {
 
-/// `T` is the type of a half. The reader must empty a half before it returns it.
+/// Two halves of type `T`. The reader must empty a half before it returns it.
 template <typename T>
 class Handover {
  public:

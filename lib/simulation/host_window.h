@@ -14,7 +14,8 @@
 
 namespace sluice::simulation {
 
-/// `pair` must outlive the object. Call AddHost() for all hosts before construction.
+/// The host's end of `pair`, which must outlive the object. Call AddHost() for all hosts before
+/// construction.
 class HostWindow {
  public:
   /// If `prefetches` is false, Prefetch does nothing.

@@ -32,8 +32,8 @@ class Endpoint {
   virtual void MaySend() {}
 };
 
-/// For one thread. Queue and switch must outlive the object; endpoints must outlive their scheduled
-/// events.
+/// A switch with the links of its ports. Used by one thread. Queue and switch must outlive the
+/// object; endpoints must outlive their scheduled events.
 class SwitchNode {
  public:
   using Tlp = device::pcie_switch::Tlp;

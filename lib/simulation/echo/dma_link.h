@@ -17,7 +17,8 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
-/// For one thread. The queue must outlive the object. All calls happen at the queue's current time.
+/// Both directions of the link. Used by one thread. The queue must outlive the object. All calls
+/// happen at the queue's current time.
 class DmaLink {
  public:
   using Action = fabric::EventQueue::Action;

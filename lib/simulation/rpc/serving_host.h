@@ -41,7 +41,8 @@ class CallBook {
   uint64_t dropped_ = 0;
 };
 
-/// For one thread. All constructor arguments must outlive the object.
+/// A host that executes calls. Used by one thread. All constructor arguments must outlive the
+/// object.
 class HostOfServices {
  public:
   virtual ~HostOfServices() = default;

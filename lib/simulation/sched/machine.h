@@ -26,8 +26,8 @@
 
 namespace sluice::simulation {
 
-/// `Channels` has the types HostEnd and NicEnd, the two ends over HostWindow and NicWindow; the
-/// type Layout, common to both; and the static function LayoutOf(parameters).
+/// The simulated machine. `Channels` has the types HostEnd and NicEnd, the two ends over HostWindow
+/// and NicWindow; the type Layout, common to both; and the static function LayoutOf(parameters).
 template <typename Channels, engine::sched::Policy P>
 class Machine {
  public:
