@@ -257,7 +257,7 @@ int GetStats(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   return 0;
 }
 
-/// Requests an operation without a return value other than its result.
+/// Requests an operation that returns only its result code.
 template <Subject kSubject>
 int Request(rte_eth_dev* dev) {
   return Ask(dev, kSubject);

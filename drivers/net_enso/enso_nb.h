@@ -18,7 +18,7 @@ namespace sluice::net_enso {
 
 class Device;
 
-/// The driver's copy of a TX slot, so that it does not depend on the contents that the NIC returns.
+/// The driver's copy of a TX slot. The contents that the NIC returns are not trusted.
 struct SentSlot {
   uint64_t word1;  ///< Bus address, or id of a configuration command.
   uint64_t word2;  ///< Length, or bytes 16 … 23 of a configuration command.

@@ -45,8 +45,8 @@ struct rte_pmd_enso_pipe {
   void* context = nullptr;
   sluice::net_enso::DmaRing ring;
 
-  /// The end of each accepted packet if the NIC notifies every packet, else null: `flits` entries,
-  /// of which [boundaries_read, boundaries_written) are valid.
+  /// Ends of the accepted packets: a ring of `flits` entries, of which [boundaries_read,
+  /// boundaries_written) are valid. Null unless the NIC notifies every packet.
   std::unique_ptr<uint32_t[]> boundaries;
   uint32_t boundaries_written = 0;
   uint32_t boundaries_read = 0;

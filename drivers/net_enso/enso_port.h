@@ -58,7 +58,7 @@ struct RxQueue {
   static constexpr uint32_t kSpans = 16;
   static constexpr uint32_t kRules = 8;
 
-  // The walk through the bytes of one pipe: [position, end) is in its memory.
+  // State of the walk through the bytes of one pipe; [position, end) is in the pipe's memory.
   Pipe* pipe = nullptr;
   const uint8_t* position = nullptr;
   const uint8_t* end = nullptr;

@@ -41,7 +41,7 @@ inline Step StepByHeaders(const uint8_t* position, const uint8_t* end) {
   return {length, span};
 }
 
-/// Returns the frame at the walk's position when the NIC has notified its end. The headers only
+/// Returns the frame at the walk's position; the NIC has notified its end. The headers only
 /// determine the padding in the last flit.
 inline Step StepByBoundary(RxQueue& queue) {
   Pipe* pipe = queue.pipe;
@@ -215,8 +215,8 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
   return received;
 }
 
-/// Discards the frames that arrived before the call. Limits the number of polls to that which
-/// returns each pipe of the queue once, so that the call ends even if frames arrive continuously.
+/// Discards the frames that arrived before the call. Polls at most as often as needed to return
+/// each pipe of the queue once, so that the call ends even if frames arrive continuously.
 template <bool kExact>
 void Discard(RxQueue& queue) {
   size_t polls = (queue.nb->pipes().size() + RxQueue::kSpans - 1) / RxQueue::kSpans;

@@ -144,7 +144,7 @@ inline constexpr uint64_t kTxOffloads =
     RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_TCP_TSO;
 inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
-/// Logs one line, prefixed with the driver's name; RTE_LOG_… levels.
+/// Logs one line, prefixed with the driver's name. `level` is an RTE_LOG_… value.
 void Log(uint32_t level, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 /// Creates the Adapter of a new ethdev port and sets identity, operations and events. Returns 0 and

@@ -62,7 +62,8 @@ bool Holds(const Adapter& adapter, const void* begin, size_t bytes) {
   return offset < range->second.bytes && bytes <= range->second.bytes - offset;
 }
 
-/// Ranges of a pool that the device cannot reach, from first address to end.
+/// Search for the ranges of a pool that the device cannot reach. `missing` maps their first
+/// addresses to their ends.
 struct Search {
   const Adapter& adapter;
   std::map<uint64_t, uint64_t> missing = {};
