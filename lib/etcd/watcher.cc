@@ -85,8 +85,8 @@ std::string Watcher::ReadKeys() {
   return {};
 }
 
-// Watches until the watch ends. Returns the error, or an empty text if etcd has discarded revisions
-// after revision_: the caller then reads all keys again.
+// Follows changes until the watch ends. Returns the error, or an empty text if etcd has discarded
+// revisions after revision_: the caller then reads all keys again.
 std::string Watcher::Watch() {
   std::string line, trouble;
   bool ended = false;

@@ -295,8 +295,8 @@ class CoherentQueue {
     unforwarded_.bytes += uint64_t{held.length} - length;
     held.length = 0;  // The line does not forward this frame.
   }
-  /// Removes all answers that follow the first late frame from the line and adds them to the late
-  /// frames, so that they are sent after it.
+  /// Moves all answers after the first late frame from the line to the late frames, so that they
+  /// are sent after it.
   [[gnu::noinline]] void DelayWhatFollows(uint32_t received) {
     for (uint32_t i = late_.First(); i < received; ++i) {
       Frame& held = frames_[i];

@@ -118,7 +118,7 @@ struct Datagram {
   }
   static Datagram InAny(const uint8_t* frame, uint32_t length);
 
-  /// Sets kBadChecksum if the UDP checksum, which must be present, is wrong.
+  /// Sets kBadChecksum if the UDP checksum is wrong. The datagram must have one.
   void CheckSum(const uint8_t* frame);
 
   /// Changes the IPv4 header to that of an answer. Computes the checksum in registers, because a

@@ -27,7 +27,7 @@ inline constexpr uint32_t kMaxFrame = 0x010;     ///< Longest received frame, by
 inline constexpr uint32_t kRssFields = 0x014;    ///< kRss… bits: the hashed fields.
 /// 8 bytes; the first octet of the MAC address is in the lowest byte.
 inline constexpr uint32_t kStationAddress = 0x018;
-/// kRssKeyBytes, first octet lowest; effective with the last word.
+/// kRssKeyBytes bytes, first octet lowest; effective when the last word is stored.
 inline constexpr uint32_t kRssKey = 0x040;
 inline constexpr uint32_t kRssKeyBytes = 40;
 /// kRetaEntries bytes, each a queue; indexed by the hash's low bits.
@@ -159,8 +159,8 @@ enum Statistic : uint32_t {
   kStatLineAnswers,     ///< Loads answered with frames.
   kStatLineTryAgains,   ///< Loads answered at their time limit.
   kStatLineBadRecord,   ///< Invalid records of a line; the rest of the line is skipped.
-  kStatLineRxDiscards,  ///< Frames in a line that was not loaded before the endpoint's end.
-  kStatLineTxDiscards,  ///< Frames of a returned line that were not sent before the endpoint's end.
+  kStatLineRxDiscards,  ///< Frames in a line that was not loaded before the endpoint ended.
+  kStatLineTxDiscards,  ///< Frames of a returned line that were not sent before the endpoint ended.
   kStatLineLost,        ///< Frames in a host's line when its process ended.
   kStatLineOrphans,     ///< Frames passed to a host before a power-on and returned after it; never
                         ///< sent.

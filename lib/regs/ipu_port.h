@@ -14,7 +14,7 @@ inline constexpr uint32_t kPortTables = 0x400;
 
 // -------------------------------------------------------------------- clock
 
-/// 8 bytes: nanoseconds. A store is effective with its upper half.
+/// 8 bytes: nanoseconds. A new value is effective when its upper half is stored.
 inline constexpr uint32_t kClock = 0x400;
 inline constexpr uint32_t kClockAdjust = 0x408;  ///< WO, 8 bytes, signed: added to kClock.
 /// RO, 8 bytes: kClock at the arrival of a PTP frame, and at the departure of a frame with
@@ -36,7 +36,7 @@ inline constexpr uint32_t kVlanTable = 0x600;
 inline constexpr uint32_t kVlanTableBytes = 4096 / 8;
 
 /// Station addresses in addition to kStationAddress, and group addresses: 8 bytes each, as
-/// kStationAddress, with kAddressValid. An entry is effective with its upper half.
+/// kStationAddress, with kAddressValid. An entry is effective when its upper half is stored.
 inline constexpr uint32_t kAddressTable = 0x800;
 inline constexpr uint32_t kAddresses = 128;
 inline constexpr uint64_t kAddressValid = uint64_t{1} << 63;

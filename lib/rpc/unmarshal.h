@@ -17,8 +17,9 @@ namespace sluice::rpc {
 struct Room {
   uint8_t* memory = nullptr;  ///< Owned by the caller.
   uint32_t bytes = 0;
-  /// Address of `memory` in the process that uses the structure, to which its pointers are
-  /// relative. Divisible by 8. With 0, pointers are offsets; only null pointers are then 0.
+  /// Address of `memory` in the process that uses the structure; a multiple of 8. A pointer
+  /// contains this address plus an offset. With address 0, pointers are plain offsets, and only
+  /// null pointers are 0.
   uint64_t base = 0;
 
   /// Returns a room for use in this process; `memory` must be aligned to 8 bytes.

@@ -64,7 +64,7 @@ class Chain {
 
   void Arrived() { results_.latencies.push_back(queue_.now() - begun_); }
   uint32_t devices() const { return static_cast<uint32_t>(parameters_.accelerators.size()) + 1; }
-  /// Port of the i-th device of the chain; the NIC is the first and the last.
+  /// Returns the port of the i-th device of the chain; the NIC is the first and the last.
   PortId PortOf(uint32_t i) const {
     return i % devices() == 0 ? kNic : static_cast<PortId>(kNic + i);
   }

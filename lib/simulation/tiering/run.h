@@ -48,7 +48,7 @@ struct TieringResult {
   engine::tiering::HostCounters host;
   engine::tiering::AgentCounters agent;
   engine::tiering::LearnerCounters learner;
-  /// Number of regions by the index of their learned best arm, at the end.
+  /// For each arm, the number of regions that had it as the learned best arm at the end.
   std::vector<uint32_t> arms;
   const char* violation = nullptr;
 };
