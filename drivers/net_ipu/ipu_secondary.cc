@@ -160,7 +160,7 @@ rte_eth_dev* Current(uint16_t port) {
   return dev;
 }
 
-/// Replaces the queues of a port that had none when this process attached.
+/// Null queue pointers for a port that had no queues when this process attached.
 std::array<void*, RTE_MAX_QUEUES_PER_PORT> no_queues{};
 
 /// A null queue means that the port has no queue of that number.

@@ -17,9 +17,9 @@ namespace sluice::dpdk {
 /// Owns a port and is notified of its release. All functions except gone() are control path.
 class OwnedPort {
  public:
-  /// Acquires the port. Returns null and stores the owner's name in `*other` if it has an owner;
-  /// `*other` is empty if no owner id is available. Uses the first 63 characters of `owner`, a
-  /// display name.
+  /// Acquires the port. On failure returns null and stores in `*other` the name of the port's
+  /// owner, or an empty text if no owner id is available. Uses the first 63 characters of `owner`,
+  /// a display name.
   static std::unique_ptr<OwnedPort> Acquire(uint16_t port, std::string_view owner,
                                             std::string* other) {
     rte_eth_dev_owner mine{};

@@ -68,8 +68,9 @@ struct WindowParameters {
 class HostEnd;
 class NicEnd;
 
-/// The link and the memories. One thread. The queue must outlive this object, and must not contain
-/// an event of this object when it is destroyed.
+/// Both ends of a window, with the link and the memories between them. Used by one thread. The
+/// queue must outlive this object, and must not contain an event of this object when it is
+/// destroyed.
 class WindowPair {
  public:
   WindowPair(EventQueue& queue, const WindowParameters& parameters);

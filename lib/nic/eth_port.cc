@@ -116,7 +116,7 @@ int EthPort::Configure(const Options& options, std::string* step) {
   rte_eth_dev_set_ptypes(port_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (packet::HidesPartialChecksums(info.driver_name)) CompleteChecksums(options.rx_queues);
   // Sets the mode before the start, so that the first frames pass the right address filter. Some
-  // drivers cannot do this before the start, some not in any state.
+  // drivers can set it only after the start, others never.
   const bool accepts = SetPromiscuous(port_, options.promiscuous);
   if (options.before_start) options.before_start();
   *step = "to start";

@@ -23,7 +23,8 @@ enum class StepKind : uint32_t {
   kWords,  ///< `count` 32-bit numbers: int, enum, float.
   kLongs,  ///< `count` 64-bit numbers: hyper, double.
   kBools,  ///< `count` bools: any nonzero word is TRUE, and becomes 1.
-  // `count` numbers of 32 bits on the wire and another size in C, which stores the low bits.
+  // `count` numbers of 32 bits each on the wire and of another size in C. Smaller C types store the
+  // low bits.
   kInt8,
   kUint8,
   kInt16,

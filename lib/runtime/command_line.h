@@ -45,7 +45,7 @@ struct Complaint {
     *fix = how;
     return false;
   }
-  /// Returns whether `fault` (argument_faults.h) is empty. If not, stores flag `name` and uses
+  /// Returns whether `fault` (argument_faults.h) is empty. If not, stores `name` as the flag and
   /// `fault` as the fix.
   bool Accept(std::string_view fault, std::string_view name) const {
     return Check(fault.empty(), name, fault);

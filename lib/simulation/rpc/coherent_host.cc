@@ -130,7 +130,7 @@ class CoherentHost : public HostOfServices {
     }
   }
 
-  /// Loads a line of the process's endpoint, or of the kernel's if there is no process.
+  /// Loads a line of the endpoint of `process`, or of the kernel's endpoint if `process` is empty.
   void Load(Picoseconds at, CoreId core, std::optional<ProcessId> process) {
     queue_.At(at + Half(), [this, core, process] {
       CoreOf(core).answers_from.push_back(queue_.now());

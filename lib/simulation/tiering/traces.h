@@ -57,7 +57,7 @@ class Baselines {
   void StartMeasuring();
 
   /// Returns the fraction of accesses to the `fast_pages` most recently accessed pages. Every miss
-  /// moves a page immediately and at no cost.
+  /// moves the page into the fast tier immediately and at no cost.
   double LruShare() const;
   /// Returns the fraction of accesses to the best fixed set of pages, chosen with knowledge of the
   /// whole trace.
