@@ -25,7 +25,7 @@ struct Store {
   uint32_t workers = 1;
   uint64_t secret = 0;          ///< Seed of the index hashes.
   bool trust_hashes = false;    ///< MICA protocol: use the client's key hash.
-  bool concurrent_read = true;  ///< CREW: any worker reads. False: EREW, only the owner reads.
+  bool concurrent_read = true;  ///< True (CREW): any worker may read; false (EREW): only the owner.
   bool allow_flush = false;     ///< Allows flush_all from the network.
   /// Counters of each worker. A Responder adds its element in its constructor, before any worker
   /// runs; the element outlives the worker.

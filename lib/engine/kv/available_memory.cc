@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
-// Returns the number after `name` in a file of names and numbers. An empty name reads a file that
-// contains only a number.
+// Returns the number after `name` in a file of names and numbers. If `name` is empty, the file
+// contains only the number.
 std::optional<uint64_t> NumberIn(const std::filesystem::path& file, const std::string& name) {
   std::ifstream lines(file);
   std::string word;

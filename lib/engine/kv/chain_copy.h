@@ -16,7 +16,7 @@ namespace sluice::engine::kv {
 
 /// Precedes each key and value of a copy. Items are not padded.
 struct CopiedItem {
-  uint32_t lengths;  ///< See Item.
+  uint32_t lengths;  ///< As Item::lengths.
   uint32_t flags;
   uint32_t expires_s;
   uint32_t zero;
@@ -44,7 +44,7 @@ void ForEachCopied(Bytes copied, See&& see) {
 
 /// A request to the owner of a partition to copy a chain that changes too often to be copied by
 /// another thread. One thread asks, and one owner answers between its bursts; no function waits.
-/// The owner copies one chain at a time, limited to the size of the asker's buffer.
+/// The owner copies one chain per request, at most as many bytes as the asker's buffer can contain.
 class ChainRequest {
  public:
   // Only for the asking thread:
@@ -57,7 +57,8 @@ class ChainRequest {
     to_ = to;
     state_.store(State::kAsked, std::memory_order_release);
   }
-  /// Returns nullopt before the answer, then the result of Partition::CopyChain.
+  /// Returns the result of Partition::CopyChain, or nullopt if the owner has not answered yet. Each
+  /// result is returned only once.
   std::optional<Copied> Answer(size_t* bytes) {
     if (state_.load(std::memory_order_acquire) != State::kAnswered) return std::nullopt;
     state_.store(State::kNone, std::memory_order_relaxed);

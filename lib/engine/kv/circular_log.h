@@ -93,7 +93,7 @@ class CircularLog {
   Mapping mapping_;
   uint64_t tail_ = 0;     ///< Offset of the end of the newest item; at most bytes().
   uint64_t used_ = 0;     ///< Bytes before tail_, including dead items. Below bytes().
-  uint64_t end_ = kNone;  ///< End of the previous round's items, while the log contains some.
+  uint64_t end_ = kNone;  ///< End of the previous round's items; kNone if there are none.
 };
 
 }  // namespace sluice::engine::kv

@@ -12,8 +12,8 @@ static_assert(std::endian::native == std::endian::little, "places of bytes in lo
 
 Gate::Gate(const GateOptions& options) : options_(options), mac_(0) {
   std::copy(options.own.mac().begin(), options.own.mac().end(), reinterpret_cast<uint8_t*>(&mac_));
-  // Without this, 0.0.0.0 to 0.0.0.0 would match entry 0. This value cannot match: its source
-  // belongs to entry 255.
+  // Prevents a match of source 0.0.0.0 and destination 0.0.0.0 with the empty entry 0. All ones
+  // cannot match here, because that source belongs to entry 255.
   known_[0] = ~uint64_t{0};
   Close(0);
 }

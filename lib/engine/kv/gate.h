@@ -78,11 +78,12 @@ class Gate {
   Refusal CheckIp(const Address& from, const Address& to) const;
 
   GateOptions options_;
-  uint64_t mac_;  ///< As in a frame, followed by two bytes of 0.
-  /// Accepted pairs of source and destination as in a frame: the latest for each last byte of the
-  /// source.
+  uint64_t mac_;  ///< The MAC address as in a frame, followed by two zero bytes.
+  /// Accepted pairs of source and destination as in a frame, indexed by the last byte of the
+  /// source. An entry contains the latest pair.
   std::array<uint64_t, kKnown> known_{};
-  std::array<uint64_t, 1024> closed_{};  ///< A bit per source port in network order.
+  /// One bit per source port, indexed in network byte order.
+  std::array<uint64_t, 1024> closed_{};
 };
 
 }  // namespace sluice::engine::kv

@@ -12,7 +12,8 @@
 
 namespace sluice::engine::kv {
 
-/// Owned by the worker that allocated or received it until it sends or frees it.
+/// A handoff belongs to the worker that allocated or received it, until that worker sends or frees
+/// it.
 struct Handoff {
   /// Maximum size of a frame; also applies to reassembled datagrams.
   static constexpr uint32_t kMaxFrameBytes = 16384;
@@ -35,7 +36,7 @@ concept HandoffQueue = requires(Q queue, Handoff* handoff, uint32_t worker) {
   {queue.Send(worker, handoff)};
   /// Returns the next handoff for this worker, or null.
   { queue.Receive() } -> std::same_as<Handoff*>;
-  /// Frees a handoff for Allocate.
+  /// Frees a handoff, so that Allocate can return it again.
   {queue.Free(handoff)};
 };
 

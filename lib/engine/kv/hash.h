@@ -23,9 +23,9 @@ struct KeyHash {
   uint64_t index = 0;
 };
 
-/// 64-bit XXH3 with a fixed seed. A key of 8 bytes, a frequent length, costs a dozen instructions:
-/// the seed's part is precomputed, and it does not branch on the length (XXH3_len_4to8_64b in
-/// xxhash.h).
+/// 64-bit XXH3 with a fixed seed. Hashing a key of 8 bytes, a frequent length, costs a dozen
+/// instructions: the part that depends on the seed is precomputed, and OfWord does not branch on
+/// the length (XXH3_len_4to8_64b in xxhash.h).
 class Xxh3 {
  public:
   explicit constexpr Xxh3(uint64_t seed)
@@ -67,7 +67,8 @@ inline uint64_t IndexHash(Bytes key, uint64_t secret) { return Xxh3(secret).Of(k
 inline KeyHash HashOf(Bytes key, uint64_t secret) {
   return {RouteHash(key), IndexHash(key, secret)};
 }
-/// Uses the hash of a client that is trusted to hash its keys well.
+/// Returns the client's hash as both hashes of a key. The client must be trusted to hash its keys
+/// well.
 inline KeyHash Trusted(uint64_t client_hash) { return {client_hash, client_hash}; }
 
 /// Returns the partition by MICA's rule: the upper 16 bits, modulo `partitions`, which is at most

@@ -14,7 +14,8 @@
 
 namespace sluice::engine::kv {
 
-/// A tag of 16 bits, which is not 0, and an item's offset of 48 bits. 0: empty.
+/// A nonzero tag in the upper 16 bits and the offset of an item in the lower 48 bits; 0 if the slot
+/// is empty.
 using Slot = uint64_t;
 constexpr uint64_t OffsetOf(Slot slot) { return slot & ((uint64_t{1} << 48) - 1); }
 constexpr uint16_t TagOf(uint64_t hash) {
@@ -27,7 +28,7 @@ struct alignas(64) Bucket {
   static constexpr int kSlots = 7;
 
   uint32_t version;
-  uint32_t next;  ///< 0: none.
+  uint32_t next;  ///< Index of the chain's next bucket; 0: this is the last one.
   Slot slots[kSlots];
 
   /// Returns a bit per slot that contains this tag. Each slot is loaded as a whole. The result is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An item in memory: a header of 24 bytes, the key and the value, both padded with zeros to words.
+// An item in memory: a header of 24 bytes, the key and the value. Key and value are each padded
+// with zeros to a multiple of 8 bytes.
 #pragma once
 
 #include <cstdint>

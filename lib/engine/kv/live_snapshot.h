@@ -23,7 +23,7 @@ namespace sluice::engine::kv {
 
 struct LiveSource {
   std::span<const Partition> partitions;
-  std::function<uint32_t()> now_s;  ///< Returns the seconds of the items' clock.
+  std::function<uint32_t()> now_s;  ///< Returns the time of the items' clock in seconds.
   /// Requests that the owner of partition `partition` copies one of its chains (ChainRequest), and
   /// waits for the result. Returns nullopt if the owner no longer answers.
   std::function<std::optional<Copied>(size_t partition, uint32_t chain, std::span<uint8_t> to,
@@ -49,8 +49,8 @@ inline constexpr uint32_t kLongestTryS = 10;
 /// the meantime.
 inline constexpr uint64_t kUniquesAhead = uint64_t{1} << 44;
 
-/// Writes the file, or keeps the existing one, as WriteSnapshot does. Returns false with the reason
-/// in `error`, which is empty if the snapshot was cancelled.
+/// Writes the file as WriteSnapshot does: an existing file stays until the new one is complete.
+/// Returns false with the reason in `error`, which is empty if the snapshot was cancelled.
 bool WriteLiveSnapshot(const std::string& path, const LiveSource& source, LiveFigures* figures,
                        std::string* error);
 

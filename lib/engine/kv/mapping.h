@@ -7,8 +7,8 @@
 
 namespace sluice::engine::kv {
 
-/// Bytes after the items of a mapping. A reader of an item that was just overwritten may read
-/// beyond the end, at most the length of a key.
+/// Number of readable bytes after the items of a mapping. A reader of an item that was just
+/// overwritten may read beyond the last item, by at most the length of a key.
 inline constexpr uint64_t kReadBeyondBytes = 4096;
 
 /// Zeroed memory from the kernel, on huge pages if the host has them. The kernel allocates pages on

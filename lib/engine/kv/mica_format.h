@@ -182,8 +182,8 @@ class MicaBatch {
     WriteMicaHeader(room_.data(), kMicaRequests, 0);
   }
 
-  /// Adds a request. Returns false without a change if the request does not fit, or if the key or
-  /// value is too long.
+  /// Adds a request. Returns false and adds nothing if the datagram is full, or if the key or value
+  /// is too long.
   bool Add(const MicaMessage& request) {
     const size_t size = MicaMessageSize(request.key.size(), request.value.size());
     if (requests_ == kMicaMaxMessages || request.key.size() > kMicaMaxKeyBytes ||

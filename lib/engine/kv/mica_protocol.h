@@ -48,8 +48,8 @@ struct MicaStep {
   void FetchItem() { likely = home.partition->PrefetchLikely(*bucket, home.index); }
 };
 
-/// Prefetches the items of consecutive steps, of the present and later datagrams, some requests
-/// before they are served.
+/// Prefetches the items of consecutive steps, across the current and later datagrams, several
+/// requests before each is served.
 class ItemsAhead {
  public:
   /// Maximum distance in steps between an item's prefetch and its use.
@@ -72,15 +72,15 @@ class ItemsAhead {
   MicaStep* end_ = nullptr;
 };
 
-/// Finds the requests of a datagram from Exchange::position on and prefetches the buckets of their
+/// Finds the requests of a datagram from offset `position` on and prefetches the buckets of their
 /// keys. `steps` has room for kMicaMaxMessages. Returns the number of requests; 0 if the datagram
 /// is invalid.
 uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaStep* steps);
 
 /// Serves a datagram whose requests from exchange.position on are `steps`; `ahead` must cover them.
-/// Returns kRefused without executing anything if `steps` is empty or if the answers would not
-/// fit even without values, which cannot happen if answers may be as long as their requests. A
-/// reply over its requests stays there if possible.
+/// Returns kRefused without executing anything if `steps` is empty or if the answers would not fit
+/// even without values. The latter cannot happen if answers may be as long as their requests. A
+/// reply that overwrites its requests stays in their memory if possible.
 Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
                    std::span<const MicaStep> steps, ItemsAhead& ahead);
 

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kSweptChains = 1024;
 constexpr uint32_t kMinChains = 16;
 
-/// Returns the number of chains for four items per chain. If items are evenly distributed, 2%
+/// Returns the number of chains for four items per chain. If the hash is uniform, 2% of the items
 /// exceed the seven slots of their chain's first bucket.
 uint32_t ChainsOf(const PartitionOptions& options) {
   return static_cast<uint32_t>(

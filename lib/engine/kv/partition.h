@@ -83,14 +83,14 @@ struct ItemCopy {
 enum class Copied : uint8_t {
   kWhole,     ///< All items of the chain as of one moment.
   kChanged,   ///< The owner changed the chain meanwhile.
-  kTooShort,  ///< `to` is too short; the returned size was right at one moment.
+  kTooShort,  ///< `to` is too short; `bytes` is the size needed at one moment.
 };
 
 /// Totals of one partition. The owner writes them; other threads load them relaxed.
 struct PartitionCounters {
   uint64_t items = 0;       ///< Items in the index, including expired ones that are not yet found.
   uint64_t item_bytes = 0;  ///< Bytes of these items with headers and padding.
-  uint64_t evicted = 0;     ///< Cache mode: dropped before expiry from log or index.
+  uint64_t evicted = 0;     ///< Cache mode: unexpired items dropped from log or index.
   uint64_t expired = 0;
   uint64_t refused = 0;        ///< Results kNoMemory and kTooLarge, except those of SetPadded.
   uint64_t extra_buckets = 0;  ///< Store mode: buckets that extend chains.
@@ -137,8 +137,8 @@ class Partition {
     }
     return GetItem(key, hash, now_s);
   }
-  /// As GetLikely for a key of 8 bytes, loaded little-endian. Also returns null if the item exists
-  /// but is not at `likely`, has a value that is not 8 bytes long, can expire, or is to be renewed.
+  /// As GetLikely for a key of 8 bytes, loaded little-endian. Returns null, although the item may
+  /// exist, if its value is not 8 bytes long, it can expire, or it is due for renewal.
   [[gnu::always_inline]] const Item* GetLikelyTiny(const Slot* likely, uint64_t key) const {
     const Slot slot = *likely;
     const Item* const item = ItemAt(slot);
@@ -225,7 +225,7 @@ class Partition {
 
   const PartitionCounters& counters() const { return counters_; }
   Mode mode() const { return mode_; }
-  /// Returns the maximum memory of index and items together.
+  /// Returns the number of bytes reserved for index and items.
   uint64_t reserved_bytes() const {
     return index_.bytes() + (log_ ? log_->bytes() : heap_->reserved_bytes());
   }

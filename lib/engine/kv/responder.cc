@@ -187,7 +187,7 @@ bool Responder::MayAnswer(const uint8_t* frame, Protocol protocol) {
   return excess_.Allow(in, out, [&] { return SourceOf(frame); });
 }
 
-// Uses the IPv4 address, or the upper half of the IPv6 address: one host can own all of the lower
+// Uses the IPv4 address, or the upper half of the IPv6 address, because one host can use any lower
 // half.
 uint64_t Responder::SourceOf(const uint8_t* frame) const {
   const uint8_t* const ip = frame + datagram_.l3;
@@ -228,9 +228,9 @@ Progress Responder::ContinueMemcached(Bytes payload, uint32_t replied) {
   return progress;
 }
 
-// Sends all of several datagrams through the outbox so that they stay in order; the answer that
-// replaces the frame could leave before or after them. The header of each datagram overwrites the
-// end of the previous one, which was already sent.
+// Sends an answer of several datagrams entirely through the outbox, so that they stay in order; an
+// answer that replaces the frame could leave before or after them. The header of each datagram
+// overwrites the end of the previous one, which was already sent.
 Service Responder::BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place) {
   const auto request =
       *memcached::ReadUdpFrame({frame + datagram_.payload, datagram_.payload_bytes});

@@ -67,7 +67,7 @@ class Server {
   /// Serves the frames in order while later ones are planned and prefetched.
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t /*now*/) {
-    uint32_t fetched = 0, planned = 0;  // Number of frames.
+    uint32_t fetched = 0, planned = 0;  // Frames fetched and planned so far.
     uint32_t lines = 0;                 // Lines of frames that are prefetched but not planned.
     for (uint32_t number = 0; number < burst.size(); ++number) {
       while (planned < burst.size() && responder_.WantsMore()) {

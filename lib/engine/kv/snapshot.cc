@@ -52,9 +52,9 @@ class File {
   int descriptor_;
 };
 
-/// Calls `see(record, key, value)` for each record of a file, block by block after each block's
-/// checksum was verified. Stops and returns false with a reason if a block is corrupt or `see`
-/// returns false.
+/// Calls `see(record, key, value)` for each record of a file. Verifies the checksum of each block
+/// before it passes the block's records. Stops and returns false with a reason if a block is
+/// corrupt or `see` returns false.
 class Reader {
  public:
   using See = std::function<bool(const Record&, Bytes key, Bytes value)>;

@@ -10,7 +10,7 @@
 
 namespace sluice::engine::kv {
 
-/// Adds the present counters of a worker or partition to `sum`.
+/// Adds the current counters of a worker or partition to `sum`.
 void Add(ResponderCounters* sum, const ResponderCounters& more);
 void Add(PartitionCounters* sum, const PartitionCounters& more);
 

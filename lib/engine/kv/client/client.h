@@ -93,7 +93,8 @@ class Client {
   /// between calls.
   Outgoing Next(uint64_t now_ns, std::span<uint8_t> room);
   void OnDatagram(uint64_t now_ns, Bytes datagram);
-  /// Returns when Next should be called again if no datagram arrives before; UINT64_MAX: never.
+  /// Returns the time at which Next should be called again if no datagram arrives earlier;
+  /// UINT64_MAX if no further call is needed.
   uint64_t NextWakeNs() const;
 
   Phase phase() const { return phase_; }
@@ -104,9 +105,9 @@ class Client {
   void Stop(uint64_t now_ns);
   uint32_t outstanding() const { return outstanding_.count(); }
 
-  /// Sets the server of each item first_item + i. Numbers are below `servers`, which must not
-  /// decrease. With more than one server, call it before the first Next. Returns how many items
-  /// moved.
+  /// Assigns item first_item + i to server server_of_item[i], which is below `servers`. `servers`
+  /// must not decrease. With more than one server, call it before the first Next. Returns the
+  /// number of items that moved.
   uint64_t Place(std::vector<uint16_t> server_of_item, uint32_t servers);
 
   const ClientCounters& counters() const { return counters_; }

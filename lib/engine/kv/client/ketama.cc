@@ -36,8 +36,8 @@ uint32_t Part(const Digest& digest, uint32_t i) {
   return packet::Load<uint32_t>(digest.data() + 4 * i);
 }
 
-// Returns the number of digests of a server by its share of the weights. In single precision, as in
-// libmemcached, because rounding affects the result.
+// Returns the number of digests for a server, in proportion to its share of the total weight.
+// Computes in single precision, as libmemcached does, because rounding affects the result.
 uint32_t WeightedDigests(uint32_t weight, uint32_t total, size_t servers) {
   const float share = static_cast<float>(weight) / static_cast<float>(total);
   const auto digests = static_cast<float>(

@@ -34,7 +34,7 @@ class Ring {
   /// Creates the ring of 1 … 65535 servers.
   Ring(std::span<const RingServer> servers, Kind kind);
 
-  /// Returns the index of the server in the list.
+  /// Returns the index of the key's server in the constructor's list.
   uint32_t ServerOf(Bytes key) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams of a memcached client: one request, or one complete answer. Both protocols follow the
-// frame header of memcached over UDP: request id, number of this datagram, number of datagrams, 0;
-// big-endian u16.
+// Datagrams of a memcached client: one request, or one complete answer. In both protocols, the
+// message follows memcached's UDP frame header, four big-endian u16: request id, number of this
+// datagram, number of datagrams, 0.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice::engine::kv::client {
 
-/// Servers split longer answers, which this client does not accept.
+/// Maximum length of an answer. Servers split longer answers, which this client does not accept.
 inline constexpr size_t kMemcachedMaxAnswerBytes = 1400;
 
 /// Returns the length of a set or of the answer to a get that hits, whichever is longer.

@@ -23,7 +23,7 @@ enum class Outcome : uint8_t {
   kStored,
   kHit,
   kMiss,
-  kError,  ///< The server answered with an error: full, too large, refused.
+  kError,  ///< An error, e.g. the store is full or the value too large.
 };
 
 struct Answer {

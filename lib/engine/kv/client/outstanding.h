@@ -20,7 +20,7 @@ struct Pending {
 
 /// A table of fixed size. An id contains the slot and how often the slot was used, so that a late
 /// answer does not match a newer request. If the protocol returns only the slot, the only
-/// protection is that a slot is not reused before all other free slots were.
+/// protection is that slots are reused in the order in which they were freed.
 class Outstanding {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Server lists as in flags, files and etcd: host, host:port or [ipv6]:port, each with an optional
-// suffix /?weight as in libmemcached's --SERVER.
+// Parses server lists of flags, files and etcd. A server is host, host:port or [ipv6]:port, with an
+// optional suffix /?weight as in libmemcached's --SERVER.
 #pragma once
 
 #include <cstdint>

@@ -33,8 +33,8 @@ inline constexpr std::string_view kNoMemory = "SERVER_ERROR out of memory storin
 /// Not in memcached, whose replies are unlimited.
 inline constexpr std::string_view kCutReply = "SERVER_ERROR reply too long";
 
-/// Upper limit for kCutReply and for all answers except items, the version, statistics and answers
-/// of meta commands.
+/// Maximum length of kCutReply and of every answer except items, the version, statistics and
+/// answers of meta commands.
 inline constexpr size_t kAnswerBytes = 96;
 
 inline Bytes AsBytes(std::string_view text) {
@@ -61,7 +61,7 @@ struct AsciiRequest {
   Step WriteLine(std::string_view text);
   /// Answers with a client error and counts it.
   Step WriteError(std::string_view text);
-  /// Replaces the answer to this request by an error because the reply became too long.
+  /// Replaces the answer to this request with an error because the reply became too long.
   Step WriteTooLong();
   Step Foreign(const KeyHash& hash);
 
@@ -76,7 +76,7 @@ struct AsciiRequest {
 /// Returns whether the key on a line is valid. A word on a line is never empty.
 inline bool IsKey(std::string_view key) { return key.size() <= kMaxKeyBytes; }
 
-// Commands. `words` continues after the command's name.
+// Commands. `words` starts after the command's name.
 Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch);
 Step ServeStore(AsciiRequest& request, Words words, StoreMode mode);
 Step ServeDelta(AsciiRequest& request, Words words, bool decrement);

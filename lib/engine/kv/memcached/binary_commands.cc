@@ -10,7 +10,8 @@
 namespace sluice::engine::kv::memcached {
 namespace {
 
-constexpr uint32_t kDoNotCreate = 0xffffffff;  // Expiry value of increments and decrements.
+// With this expiry, increments and decrements do not create.
+constexpr uint32_t kDoNotCreate = 0xffffffff;
 
 template <typename T>
 std::array<uint8_t, sizeof(T)> BigEndian(T number) {

@@ -68,7 +68,7 @@ Ending BinaryRequest::Refuse(Status status) {
   return Ending::kEnd;
 }
 
-// Replaces the response by an error, for which there was room before the request.
+// Replaces the response with an error. There was room for it before the request was served.
 Ending BinaryRequest::WriteTooLong() {
   ++counters.cut_replies;
   reply.Cut(reply_before);

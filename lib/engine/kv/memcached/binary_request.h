@@ -69,7 +69,7 @@ enum class Opcode : uint8_t {
 /// the rest of the datagram.
 enum class Ending : uint8_t { kNext, kForeign, kEnd };
 
-/// Upper limit for errors with the longest text and for responses without key and value.
+/// Maximum length of an error response and of a response without key and value.
 inline constexpr size_t kResponseBytes = kHeaderBytes + 64;
 
 struct BinaryRequest {
@@ -113,7 +113,7 @@ struct BinaryRequest {
   Bytes value;
 };
 
-// Commands with the properties that their opcodes imply.
+// Commands. The arguments after `request` depend on the opcode.
 Ending ServeBinaryGet(BinaryRequest& request, bool quiet, bool with_key);
 Ending ServeBinaryGat(BinaryRequest& request, bool quiet, bool with_key);
 Ending ServeBinaryTouch(BinaryRequest& request);

@@ -23,7 +23,8 @@ inline bool BeginsLikeAnAnswer(Bytes text) {
   return (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9') || first == kAnswerMagic;
 }
 
-/// Returns the key of the first request if it is easily found, else an empty span.
+/// Returns the second word of a text request or the key of a binary request, unchecked. Returns an
+/// empty span if there is none.
 inline Bytes FirstKey(Bytes text) {
   if (text.empty()) return {};
   if (text[0] == kRequestMagic) {

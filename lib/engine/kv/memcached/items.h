@@ -33,7 +33,7 @@ struct DeltaRequest {
   Bytes key{};
   uint64_t hash = 0;
   uint64_t delta = 1;
-  bool decrement = false;  ///< Stops at 0; increments wrap.
+  bool decrement = false;  ///< True: subtracts, but not below 0. False: adds modulo 2^64.
   uint64_t compare = 0;    ///< Expected unique unless 0.
 };
 

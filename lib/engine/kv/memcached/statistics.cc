@@ -113,7 +113,7 @@ void AppendSettings(const Exchange& exchange, const Store& store, StatisticsWrit
       .AppendFlag("track_sizes", false);
 }
 
-/// Reports statistics by class. As in memcached, these are only classes that contain items.
+/// Reports statistics by class. As in memcached, classes without items are omitted.
 void AppendClasses(StatisticsList list, const Store& store, StatisticsWriter& writer) {
   uint64_t active = 0, bytes = 0;
   for (size_t i = 0; i < store.partitions.size() && writer.accepted(); ++i) {

@@ -73,7 +73,7 @@ struct WordList {
 
   std::array<std::string_view, kMax> at;
   size_t count = 0;
-  bool more = false;  ///< The line has more words.
+  bool more = false;  ///< The line has more than kMax words.
 };
 
 }  // namespace sluice::engine::kv::memcached
