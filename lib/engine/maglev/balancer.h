@@ -35,8 +35,8 @@ class Balancer {
     kFragment,  ///< Later fragment whose first fragment is unknown; profile `katran`: any fragment.
     kIpOptions,        ///< IPv4 options (profile `katran`).
     kQuicNoServer,     ///< The server id names a removed backend (profile `katran`).
-    kIcmpOther,        ///< Echo request to a VIP that must not be answered.
-    kUnknownProtocol,  ///< A VIP's address, but none of its services; `katran` passes it.
+    kIcmpOther,        ///< Echo request to a VIP that AnswerEcho rejects.
+    kUnknownProtocol,  ///< To a VIP's address, but to none of its services; `katran` passes it.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{

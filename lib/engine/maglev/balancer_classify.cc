@@ -298,7 +298,7 @@ packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& heade
     counters_.Count(Event::kEcho);
     return packet::kForward;
   }
-  // For the host: replies to the host's own requests, neighbour discovery.
+  // The packet is for the host, e.g. a reply to the host's request or neighbour discovery.
   counters_.Count(Event::kPassed);
   return packet::kPass;
 }

@@ -22,7 +22,7 @@ class PoolChecker {
   PoolChecker(const Setup& setup, const PrefixMap& vips, Complaints& complaints)
       : setup_(setup), vips_(vips), complaints_(complaints) {}
 
-  /// Checks `vip`. The complaints' place must be that of `vip`. Each line starts with the present
+  /// Checks `vip`. The complaints' place must be that of `vip`. Each line starts with the current
   /// prefix of `complaints` and the name of the backend or source.
   void Check(const VipSetup& vip);
 

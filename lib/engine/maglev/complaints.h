@@ -45,7 +45,7 @@ class Complaints {
   void Add(const absl::FormatSpec<Args...>& format, const Args&... args) {
     AddConflict(Place(), format, args...);
   }
-  /// Adds a fault at the place of set_place, which contradicts the part of the setup at `other`.
+  /// Adds a fault at place(): that part of the setup contradicts the part at `other`.
   template <typename... Args>
   void AddConflict(Place other, const absl::FormatSpec<Args...>& format, const Args&... args) {
     if (!IsFull()) faults_.push_back({where_ + absl::StrFormat(format, args...), place_, other});

@@ -87,7 +87,7 @@ class ConnectionTable {
 
   /// Creates a table for `capacity` flows. It has a quarter more entries, so that nearly all flows
   /// fit into one of their two buckets; the number is rounded up to a power of two, at least 8, at
-  /// most 2^30. Touches all entries, so the memory comes from the calling thread's node.
+  /// most 2^30. Touches all entries, so the memory comes from the NUMA node of the calling thread.
   ConnectionTable(uint32_t capacity, const Timeouts& timeouts);
 
   struct Hit {
@@ -136,8 +136,8 @@ class ConnectionTable {
     return std::bit_cast<BackendRef>(static_cast<uint32_t>(word));
   }
 
-  /// Records a flow that Find did not find as first seen at `now`. Its state must not be kEmpty.
-  /// Returns false if there is no room for it.
+  /// Records a flow that Find did not find. `now` is the time of its first packet. The state of
+  /// `flow` must not be kEmpty. Returns false if there is no room for it.
   bool Insert(const Connection& flow, Moment now);
 
   /// Replaces an entry except for its tag.
@@ -150,8 +150,8 @@ class ConnectionTable {
   void Remove(uint32_t place) { Write(place / kSlots, place % kSlots, Connection()); }
 
   /// Removes idle entries from the next 8192nd part of the table, at most once per value of
-  /// `seconds`. It must run in at least one of three seconds. Otherwise an idle entry could become
-  /// live again every 65536 s, when its 16-bit time wraps, for as long as its timeout.
+  /// `seconds`. Call it at least every three seconds. Otherwise an idle entry could become live
+  /// again every 65536 s, when its 16-bit time wraps, for as long as its timeout.
   void Sweep(uint32_t seconds) {
     if (seconds != swept_s_) SweepPart(seconds);
   }
@@ -195,7 +195,8 @@ class ConnectionTable {
   }
 
   uint32_t FirstBucket(uint64_t tag) const { return static_cast<uint32_t>(tag) & mask_; }
-  /// Returns the second bucket of a tag for its first one and vice versa; the two always differ.
+  /// Returns the second bucket of a tag if `bucket` is the first one, and vice versa. The two
+  /// always differ.
   uint32_t OtherBucket(uint32_t bucket, uint64_t tag) const {
     return bucket ^ ((static_cast<uint32_t>(tag >> 32) | 1) & mask_);
   }

@@ -14,7 +14,7 @@
 
 namespace sluice::engine::maglev {
 
-/// Packets and bytes (of the frame as received).
+/// Number of packets, and of bytes in the frames as received.
 struct Traffic {
   uint64_t pkts = 0;
   uint64_t bytes = 0;

@@ -45,7 +45,7 @@ class PrefixMap {
   };
 
   absl::flat_hash_map<IpPrefix, uint16_t, Hash> values_;
-  /// Host bits of the prefixes in use, ascending; IPv4, IPv6.
+  /// Host bits of the prefixes in use, ascending: [0] IPv4, [1] IPv6.
   std::array<std::vector<uint8_t>, 2> host_bits_;
 };
 

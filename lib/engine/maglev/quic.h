@@ -11,9 +11,9 @@
 namespace sluice::engine::maglev {
 
 enum class QuicKind : uint8_t {
-  kNone,     ///< Not QUIC as parsed here, too short, or an id below 8 bytes.
-  kInitial,  ///< Long header before the handshake, client-chosen id: use the ring.
-  kUnknown,  ///< The id's version contains no server id, or it is 0: use the ring.
+  kNone,     ///< Not QUIC, too short, or an id shorter than 8 bytes.
+  kInitial,  ///< Initial or 0-RTT packet, whose id the client chose: use the ring.
+  kUnknown,  ///< The id's version has no server id, or the server id is 0: use the ring.
   kServer,   ///< `server_id` identifies the backend.
 };
 

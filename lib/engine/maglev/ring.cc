@@ -42,8 +42,8 @@ ClaimOrder InProportion(std::span<const WeightedBackend> backends, uint32_t slot
     largest = std::max<uint64_t>(largest, backend.weight);
     sum += backend.weight;
   }
-  // These rounds contain enough claims: each backend has less than one claim fewer than its exact
-  // share, and the backend of the largest weight has one claim per round.
+  // These rounds contain enough claims: each backend's claims fall short of its exact share by less
+  // than one, and the backend of the largest weight has one claim per round.
   const uint64_t rounds =
       std::min<uint64_t>(slots, ((slots + backends.size()) * largest + sum - 1) / sum);
   const auto for_each_claim = [&](const auto& visit) {
@@ -94,7 +94,7 @@ ClaimOrder WeightFirst(std::span<const WeightedBackend> backends, uint32_t slots
 ClaimOrder ByCounters(std::span<const WeightedBackend> backends, uint32_t slots) {
   const uint64_t count = backends.size();
   uint64_t sum = 0;
-  std::vector<uint64_t> taken;  // Turns of each backend; unit: 1 / sum of a turn.
+  std::vector<uint64_t> taken;  // Turns of each backend in units of 1 / `sum`.
   for (const WeightedBackend& backend : backends) {
     sum += backend.weight;
     taken.push_back(backend.weight / count);

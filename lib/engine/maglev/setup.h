@@ -81,12 +81,12 @@ struct SourceSetup {
 struct VipSetup {
   std::string name;  ///< Unique.
   IpAddress address;
-  uint8_t host_bits = 0;  ///< Host bits of the VIP, which is a prefix; 0: one address.
+  uint8_t host_bits = 0;  ///< Number of host bits if the VIP is a prefix; 0: one address.
   uint16_t port = 0;      ///< Host order; 0: any.
   uint8_t protocol = 6;   ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
   bool quic = false;        ///< UDP only: connection ids choose the backend (docs/maglev-peers.md).
-  bool connections = true;  ///< False: source prefix or ring choose for every packet.
+  bool connections = true;  ///< False: source prefix or ring chooses for every packet.
   bool destination_port_only = false;  ///< See SlotRule.
   bool no_source_port = false;         ///< See SlotRule.
   std::vector<BackendSetup> backends;
@@ -119,7 +119,7 @@ struct Setup {
   bool decrement_ttl = true;       ///< Decrements the inner TTL as a router does; Katran does not.
   uint32_t connections = 1 << 21;  ///< Flows in each worker's connection table; 0: no table.
   uint32_t fragments = 1 << 14;    ///< Entries of each worker's fragment table.
-  /// New connections per second and worker above which no more are recorded; 0: unlimited.
+  /// Maximum number of new connections that each worker records per second; 0: unlimited.
   uint32_t flood_rate = 0;
   Timeouts timeouts;
   /// All balancers, including this one. Fragments are redirected once, to the owner of their
@@ -135,11 +135,11 @@ uint32_t LongestPacket(const Setup& setup);
 /// Returns the size in bytes of the largest outer IP packet on the path: Setup::mtu, else 1500, or
 /// in kKatran MaxInnerBytes plus the longest outer header.
 uint32_t MtuOf(const Setup& setup);
-/// Returns the size in bytes of the longest inner packet for any outer header: 1500 in kKatran,
-/// which accepts frames of 1514 bytes; else kMaxMtu.
+/// Returns the size in bytes of the longest inner packet, regardless of the outer header: 1500 in
+/// kKatran, which accepts frames of 1514 bytes; else kMaxMtu.
 uint32_t MaxInnerBytes(Profile profile);
 
-/// The part of a setup that a fault is in.
+/// The part of a setup that contains a fault.
 struct Place {
   static constexpr size_t kWhole = SIZE_MAX;
   size_t vip = kWhole;      ///< Index into Setup::vips; kWhole: the setup itself.
@@ -158,9 +158,9 @@ std::vector<Fault> FindFaults(const Setup& setup, size_t most = SIZE_MAX);
 
 /// Returns one line for each of the first `most` faults, which names VIP and backend: duplicate or
 /// conflicting VIPs, duplicate names, sources without a backend, incompatible families (an IPv6 VIP
-/// in IPv4), slots that are not prime, weights out of range, a missing next hop, exceeded limits.
-/// An empty pool and a pool with only weights of 0 are valid: such a VIP drops its packets and
-/// counts the drops.
+/// tunneled over IPv4), slots that are not prime, weights out of range, a missing next hop,
+/// exceeded limits. An empty pool and a pool with only weights of 0 are valid: such a VIP drops its
+/// packets and counts the drops.
 std::vector<std::string> Check(const Setup& setup, size_t most = SIZE_MAX);
 
 /// Returns the settings that differ between `now` and `next` but cannot change while balancers run,

@@ -47,8 +47,8 @@ struct Vip {
   bool in_use = false;
   bool quic = false;
   bool connections = true;
-  /// Bytes of the longest packet for PlainPath. 0: no packet of the VIP, because its backend
-  /// depends on more than connection table and ring.
+  /// Size in bytes of the longest packet that PlainPath handles. 0 if it handles no packet of the
+  /// VIP, because the backend depends on more than connection table and ring.
   uint32_t plain_bytes = 0;
   SlotRule rule;
   /// Backend index of each slot; empty if no backend has weight.
@@ -100,7 +100,8 @@ class Tables {
     const Backend& backend = backends_[ref.index];
     return backend.generation == ref.generation && backend.vip == vip;
   }
-  /// Names of VIP and backend at an index for reports and counters; "" if the index is unused.
+  /// Return the name of the VIP or backend at `index`, for reports and counters; "" if the index is
+  /// unused.
   const std::string& VipName(uint16_t index) const;
   const std::string& BackendName(uint16_t index) const;
   /// Returns the backend index that the ring yields for a flow, or kNobody. Stores the slot in
@@ -130,7 +131,7 @@ class Tables {
   std::vector<Peer> peers_;
   std::vector<std::string> vip_names_;
   std::vector<std::string> backend_names_;
-  std::vector<std::string> backend_keys_;  ///< Names of VIP and backend, by index.
+  std::vector<std::string> backend_keys_;  ///< Names of its VIP and backend; indexed by backend.
   std::vector<uint16_t> last_generation_;  ///< Indexed by backend, unused indices included.
   uint32_t mtu_ = 0;                       ///< MTU of the path.
   uint32_t max_inner_ = 0;                 ///< Limit of inner packets for any outer header.

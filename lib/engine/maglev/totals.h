@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sums of the counters of several balancers with the same tables, by index into the present tables.
+// Sums of the counters of several balancers with the same tables, by index into the current tables.
 // When an index gets a new owner, its traffic is counted from this change on.
 #pragma once
 
@@ -33,13 +33,14 @@ struct NewOwners {
   static NewOwners Of(const Tables& before, const Tables& next);
 };
 
-/// Sums traffic by the present owner of each index. Used by one thread at a time, also while
+/// Sums traffic by the current owner of each index. Used by one thread at a time, also while
 /// balancers run.
 class TrafficByOwner {
  public:
   using Balancers = std::span<const Balancer* const>;
 
-  /// Returns the totals of the first `vips` and `backends` indices.
+  /// Returns the totals of all VIPs with an index below `vips` and all backends with an index below
+  /// `backends`.
   BalancerTotals Count(Balancers balancers, size_t vips, size_t backends) const;
   /// Starts the counts of `owners` at 0. All balancers must have loaded the tables with these
   /// owners.

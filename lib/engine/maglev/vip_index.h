@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Finds the VIP of a packet: of all VIPs that serve its protocol and port, the one with the longest
-// prefix that contains the destination. In the same prefix a VIP with the packet's port precedes a
-// VIP of any port. Also finds the NAT backend that sent an answer.
+// prefix that contains the destination. If two VIPs have the same prefix, one that serves only the
+// packet's port precedes one that serves any port. Also finds the NAT backend that sent an answer.
 #pragma once
 
 #include <compare>
@@ -105,7 +105,7 @@ class VipIndex {
     uint64_t mask = 0;
     uint64_t host_bits = 0;  ///< The prefix's host bits, at their position in a key.
   };
-  /// Prefix length of a VIP, and whether it is of any port.
+  /// Prefix length of a VIP, and whether the VIP serves any port.
   struct Scope {
     uint8_t host_bits = 0;
     bool any_port = false;
@@ -124,7 +124,7 @@ class VipIndex {
       if (place.key == 0) return nullptr;
     }
   }
-  /// Finds VIPs of any port or of a prefix.
+  /// Finds a VIP that serves any port or is a prefix.
   const Vip* FindIpv4Wider(uint64_t key) const;
   void AddIpv4(const Vip& vip);
 
@@ -135,7 +135,7 @@ class VipIndex {
   PlaceMap ipv6_places_;
   std::vector<Scope> ipv6_scopes_;
   PlaceMap addresses_;
-  std::vector<Scope> address_scopes_[2];  ///< IPv4 and IPv6; for any port.
+  std::vector<Scope> address_scopes_[2];  ///< For Covers: [0] IPv4, [1] IPv6; all have any_port.
   PlaceMap nat_sources_;
 };
 
