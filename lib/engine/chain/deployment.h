@@ -38,7 +38,7 @@ bool OnlyWaysDiffer(const Chain& before, const Chain& after);
 /// rights.
 bool SameDevices(const Graph& before, const Graph& after, const Chain& chain);
 
-/// Used by the switch's thread. The switch outlives it.
+/// Applies graphs to a switch, which must outlive it. Only the thread of the switch may use it.
 class Deployment {
  public:
   Deployment(device::pcie_switch::Switch& programmable, Placement placement)
@@ -60,13 +60,13 @@ class Deployment {
   /// Returns the draining streams, whose senders must flush their windows.
   const std::vector<Running>& draining() const { return draining_; }
 
-  /// Returns every hop of the chain that a flow enters, with table entries and reasons, one per
-  /// line.
+  /// Returns a text with one line per hop of the chain that a flow enters, with table entries and
+  /// reasons.
   std::string Explain(FlowMatch flow) const;
 
  private:
-  /// Returns the running chain that a chain of `graph` replaces, or null. The new chain keeps its
-  /// stream, or only its states if it has failed.
+  /// Returns the running chain that a chain of `graph` replaces, or null. The new chain keeps the
+  /// stream of the running one, or only the stream's states if the stream has failed.
   const Running* Before(const Graph& graph, const Chain& chain) const;
   /// Opens a stream for a chain, with the states of `before` if that is not null.
   Running Open(device::pcie_switch::Switch& in, const Graph& graph, const Chain& chain,

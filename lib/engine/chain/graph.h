@@ -78,7 +78,7 @@ struct Graph {
   std::vector<Chain> chains;
 };
 
-/// Returns the element of this name, or null.
+/// Returns the element named `name`, or null.
 template <typename Named>
 const Named* FindByName(const std::vector<Named>& all, std::string_view name) {
   for (const Named& one : all)
@@ -89,7 +89,7 @@ const Named* FindByName(const std::vector<Named>& all, std::string_view name) {
 /// Returns the chain that a flow enters, or null.
 const Chain* ChainOf(const Graph& graph, FlowMatch flow);
 
-/// Parses e.g. "udp:5000", "tcp:80", "any:9" or "udp:*". Returns nothing if invalid.
+/// Parses e.g. "udp:5000", "tcp:80", "any:9" or "udp:*". Returns nullopt if `text` is invalid.
 std::optional<FlowMatch> ParseFlow(std::string_view text);
 std::string NameOf(FlowMatch flow);
 

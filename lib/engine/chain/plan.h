@@ -17,10 +17,10 @@ struct Place {
   uint64_t control = 0;
   uint64_t doorbell = 0;  ///< Only for legacy devices.
 };
-/// Called once for each node when a chain is opened.
+/// Returns the addresses for a node. Called once for each node when a chain is opened.
 using Placement = std::function<Place(const Device&, const Chain&, const Node&)>;
 
-/// Returns the stream of a chain. Its nodes are those of the chain, in order.
+/// Returns the specification of a chain's stream. Its nodes are those of the chain, in order.
 device::pcie_switch::StreamSpec PlanOf(const Graph& graph, const Chain& chain,
                                        const Placement& placement);
 /// Returns the policy of one node.

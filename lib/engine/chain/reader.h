@@ -16,11 +16,12 @@ inline constexpr uint32_t kMaxDevices = device::pcie_switch::kMaxPorts;
 inline constexpr uint32_t kMaxChains = 256;
 
 /// Returns a valid graph: names resolve, edges lead to later nodes and end at a NIC or the host,
-/// and messages fit. Nodes are sorted. Returns nothing, and lines in `errors`, if the text is
+/// and messages fit. Nodes are sorted. Returns nullopt and adds lines to `errors` if the text is
 /// invalid.
 std::optional<Graph> ReadGraph(std::string_view text, runtime::Errors* errors);
 
-/// Checks a graph from another source and sorts its nodes, like the second half of ReadGraph.
+/// Checks a graph from another source and sorts its nodes, as ReadGraph does. Returns false and
+/// adds lines to `errors` if the graph is invalid.
 bool CheckGraph(Graph* graph, runtime::Errors* errors);
 
 }  // namespace sluice::engine::chain

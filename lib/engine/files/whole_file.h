@@ -22,8 +22,8 @@ class WholeFile {
   /// Returns whether all writes so far succeeded.
   bool good() const { return errno_ == 0; }
   /// Syncs the file and renames it to `path`, which replaces an older one. Returns false with one
-  /// line in `error` on failure; the older file is then unchanged, except if only the folder could
-  /// not be synced.
+  /// line in `error` on failure. The older file is then unchanged, unless the rename succeeded and
+  /// only the sync of the folder failed.
   bool Finish(std::string* error);
 
  private:

@@ -31,7 +31,7 @@ struct MessageCounts {
   uint64_t received_bytes = 0;
   uint64_t answered = 0;
   uint64_t answered_bytes = 0;
-  uint64_t unanswered = 0;  ///< Messages without an answer in time.
+  uint64_t unanswered = 0;  ///< Messages that were not answered in time.
   // Additional counts:
   /// Messages whose parts did not all come in time, or that the sender restarted.
   uint64_t incomplete = 0;
@@ -110,7 +110,8 @@ class MessageServer {
   static constexpr uint32_t kSlotBits = 12;
   static constexpr uint32_t kGenerations = 1u << (kNumberBits - kSlotBits);
   static constexpr uint32_t kLooks = 8;  ///< Messages that Expire checks per call.
-  /// Maximum headers of a datagram: Ethernet, two tags, IPv6, UDP, and a few bytes.
+  /// Maximum bytes of a datagram's headers: Ethernet, two VLAN tags, IPv6, UDP, and a few spare
+  /// bytes.
   static constexpr uint32_t kMostHeaders = 80;
   static_assert(kMostMessages == 1u << kSlotBits);
 
@@ -180,7 +181,7 @@ class MessageServer {
   std::vector<Slot> slots_;
   /// Free slots. The slot that was freed first is used next, so that numbers are reused late.
   std::deque<uint32_t> free_;
-  absl::flat_hash_map<Sender, uint32_t> filling_;  ///< Slots by sender; at most half of all.
+  absl::flat_hash_map<Sender, uint32_t> filling_;  ///< Slots in kFilling; at most half of all.
   std::vector<std::deque<Whole>> whole_;           ///< Indexed by flow.
   uint32_t looked_ = 0;                            ///< Next slot for Expire.
   uint64_t now_ = 0;                               ///< The last `now` of a caller.

@@ -27,7 +27,7 @@ struct Headers;
 
 namespace sluice::engine {
 
-/// The addresses of one port and its answers. Add the addresses first; then any thread may call
+/// Answers requests to the addresses of one port. Add the addresses first; then any thread may call
 /// Process, which does not change the object.
 class Neighbor {
  public:

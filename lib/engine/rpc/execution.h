@@ -23,8 +23,8 @@ namespace wire = ::sluice::rpc;
 /// function again; it may be in the arguments.
 using Function = int (*)(void* arguments, void* result, void* request);
 
-/// Used by one thread, for one call at a time, in the order of the methods. Allocates only in the
-/// constructor.
+/// Executes calls one at a time: call Prepare, Run and WriteResult in this order. Used by one
+/// thread. Allocates only in the constructor.
 class Execution {
  public:
   /// Maximum size of unmarshalled arguments in bytes; equal to the buffer of a line in sluice-rpc's

@@ -16,7 +16,7 @@ namespace sluice::engine::rpc {
 /// Used by one thread. Allocates only in the constructor.
 class MessageServer {
  public:
-  /// Required room for a reply.
+  /// Required size of the reply's memory in bytes.
   static constexpr uint32_t kReplyBytes = 65536;
 
   /// The table must be valid; each entry's code is a Function of this process.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Serves ONC-RPC calls from frames. The host performs the steps that a NIC that is part of the
-// operating system does before a core sees a call (device/rpc/rpc_nic.h), and calls the function.
-// The reply replaces the call in the frame, or is sent in fragments. A nic::FrameEngine.
+// Serves ONC-RPC calls from frames. The host performs the steps that an RPC NIC performs before a
+// core sees a call (device/rpc/rpc_nic.h), and calls the function. The reply replaces the call in
+// the frame, or is sent in fragments. A nic::FrameEngine.
 #pragma once
 
 #include <array>
@@ -78,7 +78,7 @@ class Server {
   /// Returns memory for a reply that outgrows its frame, in order of preference: first the memory
   /// to which the interface would copy the frame.
   std::array<Place, 2> OtherPlaces(const packet::Frame& frame) const;
-  /// Updates `frame` and `read` after the frame, with the call's headers, moved to `data`.
+  /// Copies the network headers of the call to `data`, and makes `frame` start there.
   static void MoveTo(uint8_t* data, packet::Frame& frame, const wire::CallFrame& read);
   /// Replies with a message that is not a result.
   packet::Verdict Refuse(packet::Frame& frame, const wire::CallFrame& read, const uint8_t* message,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A histogram of times with 128 buckets per power of two, so that a percentile has an error below 1
-// %. The range is 1 ns to hours, the size 37 KiB. The buckets are those of HdrHistogram
+// A histogram of times with 128 buckets per power of two, so that the error of a percentile is
+// below 1%. The range is 1 ns to hours, the size 37 KiB. The buckets are those of HdrHistogram
 // (https://hdrhistogram.org) with two significant digits and 1 as the lowest value.
 #pragma once
 
@@ -26,7 +26,7 @@ class Histogram {
     if (value > max_) std::atomic_ref(max_).store(value, std::memory_order_relaxed);
   }
 
-  /// Returns an approximate copy of the present state.
+  /// Returns an approximate copy of the current state.
   Histogram Snapshot() const {
     Histogram copy;
     for (size_t i = 0; i < counts_.size(); ++i) copy.count_ += copy.counts_[i] = Load(counts_[i]);
@@ -70,8 +70,8 @@ class Histogram {
   }
 
   static constexpr uint32_t kPowers = 45;
-  /// Returns the number of values with n bits, by n: 2^(n-1) ... 2^n - 1; only 0 has 0 bits. Values
-  /// above 44 bits count as 44 bits.
+  /// Returns the number of values by their length in bits: element n counts the values 2^(n-1) …
+  /// 2^n - 1, and element 0 counts the value 0. Values longer than 44 bits count as 44 bits long.
   std::array<uint64_t, kPowers> PowersOfTwo() const {
     std::array<uint64_t, kPowers> powers = {};
     for (size_t i = 0; i < counts_.size(); ++i) powers[std::bit_width(MiddleOf(i))] += counts_[i];
