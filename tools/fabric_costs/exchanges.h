@@ -49,9 +49,9 @@ Exchange SwapOfFour(const Costs& costs, Thinking thinking);
 Exchange WaveWithInterrupt(const Costs& costs, Thinking thinking, bool send_path);
 /// Returns the costs of Wave with every line uncached, as before its optimisations.
 Exchange WaveUncached(const Costs& costs, Thinking thinking);
-/// Returns the costs of Wave with a decision that was made in advance. The host prefetches it
-/// before it sends the event and does its part of a context switch, and then reads it, which ends
-/// the exchange.
+/// Returns the costs of Wave with a decision that was made in advance. The host prefetches the
+/// decision, sends the event, does its part of a context switch, and then reads the decision, which
+/// ends the exchange.
 Exchange WavePrestaged(const Costs& costs);
 
 std::vector<Exchange> AllExchanges(const Costs& costs, Thinking thinking);

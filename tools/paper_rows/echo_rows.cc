@@ -24,7 +24,7 @@ constexpr double kSustained = 0.99;
 
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 
-/// Returns the rate of frames sent, at most 100 Gb/s.
+/// Returns the rate of sent frames on the wire in Gb/s, at most 100.
 double GbpsOf(const EchoResults& results) {
   return std::min(results.frames_per_second * kWireBytes * 8 / 1e9, kWireGbps);
 }

@@ -50,7 +50,7 @@ struct Inputs {
   uint32_t switch_cycles = 10;  ///< Cycles per stage.
   uint32_t switch_megahertz = 3000;
   uint32_t chain_message = 64;          ///< Data bytes, in one TLP with their header.
-  Picoseconds slow_stage = 10'000'000;  ///< Time per message of the slow one of two streams.
+  Picoseconds slow_stage = 10'000'000;  ///< Time per message of the slower of two streams.
 
   // Requests of one kind, on CPUs that always have work:
   Picoseconds service = 10'000'000;
@@ -88,12 +88,13 @@ struct Inputs {
   Picoseconds reallocate = 5'000'000;   ///< Reallocation of a core by a dedicated core.
   Picoseconds poll_slice = 3'000'000'000;
   Picoseconds handler = 5'000'000;
-  Picoseconds hot_for = 1'000'000'000;  ///< Interval after which other services are popular.
+  Picoseconds hot_for = 1'000'000'000;  ///< Interval after which the popular services change.
   uint32_t rpc_cores = 8;
   double rpc_load = 0.3;        ///< Load of the cores by handlers alone.
   uint32_t rpc_calls = 40'000;  ///< Calls offered in each run.
 
-  double change_rate = 10'000;  ///< Lowest of three rates, ten times apart; per task and second.
+  double change_rate =
+      10'000;  ///< Lowest of three rates, each ten times the one before; per task and second.
   double freeze_change_rate = 20'000;
   Picoseconds watchdog = 20'000'000'000;
   Picoseconds watchdog_tick = 1'000'000'000;
@@ -107,7 +108,7 @@ struct Inputs {
 /// An input with its name.
 struct NamedInput {
   std::string_view name;
-  std::string_view group;  ///< The category of the cost or size, in a word.
+  std::string_view group;  ///< One word for the kind of cost or size.
   std::variant<Picoseconds*, uint32_t*, double*> value;
   std::string_view origin;
   /// Row of the table from whose paper value this value was chosen; empty: none.
@@ -120,7 +121,7 @@ struct NamedInput {
 /// Returns all inputs; they refer to `inputs`, which must outlive the list.
 std::vector<NamedInput> NamesOf(Inputs& inputs);
 
-/// Formats durations as 379ns, 1.5us, 20ms; numbers unchanged.
+/// Formats durations as 379ns, 1.5us or 20ms, and numbers without a unit.
 std::string Print(const NamedInput& input);
 /// Returns false if `text` is not a valid value.
 bool Parse(std::string_view text, NamedInput& input);

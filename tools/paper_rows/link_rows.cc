@@ -38,7 +38,8 @@ double ReadNanoseconds(const Inputs& inputs) {
 }
 
 struct InterruptTimes {
-  double sent = 0;      ///< Time in ns in which the NIC's core sends it, with the software path.
+  /// Time in ns that the NIC's core needs to send it, with the software path.
+  double sent = 0;
   double received = 0;  ///< Time in ns from the NIC's register write until the host handles it.
 };
 InterruptTimes Interrupt(const Inputs& inputs) {
@@ -274,7 +275,7 @@ std::vector<Row> Experiments::BreakEvenRows() {
   const auto with = [&](const Names& more) { return all + more; };
   const Names ratio_msix = {"pcie_oneway",  "agent_decision", "msix_send",
                             "msix_receive", "msix_dispatch",  "mmio_read_cached"};
-  // The same fraction for whole systems, where the host's part continues during a swap.
+  // The break-even fraction for whole systems, where the host's part continues during a swap.
   const SchedulingResults staged = Run(Busy(Mode::kPrestaged, 1));
   const SchedulingResults swapped = Run(Busy(Mode::kSwap, 1));
   const SchedulingResults missed = Run(Busy(Mode::kMapped, 1));

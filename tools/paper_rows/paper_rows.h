@@ -54,13 +54,13 @@ struct Series {
   std::vector<Point> points;
 };
 
-/// All plots, with the contents of their axis and panels:
-///   load     load of the CPUs: 99th percentile of latency in us, stale decisions in %
-///   change   changes per task and second: the same
-///   rtt      Gb/s of 64-byte frames, as far as one worker sustains: median and 99th percentile,
-///            both in us
-///   workers  their number: Mpps of a full wire; ns of a worker for a frame, each offered a
-///            sixteenth of the wire
+/// All plots: quantity of the x axis, then the panels:
+///   load     load of the CPUs: 99th percentile of latency in us; stale decisions in %
+///   change   changes per task and second: the same panels
+///   rtt      Gb/s of 64-byte frames, up to the rate that one worker sustains: median in us; 99th
+///            percentile in us
+///   workers  number of workers: Mpps if the full wire rate is offered; ns per frame of a worker if
+///            each is offered a sixteenth of it
 inline constexpr std::string_view kPlots[] = {"load", "change", "rtt", "workers"};
 
 class Experiments {

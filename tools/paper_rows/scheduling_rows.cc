@@ -148,8 +148,8 @@ std::vector<Row> Experiments::ThroughputRows() {
   const double optimised = rate(Mode::kPrestaged, inputs_.agent_bound_cpus);
   const double uncached = rate(Mode::kUncached, inputs_.agent_bound_cpus);
   // An alternative explanation of the optimised value: the CPUs are the limit, and the agent costs
-  // nothing except its window. A request then occupies CPUs / value, and the service time is the
-  // rest after the switch.
+  // nothing except its window. A request then occupies a CPU for CPUs / value, and the service time
+  // is this time without the switch.
   const auto worker_bound = [&](Mode mode) {
     SchedulingParameters parameters = Busy(mode, inputs_.agent_bound_cpus);
     parameters.agent_compute = 0;

@@ -57,7 +57,7 @@ uint64_t Now() {
                                    .count());
 }
 
-// Binds a UDP socket of this host; sets its address.
+// Creates a UDP socket at a free port of the loopback address, and sets `address` to its address.
 int Bind(sockaddr_in* address) {
   const int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   *address = {};
