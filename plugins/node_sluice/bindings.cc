@@ -51,7 +51,8 @@ sluice_worker* Bindings::AssignWorker(const std::string& node, const std::string
                                       std::shared_ptr<void> state) {
   const std::scoped_lock lock(mutex_);
   Binding& binding = bindings_[node];
-  // DPDK does not know the current graph yet, and the graph contains the node only once.
+  // DPDK does not list the graph that is being created yet, so Forget would release its workers. It
+  // has no worker of this node yet, because it contains the node only once.
   binding.Forget();
   const auto free = std::ranges::find(binding.places, std::string(), &Place::graph);
   if (free == binding.places.end()) return nullptr;
