@@ -35,7 +35,7 @@ struct ChainSettings {
 /// Reads the flags. Returns the first error, which names the flag and the fix, or an empty string.
 std::string ReadChainFlags(ChainSettings* settings);
 
-/// Reads a graph from a file; an empty path selects the example graph. Returns nothing on failure,
+/// Reads a graph from a file; an empty path selects the example graph. Returns nullopt on failure,
 /// with one line per error in `errors`.
 std::optional<engine::chain::Graph> ReadGraphFile(const std::string& path,
                                                   std::vector<std::string>* errors);

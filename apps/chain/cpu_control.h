@@ -38,8 +38,8 @@ class CpuControl {
   CpuControl(uint32_t outstanding, device::stage::LinkMemory& link, Map map)
       : outstanding_(outstanding), link_(link.to_switch), map_(std::move(map)) {}
 
-  /// Makes the CPU mediate these chains of a checked graph. Returns an error line, with nothing
-  /// changed, or an empty string.
+  /// Makes the CPU mediate these chains of a checked graph. On failure returns an error line and
+  /// changes nothing; on success returns an empty string.
   std::string Apply(const engine::chain::Graph& graph, const std::vector<std::string>& chains,
                     const Do& on_cpu, const Do& on_switch,
                     std::vector<engine::chain::Changed>* changes);
@@ -77,7 +77,7 @@ class CpuControl {
   device::pcie_switch::PortMask dead_ = 0;
   engine::chain::Graph graph_;
   Slots slots_;
-  uint32_t opened_ = 0;   ///< Number of chains opened so far: the incarnation of the last one.
+  uint32_t opened_ = 0;   ///< Number of chains opened so far; also the last one's incarnation.
   uint64_t regions_ = 0;  ///< One bit for each used region of SwitchRunner.
   std::vector<Chain> running_;
   std::vector<Chain> draining_;

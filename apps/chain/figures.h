@@ -20,7 +20,7 @@ namespace sluice::chain_app {
 struct Figures {
   double seconds = 0;
   Endings endings;
-  /// Unit: ns; from a message's start at the NIC to its right answer there.
+  /// Time in ns from a message's start at the NIC to its right answer at the NIC.
   engine::workload::Histogram latency;
   std::vector<StageFigures> stages;
   device::pcie_switch::Drops drops{};

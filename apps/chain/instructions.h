@@ -27,7 +27,7 @@ class Instructions {
     counter_ = runtime::OwnedFd(
         static_cast<int>(syscall(SYS_perf_event_open, &attributes, tid, -1, -1, 0)));
   }
-  /// Returns nothing if the machine cannot count instructions or does not allow it.
+  /// Returns nullopt if the machine cannot count instructions or does not allow it.
   std::optional<uint64_t> Count() const {
     uint64_t count = 0;
     if (!counter_ || read(counter_.get(), &count, sizeof count) != sizeof count)

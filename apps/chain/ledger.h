@@ -88,7 +88,7 @@ class Ledger final : public Flow {
     counts_[count].store(counts_[count].load(std::memory_order_relaxed) + by,
                          std::memory_order_relaxed);
   }
-  /// Changes the ending of a message from `before` to wrong, so that it has still exactly one
+  /// Changes the ending of a message from `before` to wrong, so that it still has exactly one
   /// ending.
   void EndWrong(Entry& entry, Count before) {
     counts_[before].fetch_sub(1, std::memory_order_relaxed);

@@ -82,7 +82,8 @@ class Mediator {
   void Restore(PortId port);
   /// Stops accepting messages; messages in flight continue to their end.
   void Drain();
-  /// Returns whether all messages have ended and all free requests to devices are sent.
+  /// Returns whether all messages have ended and all requests to free nodes have been sent to
+  /// devices.
   bool over() const { return phase_ == Phase::kFrees && to_send_.empty(); }
 
  private:
@@ -109,7 +110,7 @@ class Mediator {
     device::pcie_switch::OnDeath on_death{};
     uint32_t bypass = kNone;
     device::pcie_switch::Policy out;
-    uint32_t turn = 0;    ///< Round-robin counter that selects the next one of several targets.
+    uint32_t turn = 0;    ///< Round-robin counter that selects the next of several targets.
     uint32_t visits = 0;  ///< Maximum copies of a message at this node.
     bool dead = false;
 

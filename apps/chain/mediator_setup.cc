@@ -150,7 +150,7 @@ void Mediator::EnqueueSetup(const Queue& queue, SetupAction action) {
                        .chain = incarnation_}});
 }
 
-/// Returns false if setups are still pending.
+/// Sends pending setups. Returns false if some are still pending.
 bool Mediator::SendSetups(LinkWriter& link) {
   for (; !to_send_.empty(); to_send_.pop_front()) {
     Tlp* const tlp = link.Place();

@@ -26,8 +26,8 @@ class PushControl {
   /// `runner` must outlive the object.
   explicit PushControl(SwitchRunner& runner);
 
-  /// Applies a checked graph to the switch and its devices. Returns an error line, with nothing
-  /// changed, or an empty string.
+  /// Applies a checked graph to the switch and its devices. On failure returns an error line and
+  /// changes nothing; on success returns an empty string.
   std::string Apply(const engine::chain::Graph& graph,
                     std::vector<engine::chain::Changed>* changes);
   /// Continues the drain of chains, and frees drained ones. Returns the number of chains that still
@@ -67,7 +67,7 @@ class PushControl {
   SwitchRunner& runner_;
   engine::chain::Deployment deployment_;
   Slots slots_;
-  uint32_t opened_ = 0;  ///< Number of chains opened so far: the incarnation of the last one.
+  uint32_t opened_ = 0;  ///< Number of chains opened so far; also the last one's incarnation.
   std::vector<AllocatedSlot> allocated_;  ///< Slots allocated for the chain that is being opened.
   std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< Indexed by node.
 };

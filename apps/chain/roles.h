@@ -23,7 +23,7 @@ struct Roles {
   std::vector<StageSpec> stages;  ///< Stages that a chain uses.
 };
 
-/// Returns the roles of a checked graph. Returns nothing, with one line in `error`, if the graph
+/// Returns the roles of a checked graph. Returns nullopt, with one line in `error`, if the graph
 /// cannot be run.
 std::optional<Roles> RolesOf(const engine::chain::Graph& graph, std::string* error);
 

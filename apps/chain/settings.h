@@ -15,7 +15,7 @@ struct Settings : ChainSettings, runtime::RunSettings {
   uint64_t seed = 0;
 };
 
-/// Returns nothing if the process should exit with `exit_code`; the error or the requested
+/// Returns nullopt if the process should exit with `exit_code`; the error or the requested
 /// information has been printed then.
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code);
 

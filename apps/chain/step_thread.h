@@ -27,10 +27,10 @@ inline uint64_t NowNs() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/// Backoff after steps without work: a number of CPU pauses, then yields, then sleeps of some
-/// microseconds that grow. Sleeping matters because there are more pollers than most machines have
-/// CPUs: a thread that only yields waits for a time slice of each other thread, while a thread that
-/// sleeps is woken immediately.
+/// Backs off after steps without work: first CPU pauses, then yields, then sleeps of growing
+/// length. Sleeping matters because there are more pollers than most machines have CPUs: a thread
+/// that only yields waits for a time slice of each other thread, while a thread that sleeps is
+/// woken immediately.
 class Idle {
  public:
   /// Lowers the timer slack of the calling thread to 1 us from the default of 50 us, so that sleeps

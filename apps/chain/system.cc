@@ -14,7 +14,7 @@ namespace {
 
 using device::stage::LinkMemory;
 
-/// Pause between a failed start and the next one.
+/// First and longest pause between a failed start and the next one.
 constexpr uint64_t kFirstPauseNs = 1'000'000'000, kLongestPauseNs = 30'000'000'000;
 constexpr size_t kLinkBytes = (sizeof(LinkMemory) + 4095) / 4096 * 4096;
 
@@ -145,8 +145,8 @@ CpuControl::Do System::OnSwitch() {
   };
 }
 
-/// Applies the graph to the running parts. Returns an error line, with nothing changed, or an empty
-/// string.
+/// Applies the graph to the running parts. On failure returns an error line and changes nothing; on
+/// success returns an empty string.
 std::string System::Apply(const engine::chain::Graph& graph,
                           std::vector<engine::chain::Changed>* changes) {
   if (cpu_ != nullptr)

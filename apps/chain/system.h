@@ -94,7 +94,8 @@ class System {
   std::vector<Watched> stages_;
   bar::RingMemory nic_link_, cpu_link_;
   std::unique_ptr<Nic> nic_;
-  std::unique_ptr<Nic> host_end_;  ///< If pushed: the end of chains at the host, if there is one.
+  /// The host's end of pushed chains; null if no chain ends at the host.
+  std::unique_ptr<Nic> host_end_;
   std::unique_ptr<SwitchRunner> runner_;
   std::unique_ptr<CpuControl> cpu_;       ///< Set if chains go through the CPU.
   std::unique_ptr<PushControl> control_;  ///< Set if chains are pushed.

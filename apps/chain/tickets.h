@@ -30,8 +30,8 @@ class Tickets {
 
   Tickets() : given_(kMemory), random_(std::random_device()()) {}
 
-  /// Returns a ticket for a message that enters a chain. Half of its bits are random: a stage
-  /// cannot derive tickets of another chain from the tickets that it has seen.
+  /// Returns a ticket for a message that enters a chain. 15 of its bits are pseudo-random, so a
+  /// stage is unlikely to hit a ticket of another chain by chance.
   uint32_t Give(uint32_t flow, uint32_t number, uint32_t chain) {
     const uint32_t place = next_++ % kMemory;
     const uint32_t ticket = static_cast<uint32_t>(random_()) / kMemory * kMemory + place;

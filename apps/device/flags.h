@@ -24,7 +24,7 @@ struct Flags {
   std::string json;           ///< Path, "-" for standard output, empty for none.
 };
 
-/// Reads the arguments. Returns nothing if the process should exit with `exit_code`: 0 after --help
+/// Reads the arguments. Returns nullopt if the process should exit with `exit_code`: 0 after --help
 /// or --version, 2 after a bad argument (one line on standard error names it and the fix).
 std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code);
 

@@ -24,7 +24,7 @@ struct Settings {
 };
 
 /// Reads the flags. If the user has given no port, `line`'s traffic becomes a client of this
-/// server. On a bad flag returns nothing, and sets `flag` and `fix`.
+/// server. On a bad flag returns nullopt, and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix);
 

@@ -19,7 +19,7 @@ class MemberSource {
  public:
   virtual ~MemberSource() = default;
 
-  /// Waits for the first list. Returns nothing, with one line in `error`, if there is none. Call it
+  /// Waits for the first list. Returns nullopt, with one line in `error`, if there is none. Call it
   /// once, before Poll.
   virtual std::optional<Servers> Open(std::string* error) = 0;
 

@@ -31,7 +31,7 @@ struct Settings : runtime::RunSettings {
   }
 };
 
-/// Reads all flags. Returns nothing if the process should exit with `exit_code`: 0 after --help or
+/// Reads all flags. Returns nullopt if the process should exit with `exit_code`: 0 after --help or
 /// --version, 2 after a bad argument (one line on standard error names it).
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code);
 

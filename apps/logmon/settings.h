@@ -24,7 +24,7 @@ struct Settings {
   std::string alert_exec;  ///< Program to run for each alert; empty: none.
 };
 
-/// Reads the flags. Returns nothing, with the wrong flag and the fix, on a mistake.
+/// Reads the flags. Returns nullopt, with the wrong flag and the fix, on a mistake.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 

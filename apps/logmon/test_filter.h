@@ -12,7 +12,7 @@
 namespace sluice::logmon {
 
 /// Returns {"matches": [{"eventNumber": 1, "eventMessage": …, "extractedValues": {…}}]}; lines
-/// count from 1. Values of a space-delimited pattern are its fields. Returns nothing, with one line
+/// count from 1. Values of a space-delimited pattern are its fields. Returns nullopt, with one line
 /// in `error`, if the pattern is wrong.
 std::optional<nlohmann::ordered_json> TestFilter(const std::string& pattern, std::istream& lines,
                                                  std::string* error);

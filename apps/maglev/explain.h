@@ -13,7 +13,7 @@
 
 namespace sluice::maglev {
 
-/// Parses protocol, source and destination, separated by blanks. Returns nothing on a mistake.
+/// Parses protocol, source and destination, separated by blanks. Returns nullopt on a mistake.
 std::optional<packet::FlowKey> ParseFlow(std::string_view text);
 
 /// Returns the handling of a flow that is in no connection table: {verdict, why} and, as far as

@@ -28,7 +28,7 @@ struct Trouble {
   int exit_code = 2;
 };
 
-/// Reads flags, the file and etcd. Returns nothing, with `trouble` set, on an error.
+/// Reads flags, the file and etcd. Returns nullopt, with `trouble` set, on an error.
 std::optional<Origin> ReadOrigin(Trouble* trouble);
 
 /// Reads another file together with `additions`.

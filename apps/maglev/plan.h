@@ -32,7 +32,7 @@ nlohmann::ordered_json Plan(const engine::maglev::Setup& now, const engine::magl
 std::string PlanText(const nlohmann::ordered_json& plan);
 
 /// Queries a running instance, identified by its EAL file prefix, through its telemetry socket.
-/// Returns nothing, with one line in `error`, if the query fails or is not answered.
+/// Returns nullopt, with one line in `error`, if the query fails or is not answered.
 std::optional<nlohmann::ordered_json> AskInstance(const std::string& prefix,
                                                   const std::string& command,
                                                   const std::string& parameters,

@@ -58,11 +58,11 @@ class Campaign {
 
  private:
   void Run();
-  /// Runs a trial; repeats it a few times if the link was down during the trial. Returns nothing if
+  /// Runs a trial; repeats it a few times if the link was down during the trial. Returns nullopt if
   /// the test was cancelled before the trial's end, the link does not stay up, or the traffic is
   /// impossible.
   std::optional<engine::pktgen::Outcome> RunTrial(const engine::pktgen::Offer& offer);
-  /// Runs a trial once. Returns nothing if the test was cancelled, the link went down, or the
+  /// Runs a trial once. Returns nullopt if the test was cancelled, the link went down, or the
   /// traffic is impossible.
   std::optional<engine::pktgen::Outcome> TryTrial(const engine::pktgen::Offer& offer);
   bool LinkKept() const { return generator_.link_up() && generator_.link_losses() == link_losses_; }

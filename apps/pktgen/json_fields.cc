@@ -64,7 +64,7 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   return kind == FieldKind::kIpv6 ? all : all >> 96;
 }
 
-/// Returns nothing, with `fix` set, if `value` does not describe a field.
+/// Returns nullopt, with `fix` set, if `value` does not describe a field.
 std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* fix) {
   *fix = "give " + std::string(FixOf(kind)) +
          ", a list, or a range: {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": "

@@ -45,7 +45,7 @@ struct Settings {
 
 /// Returns help texts of this program for flags of lib/runtime, in place of the general texts.
 std::span<const runtime::OwnHelp> OwnHelp();
-/// Reads the flags. On a bad flag returns nothing, and sets `flag` and `fix`.
+/// Reads the flags. On a bad flag returns nullopt, and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 
@@ -53,11 +53,11 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
 /// without FCS.
 std::string CannotSend(std::string_view stream, size_t frame, uint32_t length);
 
-/// Parses "original" or "original:2.5" to the factor for captured times. Returns nothing on other
+/// Parses "original" or "original:2.5" to the factor for captured times. Returns nullopt on other
 /// text.
 std::optional<double> ParseGaps(std::string_view text);
 
-/// Parses a size, a list "64,1518", "imix" or "random"; sizes from `least` to 1518. Returns nothing
+/// Parses a size, a list "64,1518", "imix" or "random"; sizes from `least` to 1518. Returns nullopt
 /// on a mistake.
 std::optional<engine::pktgen::Field> ParseSizes(std::string_view text, uint32_t least,
                                                 uint64_t seed);

@@ -13,7 +13,7 @@
 
 namespace sluice::pktgen {
 
-/// Parses `text`, and loads captures. Returns nothing, with one line per error in `errors`, if it
+/// Parses `text`, and loads captures. Returns nullopt, with one line per error in `errors`, if it
 /// does not describe streams, or two streams have the same name.
 std::optional<std::vector<engine::pktgen::StreamSpec>> ParseStreams(
     std::string_view text, std::vector<std::string>* errors);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that a service's functions make (sluice_rpc.h). The request of a function becomes a call in
-// the line that contained the function's call (device/rpc/nested_call.h).
+// Calls that a service's functions make (sluice_rpc.h). A call that a function requests is stored
+// in the line that contained the call of the function (device/rpc/nested_call.h).
 #pragma once
 
 #include <cstdint>

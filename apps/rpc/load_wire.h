@@ -23,7 +23,7 @@ struct LoadTarget {
     kEmpty,  ///< No arguments and no result.
     kEcho,   ///< Bytes that are returned.
     kAdd,    ///< Two numbers; returns their sum.
-    kKeep,   ///< A key, and bytes to store under it, which are returned.
+    kKeep,   ///< A key and bytes to store; returns the bytes.
   };
   Kind kind = Kind::kEmpty;
   uint32_t program = 0;
@@ -36,7 +36,7 @@ struct LoadOptions {
   std::vector<LoadTarget> targets;
   uint32_t outstanding = 1;
   uint32_t run_calls = 100;  ///< Consecutive calls to one target.
-  uint32_t echo_bytes = 64;  ///< Maximum kMaxEchoBytes.
+  uint32_t echo_bytes = 64;  ///< At most kMaxEchoBytes.
   uint64_t timeout_ns = 1'000'000'000;
   uint64_t seed = 1;
   packet::MacAddress server{0x02, 0, 0, 0, 0, 2};  ///< MAC address of the NIC.

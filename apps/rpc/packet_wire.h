@@ -40,7 +40,8 @@ class PacketWire final : public emulator::Wire {
   /// Maximum datagrams that wait for fragments, and their timeout.
   static constexpr uint32_t kDatagrams = 64;
   static constexpr uint64_t kTimeoutNs = packet::Defragmenter::kTimeoutS * 1'000'000'000ULL;
-  /// Frames that the wire does not pass to the device.
+  /// Indices of the wire's counters. Unless stated otherwise, they count frames that the wire does
+  /// not pass to the device.
   enum {
     kForeign,   ///< For another host.
     kTagged,    ///< VLAN-tagged.

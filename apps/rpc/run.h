@@ -13,8 +13,8 @@
 
 namespace sluice::rpc_app {
 
-/// Runs the clients until the duration is over or one of `signals` arrives, which must be blocked.
-/// Then stops new calls, and waits until every call has ended, but at most twice
+/// Runs the clients until the duration is over or one of `signals` arrives; all of `signals` must
+/// be blocked. Then stops new calls, and waits until every call has ended, but at most twice
 /// `settings.timeout_ns`. Prints one line per period. `clients`: the built-in clients; null if the
 /// wire is a network interface.
 Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients, NicThread& nic,

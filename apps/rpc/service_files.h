@@ -39,7 +39,7 @@ inline constexpr const char* kDefineFix = "give NAME=NUMBER, separated by commas
 /// Returns the error in the services and the fix; empty if there is none.
 std::string ServicesFault(const std::vector<ServiceFiles>& services);
 
-/// Compiles the `.x` files. Returns nothing, with one line in `error`, if one of them is wrong.
+/// Compiles the `.x` files. Returns nullopt, with one line in `error`, if one of them is wrong.
 std::optional<std::vector<rpc::CompiledX>> CompileAll(const std::vector<ServiceFiles>& services,
                                                       std::string* error);
 

@@ -24,7 +24,7 @@
 
 namespace sluice::rpc_app {
 
-/// Returns the text of a file, or nothing if it cannot be read.
+/// Returns the text of a file, or nullopt if it cannot be read.
 std::optional<std::string> ReadFile(const std::string& path);
 
 /// Compiles a `.x` file of a service. `define`: constants in the format of rpc::ReadConstants.

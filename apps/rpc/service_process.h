@@ -39,7 +39,7 @@ class ServiceProcess {
   Phase phase() { return static_cast<Phase>(LoadWord(page().phase)); }
   /// Returns the reason after kFailed, in printable ASCII.
   std::string error();
-  /// Returns the entries for the device after kReady; nothing if the process wrote invalid data.
+  /// Returns the entries for the device after kReady; nullopt if the process wrote invalid data.
   std::optional<std::vector<device::rpc::Entry>> Entries();
   std::vector<device::rpc::Endpoint> Endpoints();
 

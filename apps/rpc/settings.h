@@ -39,7 +39,7 @@ struct Settings : runtime::RunSettings {
   uint32_t traces = 0;
 };
 
-/// Returns nothing, after printing an error, if the process should exit with `exit_code`.
+/// Returns nullopt, after printing an error, if the process should exit with `exit_code`.
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code);
 
 }  // namespace sluice::rpc_app

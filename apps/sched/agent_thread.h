@@ -28,7 +28,7 @@ struct AgentFault {
   double after_s = 0;  ///< Time since the start of the thread.
 };
 
-/// Parses "kill@1.5", "freeze@2" or "replace@0.5". Returns nothing on a mistake.
+/// Parses "kill@1.5", "freeze@2" or "replace@0.5". Returns nullopt on a mistake.
 std::optional<AgentFault> ReadAgentFault(std::string_view text);
 
 struct AgentThreadOptions {

@@ -37,7 +37,7 @@ struct ClientWireOptions {
   uint64_t count = 0;
 };
 
-/// Parses the options described above. Returns nothing, with one line in `error`, on a mistake.
+/// Parses the options described above. Returns nullopt, with one line in `error`, on a mistake.
 [[gnu::visibility("default")]] std::optional<ClientWireOptions> ReadClientWireOptions(
     std::string_view text, uint64_t seed, std::string* error);
 

@@ -32,7 +32,8 @@ struct Figures {
   uint64_t cuts =
       0;  ///< Tasks that a signal interrupted because they did not stop at a safe point.
   uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.
-  /// Latency in ns in the host, from due to answered: short and long.
+  /// Latency in ns in the host, from the due time to the answer: [0] short requests, [1] long
+  /// requests.
   std::array<Histogram, 2> latency;
   Histogram decision;  ///< Time in ns from a processor's request for a task to the task's start.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A thread as a CPU that runs tasks. It regains control in two ways. A task checks at its safe
-// points whether its time is over, which costs a read of the TSC. A task that never checks is
+// A thread that acts as a CPU and runs tasks. It regains control in two ways. A task checks at its
+// safe points whether its time is over, which costs a read of the TSC. A task that never checks is
 // interrupted by a signal at any instruction: it is "cut".
 #pragma once
 

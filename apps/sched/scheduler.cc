@@ -22,8 +22,7 @@ using engine::sched::Kernel;
 using engine::sched::PolicyOptions;
 using engine::sched::SchedHost;
 
-// Maximum events in flight: those of a burst of requests, and of their predecessors in the
-// meantime.
+// Maximum events in flight: those of a burst of requests and, meanwhile, those of earlier requests.
 constexpr uint32_t kWaveEvents = 1024;
 constexpr uint32_t kSwapEvents = 256;
 
@@ -129,7 +128,8 @@ class ChannelScheduler final : public Scheduler {
   SchedulerOptions options_;
   Layout layout_;
   bool prestage_;
-  uint32_t incarnation_ = 0;  ///< Number of agents' ends; used by the thread that creates them.
+  /// Number of agents' ends created so far; used only by the thread that creates them.
+  uint32_t incarnation_ = 0;
   ModelWindow host_window_;
   ModelWindow nic_window_;
   HostEnd channel_;

@@ -25,7 +25,7 @@ using engine::sched::Gtid;
 /// The headers of a request, for the reply to its sender.
 class ReturnPath {
  public:
-  /// Maximum headers: Ethernet with two VLAN tags, IPv6, UDP.
+  /// Maximum bytes of headers: Ethernet with two VLAN tags, IPv6, UDP.
   static constexpr uint32_t kMaxHeaders = 14 + 2 * 4 + 40 + 8;
   static constexpr uint32_t kMaxFrame = kMaxHeaders + kReplyBytes;
 

@@ -16,7 +16,7 @@
 
 namespace sluice::sched {
 
-/// Describes the measurement, and states that the window is a model.
+/// Returns a description of the measurement, which states that the window is a model.
 std::string Introduction(const Settings& settings);
 
 /// Produces the line of each period in a run of one policy and mode.
@@ -35,8 +35,9 @@ class Lines {
 
 /// Adds "runs" to a report: one object per policy and mode.
 void Extend(const Board& board, nlohmann::ordered_json& report);
-/// Returns a row for a run of one cell, a line for each cell with several agents, faults of a peer
-/// or expiries of the host's watchdog, and a line about all requests.
+/// Returns the table if the run has a single policy and mode; one line for each policy and mode
+/// that had several agents, faults of a peer or an expired watchdog; and a line of totals over all
+/// requests.
 std::string Totals(const Board& board);
 uint64_t Unfinished(const Board& board);
 

@@ -73,7 +73,8 @@ class Worker {
   void MakeRequests();
   /// Runs scheduled tasks, for at most poll_ns.
   void Turn();
-  /// Calls schedule(); `reason` applies to the task on this CPU, if there is one.
+  /// Switches to the task that the host chooses next, as a kernel's schedule() does. `reason`
+  /// applies to the task on this CPU, if there is one.
   void Switch(Reason reason);
   void Answer(Task& task);
   void Tick(uint64_t now);
@@ -100,7 +101,7 @@ class Worker {
   std::optional<Workload> workload_;
   Task* current_ = nullptr;  ///< The task on this CPU, running or paused.
   bool submitted_ = false;   ///< Events were submitted that must be forwarded to the agent.
-  uint64_t wished_ = 0;  ///< TSC time since when this CPU waits for a task; 0: it does not wait.
+  uint64_t wished_ = 0;  ///< TSC time at which this CPU began to wait for a task; 0: not waiting.
   uint64_t next_tick_ = 0;
   uint64_t next_publish_ = 0;
   uint64_t cell_end_ = 0;

@@ -33,7 +33,7 @@ class Latest {
     totals_.least_probability = std::min(totals_.least_probability, report.least_probability);
   }
 
-  /// Returns nothing before the end of the first epoch.
+  /// Returns nullopt before the end of the first epoch.
   std::optional<engine::telemetry::EpochReport> report() const {
     const std::scoped_lock lock(mutex_);
     return report_;

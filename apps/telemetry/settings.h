@@ -32,7 +32,7 @@ struct Settings {
   uint32_t top = 5;  ///< Number of flows printed.
 };
 
-/// Reads the flags. On a bad flag returns nothing, and sets `flag` and `fix`.
+/// Reads the flags. On a bad flag returns nullopt, and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 

@@ -103,7 +103,7 @@ class GcmKeys {
 
  private:
   static constexpr size_t kMaxKeyBytes = 32;
-  /// Larger than a file of all keys in hexadecimal digits.
+  /// Maximum size of the key file; all keys in hexadecimal digits need less.
   static constexpr size_t kMaxFileBytes = 4096;
 
   /// Reads at most kMaxFileBytes of the file. Returns false with errno set if that fails.

@@ -25,7 +25,7 @@ inline constexpr uint32_t kGcmEncrypt = 2;
 inline constexpr uint32_t kGcmKeyShift = 8;
 inline constexpr uint32_t kGcmKeys = 4;
 
-/// StageKind::refusals, by number.
+/// Indices into StageKind::refusals.
 enum class GcmRefusal : uint8_t {
   kTooShort,    ///< Shorter than nonce and tag.
   kTooLong,     ///< Longer than the output buffer.

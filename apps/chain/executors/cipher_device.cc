@@ -146,7 +146,8 @@ void CipherDevice::Run() {
   for (uint32_t tries = 0; back < count_ && tries < kPatience; ++tries) {
     sent +=
         rte_cryptodev_enqueue_burst(id_, 0, &waiting[sent], static_cast<uint16_t>(count_ - sent));
-    // crypto_openssl does not enqueue an operation that it cannot do; it sets the status instead.
+    // crypto_openssl does not enqueue an operation that it cannot execute; it sets the status
+    // instead.
     if (sent < count_ && waiting[sent]->status != RTE_CRYPTO_OP_STATUS_NOT_PROCESSED) {
       ++sent;
       ++back;

@@ -12,12 +12,12 @@
 
 namespace sluice::chain_app {
 
-/// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. The command
-/// is the lead of a digit over the next one from which the answer is sure, in percent of
+/// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. An answer is
+/// sure if the lead of the best digit over the next one is at least the command, in percent of
 /// kDigitScale; at most 100.
 extern const StageKind kClassifyStage;
 
-/// StageKind::refusals, by number.
+/// Indices into StageKind::refusals.
 enum class ClassifyRefusal : uint8_t {
   kBadImage,  ///< Length differs from kImageBytes.
   kTooLong,   ///< The output buffer is too small for an answer.
@@ -35,11 +35,11 @@ struct Answer {
 };
 Answer AnswerOf(const Scores& scores, uint32_t command);
 void WriteAnswer(const Answer& answer, std::span<uint8_t, kAnswerBytes> bytes);
-/// Returns nothing if the bytes are not an answer.
+/// Returns nullopt if the bytes are not an answer.
 std::optional<Answer> ReadAnswer(std::span<const uint8_t> bytes);
 
-/// Returns the first word of the key that a classifier gives its result. Bit 0: the answer is sure;
-/// bits 8 to 15: the digit.
+/// Returns the first word of the key that a classifier sets for its result. Bit 0: the answer is
+/// sure; bits 8 to 15: the digit.
 constexpr uint32_t KeyOf(const Answer& answer) {
   return (answer.sure ? 1u : 0u) | uint32_t{answer.digit} << 8;
 }

@@ -17,7 +17,7 @@ extern const StageKind kDeflateStage;
 inline constexpr uint32_t kDeflateCompress = 1;
 inline constexpr uint32_t kDeflateDecompress = 2;
 
-/// StageKind::refusals, by number.
+/// Indices into StageKind::refusals.
 enum class DeflateRefusal : uint8_t {
   kTooLong,  ///< Exceeds the output buffer or the maximum size of the device.
   kBadCommand,

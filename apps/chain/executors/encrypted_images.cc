@@ -60,7 +60,7 @@ class EncryptedImages final : public Traffic {
   uint64_t forged_;
 };
 
-/// Draws and encrypts the images. Returns nothing if a message could not be encrypted.
+/// Draws and encrypts the images. Returns nullopt if a message could not be encrypted.
 std::optional<std::vector<SealedImage>> SealImages(Executor& cipher, uint64_t seed,
                                                    uint64_t count) {
   std::vector<SealedImage> images(count);

@@ -19,7 +19,7 @@ extern const StageKind kRegexStage;
 inline constexpr uint32_t kRegexSelect = 1;  ///< The result is the matching lines, with LF.
 inline constexpr uint32_t kRegexMark = 2;    ///< The result is the message.
 
-/// StageKind::refusals, by number.
+/// Indices into StageKind::refusals.
 enum class RegexRefusal : uint8_t {
   kTooLong,  ///< Longer than the output buffer.
   kBadCommand,

@@ -15,14 +15,14 @@ namespace sluice::chain_app {
 
 class OptionText {
  public:
-  /// Returns nothing, with one line in `error` that names the fix, if a key is not in `keys`,
+  /// Returns nullopt, with one line in `error` that names the fix, if a key is not in `keys`,
   /// occurs twice, or has no value.
   static std::optional<OptionText> Read(std::string_view text,
                                         std::span<const std::string_view> keys, std::string* error);
 
   /// Returns the value of `key`, or an empty string if it is absent.
   std::string_view Value(std::string_view key) const;
-  /// Returns the numeric value of `key`, or `otherwise` if it is absent. Returns nothing, with one
+  /// Returns the numeric value of `key`, or `otherwise` if it is absent. Returns nullopt, with one
   /// line in `error`, if the value is not a number from `least` to `most`.
   std::optional<uint64_t> Number(std::string_view key, uint64_t otherwise, uint64_t least,
                                  uint64_t most, std::string* error) const;

@@ -30,11 +30,11 @@ struct ClientOptions {
   std::vector<Flow> flows;
 };
 
-/// Returns nothing if a name or an option of the traffic contains a character that is not allowed
+/// Returns nullopt if a name or an option of the traffic contains a character that is not allowed
 /// in wire options.
 [[gnu::visibility("default")]] std::optional<std::string> ClientOptionsText(
     const ClientOptions& options);
-/// Parses the options described above. Returns nothing, with one line in `error`, on a mistake.
+/// Parses the options described above. Returns nullopt, with one line in `error`, on a mistake.
 [[gnu::visibility("default")]] std::optional<ClientOptions> ReadClientOptions(std::string_view text,
                                                                               std::string* error);
 

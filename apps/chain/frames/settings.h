@@ -19,7 +19,7 @@ struct FrameSettings : ChainSettings {
 };
 
 /// Checks the flags, and attaches the built-in clients to the embedded NIC unless `line` selects
-/// another wire. Returns nothing, with one line in `error` that names the flag and the fix, on a
+/// another wire. Returns nullopt, with one line in `error` that names the flag and the fix, on a
 /// mistake.
 std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::string* error);
 

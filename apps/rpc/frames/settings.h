@@ -20,7 +20,7 @@ struct FrameSettings {
 };
 
 /// Checks the flags, sets the port mapper's bindings, and attaches the built-in clients to the
-/// embedded NIC unless `line` selects another wire. Returns nothing on a mistake; `flag` is then
+/// embedded NIC unless `line` selects another wire. Returns nullopt on a mistake; `flag` is then
 /// the wrong flag, and `fix` the remedy.
 std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::string* flag,
                                                std::string* fix);

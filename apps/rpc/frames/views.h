@@ -20,7 +20,7 @@ std::string ClientLine(const runtime::PortStats& port);
 uint64_t Missing(const runtime::PortStats& port);
 runtime::Findings FindingsOf(const runtime::PortStats& port);
 
-/// Adds the members that the coherent interface's report has. `counts`: one per worker.
+/// Adds the members of the coherent interface's report. `counts`: one per worker.
 void Extend(const runtime::PortStats& port, const std::vector<engine::rpc::Counts>& counts,
             nlohmann::ordered_json& report);
 
