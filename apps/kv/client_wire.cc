@@ -24,7 +24,7 @@ using packet::Datagram;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
 constexpr uint16_t kClientPort = 40000;
-// Limit because verification stores 16 bytes per item.
+// Bounds the memory of verification, which stores 16 bytes per item.
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;
 
 bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions* options) {

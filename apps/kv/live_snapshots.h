@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Snapshots while the workers serve. A thread writes one on each request, and reports it on
-// standard error. It runs on the CPUs of the thread that created it, main's.
+// standard error. It runs on the CPUs of the main thread, which creates it.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class LiveSnapshots {
   /// not.
   std::string Begin();
   /// Aborts the current snapshot, which then leaves no file. Later requests have no effect. Waits
-  /// for a worker only if it copies a chain at this moment.
+  /// for a worker only if that worker is copying a chain.
   void Stop();
   uint64_t written() const;
   uint64_t failed() const;

@@ -19,8 +19,8 @@ class Persistence {
   /// Reads the file, if it exists. `now_s`: time by the workers' clock. Returns false, with one
   /// line in `error`, on failure.
   bool Restore(uint32_t now_s, std::string* error);
-  /// Writes the file. Returns false, with one line in `error`, on failure; the file is then an
-  /// unchanged older one or, if only its folder could not be synced, complete.
+  /// Writes the file. Returns false, with one line in `error`, on failure. An older file is then
+  /// unchanged, unless only the sync of the folder failed; the new file is then complete.
   bool Save(uint32_t now_s, std::string* error);
 
  private:

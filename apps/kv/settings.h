@@ -33,7 +33,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
 bool FitsMachine(const Settings& settings, std::string* flag, std::string* fix);
 
 /// Returns an empty store with all its pages allocated on the calling thread's NUMA node. Returns
-/// nothing if memory is insufficient.
+/// nullopt if memory is insufficient.
 std::optional<engine::kv::Store> MakeStore(const Settings& settings, uint32_t workers);
 
 }  // namespace sluice::kv

@@ -21,8 +21,8 @@ struct Figures {
   uint64_t items_moved = 0;  ///< Items moved by all changes.
 };
 
-/// Returns one line about the time between two moments. `later` contains the latencies of this time
-/// only.
+/// Returns one line about the period between two moments. `later` contains only the latencies of
+/// this period.
 std::string PeriodLine(const Figures& earlier, const Figures& later);
 /// Returns several lines about the whole run.
 std::string Totals(const Settings& settings, const Figures& run);

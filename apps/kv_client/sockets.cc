@@ -14,7 +14,7 @@ namespace sluice::kv_client {
 
 namespace {
 
-// Holds bursts of answers while requests are built.
+// Large enough for bursts of answers while requests are built.
 constexpr int kBufferBytes = 8 << 20;
 
 socklen_t LengthOf(sa_family_t family) {

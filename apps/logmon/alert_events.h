@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Events of filters with alerts, by host, for the transfer from a worker; in bounded memory.
+// Events of filters with alerts, grouped by host, on the way from a worker to the collector. Memory
+// is bounded.
 #pragma once
 
 #include <cstddef>

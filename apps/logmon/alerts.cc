@@ -23,7 +23,7 @@ using engine::logmon::Alert;
 // Maximum concurrent programs, so that many alerts do not start many processes.
 constexpr size_t kMaxPrograms = 8;
 
-// Limits per alert. An alert stores up to its threshold of times per host, so the number of hosts
+// Limits per alert. An alert stores up to `threshold` event times per host, so the number of hosts
 // is kMaxTimes / threshold, within kMinHosts and kMaxHosts.
 constexpr size_t kMaxHosts = 65'536, kMinHosts = 16, kMaxTimes = 1 << 20;
 

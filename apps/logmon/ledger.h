@@ -31,7 +31,7 @@ class Ledger {
   /// `config` must outlive the object.
   explicit Ledger(const Config& config);
 
-  /// Adds the counts of a batch, and clears them there.
+  /// Adds the counts of a batch, and clears them in the batch.
   void Add(Batch& batch);
   /// Remove and return minutes before `minute`, or all minutes at the end.
   std::vector<FilterMinute> RemoveBefore(int64_t minute);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines to show and their senders, for the transfer from a worker; in bounded memory.
+// Lines to show and their senders, on the way from a worker to the collector. Memory is bounded.
 #pragma once
 
 #include <cstdint>

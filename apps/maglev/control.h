@@ -82,7 +82,7 @@ class Control {
   /// Applies etcd's current additions to the last text of the file. Invalid keys are skipped
   /// (Config::skipped), and parsed again with the next change of either source.
   std::string Add(const Additions& additions);
-  /// Stops new flows to a backend independent of the file; Restore reverts this.
+  /// Stops new flows to a backend, regardless of the file; Restore reverts this.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
   /// Applies results of health checks in a single step. If several backends fail at the same time,

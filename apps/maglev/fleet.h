@@ -24,12 +24,13 @@ class Fleet {
 
   // Functions for any control thread, while workers run:
 
-  /// Returns the counters of the first `vips` and `backends` indices.
+  /// Returns the counters of all VIPs with an index below `vips` and all backends with an index
+  /// below `backends`.
   engine::maglev::BalancerTotals Count(size_t vips, size_t backends) const;
   /// Restarts the traffic counters of these indices.
   void Restart(const engine::maglev::NewOwners& owners);
-  /// Counts the live connections of the first `backends` indices. Returns the number of all
-  /// connections. Walks the tables, so do not call it periodically.
+  /// Counts the live connections of each backend with an index below `backends`. Returns the number
+  /// of all live connections. Walks the tables, so do not call it periodically.
   uint64_t CountConnections(size_t backends, std::vector<uint32_t>* by_backend) const;
 
  private:

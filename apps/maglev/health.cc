@@ -106,7 +106,7 @@ class HealthMonitor::Target {
     if (!IsUnderWay() || now < deadline_) return std::nullopt;
     return Finish(CheckOutcome::kFailure, easy_ == nullptr ? 0 : FaultOfSending(address_));
   }
-  /// Called when curl has finished.
+  /// Handles the end of curl's transfer. Returns the outcome of the check.
   CheckOutcome Finished(CURLcode code) {
     if (code == CURLE_COULDNT_CONNECT) {
       long error = socket_error_;

@@ -82,8 +82,8 @@ const engine::maglev::VipSetup* Find(const engine::maglev::Setup& setup, const s
   return it == setup.vips.end() ? nullptr : &*it;
 }
 
-// Returns whether a VIP has another destination, or forwards differently for reasons other than its
-// ring.
+// Returns whether a VIP has different destinations in the two configurations, or forwards
+// differently for reasons other than its ring.
 bool Differs(const engine::maglev::VipSetup* one, const engine::maglev::VipSetup* other) {
   return one != nullptr && other != nullptr &&
          (one->prefix() != other->prefix() || one->port != other->port ||

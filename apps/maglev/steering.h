@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rules of the port (rte_flow) for VIPs: the NIC steers frames to a VIP to the workers' queues,
-// also if the port has other users. Rules exist for all VIPs or for none: if the port cannot
+// even if the port has other users. Rules exist for all VIPs or for none: if the port cannot
 // express one of them, it keeps its default behavior, and Apply returns the reason. For the main
 // thread and the thread of a reload; one at a time.
 #pragma once
@@ -21,7 +21,7 @@ class Steering {
   /// interface never starts it.
   Steering(uint16_t port, uint32_t workers) : workers_(workers), rules_(port) {}
 
-  /// Replaces the rules by those for these VIPs. Returns the result: "hardware (2 rules)" or
+  /// Replaces the rules with rules for these VIPs. Returns the result: "hardware (2 rules)" or
   /// "software (why)".
   std::string Apply(const std::vector<engine::maglev::VipSetup>& vips);
 

@@ -20,9 +20,9 @@
 
 namespace sluice::pktgen {
 
-/// Results of a test; of an incomplete test, those found until its end.
+/// Results of a test. If the test is incomplete, those found before it ended.
 struct Found {
-  double line_pps = 0;             ///< Frames per second of the line, for this mix of frames.
+  double line_pps = 0;             ///< Line rate in frames per second, for this mix.
   engine::pktgen::FoundRate rate;  ///< For the tests of throughput and latency.
   /// Latencies in ns of each trial at the rate found.
   std::vector<engine::workload::Histogram> latencies;

@@ -31,9 +31,9 @@ class Generator {
   uint64_t line_bps() const { return line_bps_; }
   const Clock& clock() const { return clock_; }
 
-  /// Gives the workers a round; Round::Start starts it. Only one round at a time, created by one
-  /// thread. The round must outlive its use by workers. Returns null, with one line in `error`, if
-  /// the traffic is impossible.
+  /// Gives the workers a round; Round::Start starts it. One thread creates the rounds, and only one
+  /// round may exist at a time. The round must outlive its use by workers. Returns null, with one
+  /// line in `error`, if the traffic is impossible.
   std::unique_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
                                uint64_t end_ps, std::string* error);
   /// Returns once all workers use the round. Workers must poll.

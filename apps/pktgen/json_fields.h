@@ -14,7 +14,7 @@ namespace sluice::pktgen {
 
 enum class FieldKind : uint8_t { kNumber, kMac, kIpv4, kIpv6 };
 
-/// Does not change `field` if the member is absent or wrong.
+/// Reads a header field. Does not change `field` if the member is absent or wrong.
 void ReadField(runtime::ObjectReader& reader, std::string_view key, FieldKind kind,
                engine::pktgen::Field* field);
 

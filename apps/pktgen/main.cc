@@ -143,8 +143,8 @@ int main(int argc, char** argv) {
   }
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
                       sluice::runtime::MeasureTscHz());
-  // The configured streams, also for a test: frames that a queue cannot send are found before the
-  // first trial.
+  // Before a test, too, the round contains the configured streams, so that frames that a queue
+  // cannot send are found before the first trial.
   const std::unique_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
   if (round == nullptr) return BadFlag(settings->rates, fix);
 

@@ -8,8 +8,8 @@
 
 namespace sluice::pktgen {
 
-/// Adds the test to settings whose streams are read. Returns false on a bad flag, which was
-/// reported.
+/// Adds the test to `settings`, whose streams must have been read. Reports a bad flag and then
+/// returns false.
 bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings);
 
 }  // namespace sluice::pktgen

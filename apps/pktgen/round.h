@@ -33,13 +33,13 @@ class Clock {
 /// State of one worker for the main thread.
 struct alignas(64) WorkerState {
   std::atomic<bool> over{false};  ///< The worker sends no more frames.
-  /// Sum of the times of at least kPausePs between two polls, in which the worker's core was not
-  /// available.
+  /// Sum of the pauses of at least kPausePs between two polls, during which the worker's core was
+  /// not available.
   std::atomic<uint64_t> paused_ps{0};
   static constexpr uint64_t kPausePs = 500'000'000;
 };
 
-/// One thread creates, starts, settles and finishes it; workers send and check meanwhile.
+/// One thread creates, starts, settles and finishes a round; workers send and check meanwhile.
 class Round {
  public:
   /// `settings` must outlive the object. No frame is due at or after `options.end_ps`. Returns

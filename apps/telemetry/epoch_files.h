@@ -14,7 +14,7 @@ namespace sluice::telemetry {
 
 class EpochFiles {
  public:
-  /// `kept`: number of files that are not deleted; 0: all.
+  /// `kept`: maximum number of files, beyond which the oldest are deleted; 0: unlimited.
   EpochFiles(std::string folder, uint32_t kept) : folder_(std::move(folder)), kept_(kept) {}
 
   /// Writes epoch-START.sluice, START in ns since 1970. The file appears under this name when it is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The thread that reads closed epochs from the workers' meters and publishes the reports. It runs
-// on the CPUs of the thread that created it, main's, and never blocks a worker.
+// on the CPUs of the main thread, which creates it, and never blocks a worker.
 #pragma once
 
 #include <chrono>

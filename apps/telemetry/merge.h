@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --merge: combines epoch files of several nodes to one epoch, instead of a run.
+// --merge: combines epoch files of several nodes into one epoch, instead of a run.
 #pragma once
 
 #include <string>

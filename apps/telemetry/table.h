@@ -23,8 +23,8 @@ class TableLine {
  public:
   TableLine(const Latest& latest, uint32_t top) : latest_(latest), top_(top) {}
 
-  /// Returns the last epoch's table, or a line that an epoch is under way if the table was returned
-  /// already or no epoch has ended.
+  /// Returns the table of the last epoch. If Next has already returned it, or no epoch has ended,
+  /// returns a line which states that an epoch is in progress.
   std::string Next();
 
  private:

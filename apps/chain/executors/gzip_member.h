@@ -19,7 +19,7 @@ inline constexpr std::array<uint8_t, kGzipHeaderBytes> kGzipHeader = {0x1f, 0x8b
                                                                       0,    0,    0, 0, 255};
 
 /// Returns the position of the deflated bytes, after the header and its optional fields. Returns
-/// nothing if the header is invalid or incomplete.
+/// nullopt if the header is invalid or incomplete.
 std::optional<size_t> AfterGzipHeader(std::span<const uint8_t> member);
 
 struct GzipTrailer {
