@@ -10,8 +10,8 @@
 
 namespace sluice::kv {
 
-/// Reads the flags; those of the ports must be checked already. Returns false on a bad flag, with
-/// its name and the fix. `entry` is empty if the server is not to be registered.
+/// Reads the flags. The flags of the ports must have been checked. Returns false on a bad flag,
+/// with its name and the fix. `entry` is empty if the server is not to be registered.
 bool ReadRegistration(std::optional<etcd::Registration::Entry>* entry, std::string* flag,
                       std::string* fix);
 

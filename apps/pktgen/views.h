@@ -39,8 +39,8 @@ class Views {
   /// thread.
   std::vector<runtime::TelemetryCommand> Commands();
 
-  /// Writes latencies of every stream to `prefix` + its name + ".hgrm". On failure returns false,
-  /// with the name of the file in `failed`.
+  /// Writes the latencies of each stream to `prefix` + the stream's name + ".hgrm". On failure
+  /// returns false, with the name of the file in `failed`.
   static bool WriteLatencies(const engine::pktgen::TrialResult& result, const std::string& prefix,
                              std::string* failed);
 

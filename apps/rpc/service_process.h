@@ -37,7 +37,7 @@ class ServiceProcess {
   ServiceProcess& operator=(const ServiceProcess&) = delete;
 
   Phase phase() { return static_cast<Phase>(LoadWord(page().phase)); }
-  /// Returns the reason after kFailed, in printable ASCII.
+  /// Returns the reason for kFailed, in printable ASCII.
   std::string error();
   /// Returns the entries for the device after kReady; nullopt if the process wrote invalid data.
   std::optional<std::vector<device::rpc::Entry>> Entries();

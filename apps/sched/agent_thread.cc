@@ -126,7 +126,7 @@ void AgentThread::Run() {
   const Nanoseconds begin = clock_.Nanoseconds(rte_rdtsc());
   Nanoseconds fault_at = ~Nanoseconds{0};
   if (options_.fault) {
-    // Limits the time to one that is longer than any run.
+    // Limits the time to 10^9 s, which is longer than any run.
     fault_at = begin + static_cast<Nanoseconds>(std::min(options_.fault->after_s, 1e9) * 1e9);
   }
   std::unique_ptr<AgentSide> agent = scheduler_.NewAgent();

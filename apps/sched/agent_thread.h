@@ -22,7 +22,7 @@ struct AgentFault {
   enum class Kind : uint8_t {
     kKill,     ///< The agent ends; a new one starts after the down time.
     kFreeze,   ///< The agent stops for the down time, then continues with its old state.
-    kReplace,  ///< A new agent replaces it immediately.
+    kReplace,  ///< A new agent replaces the old one immediately.
   };
   Kind kind = Kind::kKill;
   double after_s = 0;  ///< Time since the start of the thread.

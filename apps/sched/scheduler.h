@@ -68,12 +68,13 @@ class Scheduler {
   virtual ~Scheduler() = default;
   virtual HostSide& host() = 0;
   /// Creates an agent without state at the other end of the window. Returns null if this mode has
-  /// no agents. The previous agent must be destroyed, or must not act any more.
+  /// no agents. The previous agent must have been destroyed, or must never act again.
   virtual std::unique_ptr<AgentSide> NewAgent() = 0;
 };
 
-/// `kernel` and `processors` must outlive the result. The names in `options` must be among those
-/// above. Throws std::system_error if the memory for a window is not available.
+/// Creates the scheduler for `options`, whose names must be among those above. `kernel` and
+/// `processors` must outlive the result. Throws std::system_error if the memory for a window is not
+/// available.
 std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options,
                                          engine::sched::Kernel& kernel,
                                          std::span<ProcessorSlot> processors);

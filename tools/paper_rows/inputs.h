@@ -82,9 +82,9 @@ struct Inputs {
   /// Fixed time to receive a message by DMA; the link's time for its bytes is added.
   Picoseconds dma_in_first = 16'400'000;
   Picoseconds rpc_decode = 100'000;  ///< Decoding of a small call and its reply.
-  Picoseconds rpc_jump = 20'000;     ///< Time of a core: 60 instructions.
+  Picoseconds rpc_jump = 20'000;     ///< Time of a core to call the function: 60 instructions.
   Picoseconds switch_process = 1'200'000;
-  Picoseconds kernel_call = 4'000'000;  ///< A call and its reply by a socket.
+  Picoseconds kernel_call = 4'000'000;  ///< A call and its reply through a socket.
   Picoseconds reallocate = 5'000'000;   ///< Reallocation of a core by a dedicated core.
   Picoseconds poll_slice = 3'000'000'000;
   Picoseconds handler = 5'000'000;

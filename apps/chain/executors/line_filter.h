@@ -10,9 +10,9 @@
 
 namespace sluice::chain_app {
 
-/// A message is text: lines that end with LF, CR LF or CR; the end of the last one is optional. The
-/// stage sets the first word of the message's key to the number of matching lines, and the second
-/// to a mask with one bit for each of the first 32 patterns that matches a line.
+/// A message is text: lines that end with LF, CR LF or CR; the last line may lack its end. The
+/// stage sets the first word of the message's key to the number of matching lines. In the second
+/// word, it sets bit i if pattern i, below 32, matches a line.
 extern const StageKind kRegexStage;
 
 /// Values of a command.

@@ -54,7 +54,7 @@ class ClientWire final : public emulator::Wire {
   std::vector<device::WireFrame> frames_;      ///< Frames that are not pulled yet, in order.
   size_t first_frame_ = 0;
   size_t turn_ = 0;  ///< Index of the next client.
-  /// Incomplete answers, by flow and by the ledger's index of the number.
+  /// Incomplete answers, keyed by flow and by the number's index in the flow's ledger.
   std::unordered_map<uint64_t, Answer> answers_;
   uint64_t foreign_ = 0;  ///< Frames that are not answers.
   emulator::WireTotals totals_;

@@ -14,7 +14,7 @@
 
 namespace sluice::chain_app {
 
-/// Returns the text below a line of statistics.
+/// Returns the text that follows a line of statistics.
 std::string MessageLine(const engine::messages::MessageServer& server,
                         const runtime::PortStats& port);
 /// Returns the number of the built-in clients' messages that have no ending yet (ledger.h).
@@ -23,7 +23,7 @@ runtime::Findings FindingsOf(const runtime::PortStats& port);
 /// Returns the reason why a run with the built-in clients was not clean; empty if it was.
 std::string ClientFault(const runtime::PortStats& port, const Figures& run);
 
-/// Adds the worker's message counters, and with `clients` the clients' counters.
+/// Adds the worker's message counters and, if `clients` is true, the clients' counters.
 void ExtendByMessages(const engine::messages::MessageServer& server, const runtime::PortStats& port,
                       bool clients, nlohmann::ordered_json& report);
 /// Returns the endings of a chain whose messages came in frames. Answered messages count as right,

@@ -14,7 +14,7 @@
 
 namespace sluice::rpc_app {
 
-/// Returns the text below a line of statistics; empty without built-in clients.
+/// Returns the text that follows a line of statistics; empty without built-in clients.
 std::string ClientLine(const runtime::PortStats& port);
 /// Returns the number of the built-in clients' calls that have no ending yet.
 uint64_t Missing(const runtime::PortStats& port);

@@ -65,7 +65,7 @@ struct Attributes {
   uint32_t expires_s = 0;
 };
 
-/// An item in memory. For the owner, valid until its next change of this partition.
+/// A view of an item in memory. The owner's view is valid until the owner changes the partition.
 struct ItemView {
   Bytes value;
   Attributes attributes;
@@ -298,8 +298,8 @@ class Partition {
   /// Cache mode: allocates `bytes` in the log. Items in the way leave the index, except the one at
   /// `kept`.
   uint64_t AppendToLog(uint64_t bytes, uint64_t kept, uint32_t now_s);
-  /// Allocates an item. Returns kNowhere if store mode's heap is full. May move `*slot`, if not
-  /// null.
+  /// Allocates an item. Returns kNowhere if store mode's heap is full. If `*slot` is not null,
+  /// updates it, because the removal of expired items may move slots.
   uint64_t Allocate(uint64_t bytes, Bucket& head, Slot** slot, uint32_t now_s);
   /// Store mode: removes expired items from some chains.
   void Sweep(uint32_t now_s);

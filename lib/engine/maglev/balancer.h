@@ -159,8 +159,8 @@ class Balancer {
   /// only updates flows that are recorded already.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
-  /// Provides `bytes` of headroom. A frame without enough headroom is moved to `spare` if it fits
-  /// there after it grew by `bytes`, else to buffer_. Returns false if the frame is too long.
+  /// Provides `bytes` of headroom. A frame without enough headroom is moved to `spare` if the frame
+  /// and `bytes` fit there, else to buffer_. Returns false if the frame is too long.
   bool MakeRoom(packet::Frame& frame, uint32_t bytes, uint8_t* spare);
   static void LowerTtl(uint8_t* ip, bool ipv6);
 

@@ -129,8 +129,8 @@ struct Setup {
   std::vector<VipSetup> vips;
 };
 
-/// Returns the length in bytes of the longest packet that the balancer forwards, which its port
-/// must be able to receive.
+/// Returns the length in bytes of the longest packet that the balancer forwards. The port must be
+/// able to receive packets of this length.
 uint32_t LongestPacket(const Setup& setup);
 /// Returns the size in bytes of the largest outer IP packet on the path: Setup::mtu, else 1500, or
 /// in kKatran MaxInnerBytes plus the longest outer header.

@@ -93,7 +93,7 @@ class MessageServer {
   /// length. Requires HasMessage. Sets `number`, which Answer needs.
   uint32_t Receive(size_t flow, std::span<uint8_t> room, uint32_t* number);
   /// Sends the answer to message `number` of any flow through the outbox. If the message has ended,
-  /// the answer only counts as late.
+  /// only counts the answer as late.
   void Answer(uint32_t number, std::span<const uint8_t> data, const std::array<uint32_t, 2>& key);
 
   MessageCounts counts() const;
@@ -181,10 +181,11 @@ class MessageServer {
   std::vector<Slot> slots_;
   /// Free slots. The slot that was freed first is used next, so that numbers are reused late.
   std::deque<uint32_t> free_;
-  absl::flat_hash_map<Sender, uint32_t> filling_;  ///< Slots in kFilling; at most half of all.
-  std::vector<std::deque<Whole>> whole_;           ///< Indexed by flow.
-  uint32_t looked_ = 0;                            ///< Next slot for Expire.
-  uint64_t now_ = 0;                               ///< The last `now` of a caller.
+  /// Slots in kFilling, by sender; at most half of all.
+  absl::flat_hash_map<Sender, uint32_t> filling_;
+  std::vector<std::deque<Whole>> whole_;  ///< Indexed by flow.
+  uint32_t looked_ = 0;                   ///< Next slot for Expire.
+  uint64_t now_ = 0;                      ///< The last `now` of a caller.
   std::array<std::atomic<uint64_t>, kCounts> counts_{};
   workload::Histogram latency_;
 };

@@ -65,7 +65,7 @@ struct ClientCounters {
   uint64_t unsent = 0;    ///< Open loop: requests that were due but not sent before Stop.
   uint64_t hits = 0, misses = 0, stored = 0;
   uint64_t refused = 0;   ///< Requests answered with an error.
-  uint64_t timeouts = 0;  ///< Requests without an answer in time.
+  uint64_t timeouts = 0;  ///< Requests not answered in time.
   uint64_t wrong = 0;     ///< Gets that returned a value that the item cannot have.
   uint64_t preloaded = 0, preload_refused = 0, preload_timeouts = 0;
   uint64_t late = 0;       ///< Answers that no request waits for; in all phases.

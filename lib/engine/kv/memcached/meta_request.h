@@ -15,8 +15,8 @@ inline constexpr std::string_view kTooManyFlags = "CLIENT_ERROR options flags to
 inline constexpr std::string_view kInvalidOrDuplicate = "CLIENT_ERROR invalid or duplicate flag";
 inline constexpr std::string_view kLongOpaque = "CLIENT_ERROR opaque token too long";
 
-/// Returns whether there is room for any answer without a value: at most a repetition of the
-/// request's line and numbers for c, f, s and t.
+/// Returns whether there is room for any answer without a value. The answer is at most as long as
+/// the request's line and numbers for c, f, s and t together.
 bool HasRoom(const AsciiRequest& request);
 Step WriteTooLittleRoom(AsciiRequest& request);
 /// Returns whether the token of O is absent or short enough.

@@ -28,8 +28,8 @@ using AppendStatistic = absl::FunctionRef<bool(std::string_view name, std::strin
 bool AppendStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
                       AppendStatistic append);
 
-/// `stats reset`: restarts the statistics that memcached restarts. Reports and telemetry are not
-/// affected.
+/// The word after `stats` that resets the same statistics as in memcached. Reports and telemetry
+/// are not affected.
 inline constexpr std::string_view kResetWord = "reset";
 void ResetStatistics(Store& store);
 

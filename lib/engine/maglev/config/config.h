@@ -16,7 +16,7 @@
 
 namespace sluice::engine::maglev {
 
-/// How the backends of a VIP are checked for health.
+/// Health check of the backends of a VIP.
 struct HealthCheck {
   enum class Kind : uint8_t { kTcp, kHttp, kIcmp };
 
