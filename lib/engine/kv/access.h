@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A worker's access to the whole store: directly to the partitions that it owns, and by
-// Partition::Read to those of other workers. A request that only the owner may serve is handed to
+// Gives a worker access to the whole store. The worker accesses its partitions directly, and reads
+// those of other workers with Partition::Read. A request that only the owner may serve is handed to
 // the owner.
 #pragma once
 

@@ -24,8 +24,8 @@ class CircularLog {
   void PopulatePages() { mapping_.Populate(bytes()); }
 
   uint64_t bytes() const { return mask_ + 1; }
-  /// Returns the length of the longest item that Append accepts: a quarter of the log, limited by
-  /// Item::lengths.
+  /// Returns the length of the longest item that Append accepts: a quarter of the log, but at most
+  /// the maximum that Item::lengths can encode.
   uint64_t max_item_bytes() const { return max_item_bytes_; }
   uint8_t* data() const { return mapping_.data(); }
   Item* item(uint64_t offset) const { return reinterpret_cast<Item*>(data() + offset); }

@@ -94,12 +94,12 @@ struct ServerFacts {
 struct Exchange {
   /// UDP payload. The part from `position` on does not change until the exchange ends.
   Bytes datagram;
-  size_t position = 0;  ///< Offset of the next request; 0: nothing was done yet.
+  size_t position = 0;  ///< Offset of the next request; 0: not started.
   /// Progress within that request, in units that the protocol defines; 0: not started.
   uint32_t within = 0;
   /// Length of the reply before the request at `position`, if `within` is not 0.
   size_t reply_before = 0;
-  uint32_t now_s = 0;   ///< Clock of the items' expiry. At least 1, because 0 means "never".
+  uint32_t now_s = 0;   ///< Time of the items' clock. At least 1, because 0 means "never".
   uint32_t unix_s = 0;  ///< Seconds since 1970 at now_s: for memcached's absolute times.
   uint32_t owner = 0;   ///< kForeign: the worker that may serve the request.
   /// Amplification limit: maximum length of the reply. memcached's protocols do not serve a request

@@ -66,7 +66,7 @@ class Gate {
   /// Returns whether this is untagged IPv4 from a host's MAC to this server's, with a pair of IP
   /// addresses that was accepted before.
   bool Known(const uint8_t* frame, const packet::Datagram& datagram) const {
-    // The destination MAC and two bytes of the source MAC; the group bit is in the first of these.
+    // The destination MAC and the first two bytes of the source MAC, which include its group bit.
     const uint64_t macs = packet::Load<uint64_t>(frame) ^ mac_;
     return macs << 15 == 0 && datagram.payload == packet::Datagram::kPlainPayload &&
            known_[frame[kPlainSource + 3]] == packet::Load<uint64_t>(frame + kPlainSource);

@@ -66,7 +66,7 @@ class Index {
 
   uint32_t heads() const { return heads_; }
   uint64_t bytes() const { return mapping_.bytes(); }
-  /// Returns the chain of a hash, which depends on its bits 16 to 47.
+  /// Returns the chain of a hash, which is a function of bits 16 to 47 of the hash.
   uint32_t ChainOf(uint64_t hash) const {
     return static_cast<uint32_t>((hash >> 16 & 0xffffffff) * heads_ >> 32);
   }

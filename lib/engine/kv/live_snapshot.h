@@ -44,9 +44,8 @@ struct LiveFigures {
 inline constexpr size_t kMostByOwnerBytes = size_t{256} << 10;
 inline constexpr uint32_t kLongestTryS = 10;
 
-/// Uniques that the store assigns between a live snapshot and a crash are not in the file. A store
-/// that is restored from the file starts this much higher, which is more than any store assigns in
-/// the meantime.
+/// Uniques that the store assigns between a live snapshot and a crash are not in the file. A
+/// restored store therefore skips this many uniques, more than any store assigns in the meantime.
 inline constexpr uint64_t kUniquesAhead = uint64_t{1} << 44;
 
 /// Writes the file as WriteSnapshot does: an existing file stays until the new one is complete.

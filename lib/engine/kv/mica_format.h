@@ -6,8 +6,8 @@
 //   message    operation u8 | result u8 | reserved u16 | key_bytes << 24 | value_bytes u32
 //              | key hash u64 | opaque u32 | reserved u32 | key | value
 //
-// Key and value are each padded with zeros to a multiple of 8. A datagram is valid if its messages
-// fill it exactly and their number is as stated and at least one.
+// Key and value are each padded with zeros to a multiple of 8. A datagram is valid if it contains
+// exactly the stated number of messages, at least one, and no further bytes.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,7 @@ enum class Copied : uint8_t {
 
 /// Totals of one partition. The owner writes them; other threads load them relaxed.
 struct PartitionCounters {
-  uint64_t items = 0;       ///< Items in the index, including expired ones that are not yet found.
+  uint64_t items = 0;       ///< Items in the index, including expired ones not found yet.
   uint64_t item_bytes = 0;  ///< Bytes of these items with headers and padding.
   uint64_t evicted = 0;     ///< Cache mode: unexpired items dropped from log or index.
   uint64_t expired = 0;
@@ -103,13 +103,12 @@ class Partition {
   Partition(Partition&&) noexcept = default;
 
   /// Allocates the pages of PartitionOptions::OccupiedBytes now, see Mapping::Populate. Without
-  /// this call, requests wait for each page that they access first.
+  /// this call, the first access to a page delays the request.
   void PopulatePages();
 
   // Only for the owner. `hash` is that of the key. Keys have 1 … kMaxKeyBytes bytes; others yield
-  // kTooLarge, kNotFound or kNotStored. `now_s` is in seconds; an item whose expiry is not later
-  // does not exist. Keys and values passed must not be in this partition's memory unless
-  // documented.
+  // kTooLarge, kNotFound or kNotStored. `now_s` is in seconds; an item that expires at or before
+  // `now_s` does not exist. Arguments must not refer to this partition's memory unless documented.
 
   std::optional<ItemView> Get(Bytes key, uint64_t hash, uint32_t now_s) {
     if (!IsKey(key)) return std::nullopt;
@@ -184,7 +183,7 @@ class Partition {
   /// Calls `see(key, view)` for each item that exists at `now_s`, in arbitrary order.
   void ForEach(uint32_t now_s, const std::function<void(Bytes key, const ItemView&)>& see) const;
 
-  /// last_unique returns the last unique that was assigned. SkipUniques makes later ones greater
+  /// last_unique returns the unique that was assigned last. SkipUniques makes later uniques greater
   /// than `unique`.
   uint64_t last_unique() const { return last_unique_; }
   void SkipUniques(uint64_t unique) { last_unique_ = std::max(last_unique_, unique); }
@@ -295,8 +294,8 @@ class Partition {
   void Remove(Bucket& head, Slot& slot);
   /// Cache mode: moves an item to the newest position of the log.
   Item* Renew(Bucket& head, Slot& slot, uint32_t now_s);
-  /// Cache mode: allocates `bytes` in the log. Items in the way leave the index, except the one at
-  /// `kept`.
+  /// Cache mode: allocates `bytes` in the log. Removes the items to be overwritten from the index,
+  /// except the item at `kept`.
   uint64_t AppendToLog(uint64_t bytes, uint64_t kept, uint32_t now_s);
   /// Allocates an item. Returns kNowhere if store mode's heap is full. If `*slot` is not null,
   /// updates it, because the removal of expired items may move slots.

@@ -56,8 +56,8 @@ class SnapshotWriter {
   uint64_t items() const { return items_; }
   /// Returns the largest unique of all items.
   uint64_t newest() const { return newest_; }
-  /// Completes the file and renames it to its final path. Returns false with a reason of one line
-  /// in `error`.
+  /// Completes the file and renames it to its final path. Returns false, with one line in `error`,
+  /// on failure.
   bool Finish(uint64_t last_unique, std::string* error);
 
  private:

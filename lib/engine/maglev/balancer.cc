@@ -128,8 +128,8 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
   std::optional<ConnectionTable::Hit> hit = connections_.Find(arrival.tag, owner, now_.seconds);
   if (!hit) return kNobody;
   Connection& entry = hit->entry;
-  // A SYN restarts the flow: the backend is chosen again if the old connection was closing, if the
-  // old backend accepts no new flows, or in Katran's profile always.
+  // A SYN restarts the flow: the backend is chosen again if the old connection was closing or if
+  // the old backend accepts no new flows. In Katran's profile, it is always chosen again.
   const bool anew =
       arrival.syn &&
       (entry.state == ConnectionState::kClosing || vip.rule.profile == Profile::kKatran ||

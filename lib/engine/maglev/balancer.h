@@ -102,7 +102,7 @@ class Balancer {
   /// every frame of a burst.
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
                                         uint8_t* spare, const uint64_t& tag);
-  /// Does the same as Decide for a plain frame whose flow has `tag`.
+  /// As Decide, for a plain frame whose flow has `tag`.
   packet::Verdict DecidePlain(packet::Frame& frame, uint64_t tag);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers, bool redirected);
@@ -117,8 +117,8 @@ class Balancer {
                                                   const packet::Headers& headers);
   std::optional<packet::Verdict> ProcessNatFragment(packet::Frame& frame,
                                                     const packet::Headers& headers);
-  /// Returns the NAT backend that sent an answer, or that was sent the packet which an ICMP error
-  /// quotes; else null.
+  /// Returns the NAT backend that sent an answer, or to which the packet that an ICMP error quotes
+  /// was sent; else null.
   const Backend* FindNatBackend(const packet::Frame& frame, const packet::Headers& headers) const;
   /// Sends a packet to a client with the VIP as its source. In the packet that an ICMP error
   /// quotes, the VIP becomes the destination.

@@ -27,8 +27,8 @@ uint32_t OuterBytes(Encapsulation encapsulation, bool ipv6) {
   return 0;
 }
 
-/// Returns whether `address` is a loopback address, which a backend may have: packets are not
-/// forwarded to it, but health checks reach it, so the backend may be on this machine.
+/// Returns whether `address` is a loopback address. A backend may have one: health checks reach it,
+/// although packets are not forwarded to it.
 bool IsLoopback(const IpAddress& address) {
   return address.ipv6 ? address == *IpAddress::Parse("::1") : address.bytes[0] == 127;
 }

@@ -106,8 +106,7 @@ class ConnectionTable {
     asm volatile("" : : "r"(line));
   }
 
-  /// Returns the live entry of a flow. An entry that is idle for longer than its timeout does not
-  /// count.
+  /// Returns the entry of a flow unless it has been idle for longer than its timeout.
   std::optional<Hit> Find(uint64_t tag, uint8_t owner, uint32_t seconds) const {
     const uint32_t first = FirstBucket(tag);
     if (auto hit = FindIn(first, tag, owner, seconds)) return hit;

@@ -8,7 +8,7 @@
 //
 // In phase kPreload it sets every item until all sets are acknowledged. After Start it requests
 // items by their popularity until Stop, in an open loop (at times fixed in advance) or a closed
-// loop (with a fixed number of outstanding requests). Requests without an answer in time are
+// loop (with a fixed number of outstanding requests). Requests that are not answered in time are
 // counted; only those of preloading are sent again. For one thread.
 #pragma once
 
@@ -59,7 +59,7 @@ struct ClientOptions {
   size_t MaxDatagram() const;
 };
 
-/// Counters of the measured run; those named preload count the preloading.
+/// Counters of the measured run; members named preload… count the preloading.
 struct ClientCounters {
   uint64_t requests = 0;  ///< Requests sent.
   uint64_t unsent = 0;    ///< Open loop: requests that were due but not sent before Stop.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // memcached's binary protocol over UDP, with the statuses and texts of memcached 1.6. As in
-// memcached, a request with invalid arguments is the last one of its datagram that is served. Quiet
-// commands answer errors and failures but not success; quiet gets do not answer misses.
+// memcached, requests of a datagram that follow a request with invalid arguments are not served.
+// Quiet commands answer errors and failures but not success; quiet gets do not answer misses.
 //
 // A response that is too long becomes the error "Too large." Touch, gat and stat with a value are
 // invalid; memcached would parse the value as the next request. A flush with a delay is invalid,
