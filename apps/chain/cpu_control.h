@@ -29,8 +29,8 @@ class CpuControl {
   /// Runs a function on the thread of the CPU or of the switch, between two of its steps. Returns
   /// when the function has returned.
   using Do = std::function<void(const std::function<void()>&)>;
-  /// Sets the memory that devices see in a region of host memory from now on; empty: none. Called
-  /// on the switch's thread.
+  /// Maps `memory` into a region of host memory, where devices can access it; an empty span unmaps
+  /// the region. Called on the switch's thread.
   using Map = std::function<void(uint32_t region, std::span<uint8_t> memory)>;
 
   /// `link`: the link at the root port; it must outlive the object. Before the threads start,

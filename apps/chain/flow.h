@@ -17,7 +17,7 @@ class Flow {
   static constexpr uint32_t kNumberMask = (1u << kNumberBits) - 1;  ///< Mask of message numbers.
 
   virtual ~Flow() = default;
-  /// Returns the maximum bytes of a message.
+  /// Returns the maximum message size in bytes.
   virtual uint32_t longest() const = 0;
   /// Returns whether a message is available.
   virtual bool MayBegin() = 0;

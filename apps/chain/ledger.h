@@ -27,7 +27,7 @@ struct Endings {
   // Additional answers:
   uint64_t doubled = 0;  ///< Repeated answers of the same node.
   uint64_t late = 0;     ///< Answers to lost messages.
-  uint64_t copies = 0;   ///< Right answers of further nodes of the chain.
+  uint64_t copies = 0;   ///< Further right answers, from other nodes of the chain.
   uint64_t unknown = 0;  ///< Answers to none of the last kMemory messages.
   uint64_t sent_bytes = 0;
   uint64_t answer_bytes = 0;

@@ -29,9 +29,9 @@ class Nic {
   void SetSlot(size_t flow, int slot) { slots_[flow].store(slot, std::memory_order_release); }
   /// Enables or disables new messages; initially disabled. Callable from any thread.
   void EnableWire(bool enabled) { enabled_.store(enabled, std::memory_order_relaxed); }
-  /// Returns the number of received messages that were not passed to a flow. At a NIC without flows
-  /// these are all messages, otherwise those that arrived by a chain to which they had not been
-  /// given. Callable from any thread.
+  /// Returns the number of received messages that were not passed to a flow: all messages at a NIC
+  /// without flows, otherwise those that arrived by a chain to which their ticket was not given.
+  /// Callable from any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
   /// Returns the number of steps so far. Callable from any thread.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }

@@ -35,8 +35,8 @@ class PushControl {
   size_t Tend();
   /// Sets up the device at a port again after it has restarted without state.
   void SetUpAgain(PortId port);
-  /// Replaces failed streams of chains once their devices live and have free slots. Returns true if
-  /// FirstSlot has changed.
+  /// Replaces failed streams of chains once their devices are alive and have free slots. Returns
+  /// true if FirstSlot has changed.
   bool Reopen();
 
   /// Returns the slot of a chain's first node in its device; negative if there is no such chain.

@@ -27,7 +27,7 @@ namespace {
 using engine::chain::FlowMatch;
 using engine::chain::ParseFlow;
 
-/// Returns the switch's handling of a flow after the graph is applied to it.
+/// Returns an explanation of how the switch handles a flow once the graph is applied.
 std::string Explanation(const Settings& settings, FlowMatch flow, std::string* error) {
   SwitchRunner runner(settings.roles.root, false);
   PushControl control(runner);
@@ -35,8 +35,8 @@ std::string Explanation(const Settings& settings, FlowMatch flow, std::string* e
   return error->empty() ? control.deployment().Explain(flow) : "";
 }
 
-/// Prints the information that a flag requests instead of a run. Returns true if there is such a
-/// flag; `exit_code` is then set.
+/// Prints the information that a flag requests instead of a run, and sets `exit_code`. Returns
+/// false if no flag requests any.
 bool Show(const Settings& settings, int* exit_code) {
   *exit_code = 0;
   if (FLAGS_dot) {

@@ -12,8 +12,8 @@
 
 namespace sluice::chain_app {
 
-/// Returns a kind that lives as long as the process. Returns null, with one line in `error`, if
-/// there is none.
+/// Returns the kind of stage that `executor` names; it lives as long as the process. Returns null,
+/// with one line in `error`, if there is none.
 const StageKind* FindStage(const std::string& executor, std::string* error);
 /// Returns the kind of traffic that `text` (KIND or KIND:OPTIONS) selects, and sets `options`.
 /// Returns null like FindStage.

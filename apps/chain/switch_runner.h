@@ -74,7 +74,7 @@ class SwitchRunner {
 
  private:
   using Tlp = device::pcie_switch::Tlp;
-  static constexpr uint32_t kTurn = 64;  ///< TLPs of one port before the next port is served.
+  static constexpr uint32_t kTurn = 64;  ///< Maximum TLPs of one port before the next is served.
 
   struct Link {
     std::optional<device::stage::LinkReader> reader;

@@ -11,7 +11,7 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Some milliseconds: interval between checks of `stop_`.
+/// Interval between checks of `stop_`: some milliseconds at usual clock rates.
 constexpr uint64_t kPatienceCycles = uint64_t{1} << 23;
 constexpr uint64_t kLookNs = 20'000'000;
 

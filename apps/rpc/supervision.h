@@ -28,7 +28,7 @@ class Supervision {
   bool Start(std::string* error);
   /// Detects processes that died or became ready. Call it every few milliseconds.
   void Look();
-  /// Returns the number of processes started, without the first one of each service.
+  /// Returns the number of restarts: the processes started, except the first one of each service.
   uint64_t restarts() const { return restarts_; }
 
  private:

@@ -71,7 +71,7 @@ class ClientWire final : public emulator::Wire {
   };
 
   /// Builds the frame of the next request if it is due, within `count`, and its slots in slots_ and
-  /// pending_ are free. Returns whether it did.
+  /// pending_ are free. Returns whether it built one.
   bool MakeFrame(uint64_t now_ns);
   /// Counts requests that have waited too long as lost, oldest first.
   void Expire(uint64_t now_ns);

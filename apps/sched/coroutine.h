@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A function with a separate stack. It can be paused at any point and resumed later by any thread.
-// A switch is Boost.Context's: about ten instructions and no system call. The low-level interface
-// (fcontext) is used, because a coroutine that was interrupted by a signal cannot be unwound. A
-// coroutine that is dropped before its end is abandoned, and objects in its frames leak.
+// Boost.Context switches the stacks, which costs about ten instructions and no system call. The
+// low-level interface (fcontext) is used, because a coroutine that was interrupted by a signal
+// cannot be unwound. A coroutine that is dropped before its end is abandoned, and objects in its
+// frames leak.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>

@@ -65,7 +65,8 @@ struct Result {
 
   /// Returns the number of transactions with a final status at the host.
   uint64_t Ruled() const;
-  /// Returns the number of transactions that did not match the host's state, without recalled ones.
+  /// Returns the number of transactions that failed because they did not match the host's state;
+  /// recalled ones do not count.
   uint64_t Refused() const;
   nlohmann::ordered_json ToJson() const;
   /// Returns the latencies of ToJson, each with its histogram.
@@ -82,8 +83,8 @@ class Board {
   explicit Board(uint32_t workers) : figures_(workers) {}
 
   /// Publishes a worker's figures since the start of the current policy and mode, and the host's
-  /// figures if `host` is not null. `wait`: waits for the lock. Otherwise returns false, without a
-  /// change, if the lock is held.
+  /// figures if `host` is not null. `wait`: waits for the lock. Without `wait`, returns false and
+  /// changes nothing if the lock is held.
   bool Publish(uint32_t worker, const Figures& figures, const HostFigures* host, bool wait);
   /// Returns the sum of the last published figures.
   void Sum(Figures* figures, HostFigures* host) const;

@@ -2,7 +2,7 @@
 //
 // The window between the host and its agent: a model of a NIC's window in memory that two cores
 // share. An interrupt ends the time of the task on the target processor, at the task's next safe
-// point. It is as fast as a cache line, unlike an MSI-X message.
+// point. Its delay is that of a cache line, which is shorter than that of an MSI-X message.
 #pragma once
 
 #include <atomic>

@@ -116,7 +116,7 @@ class Processor {
   uint64_t cycles_per_second_;
   std::optional<timer_t> timer_;
   uint64_t cuts_ = 0;
-  bool cut_ = false;                 ///< Whether a signal ended the last run.
+  bool cut_ = false;                 ///< True if a signal ended the last run.
   std::atomic<uint64_t> cut_at_{0};  ///< TSC time at which a runaway is cut.
   std::atomic<uint64_t> until_{0};
   /// The fiber that may be cut. Null while no fiber runs, and during switches of the stack.

@@ -121,8 +121,8 @@ class Play {
   /// Called when a worker accepts no more requests.
   void Leave() { left_.fetch_add(1); }
   bool AllLeft() const { return left_.load() == options_.workers; }
-  /// Stores the result of the current cell, if this was not done. Call it after all workers have
-  /// ended.
+  /// Stores the result of the current cell unless it is stored already. Call it after all workers
+  /// have ended.
   void Close();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The requests of clients: an open loop of independent users (Poisson), a few of which request
-// much. By default 99.5 % look up a key and 0.5 % scan a range, the mix of Shinjuku's and ghOSt's
+// The requests of clients: an open loop of independent users (Poisson), a few of which send long
+// requests. By default 99.5% look up a key and 0.5% scan a range, the mix of Shinjuku's and ghOSt's
 // RocksDB.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An example of a custom stage: it redacts numbers in text with at least the number of digits that
-// the option gives.
+// An example of a custom stage: in text, it redacts the numbers that have at least as many digits
+// as the option specifies.
 //
 //   g++ -std=c++20 -O2 -fPIC -shared -Ilib apps/chain/examples/redact.cc -o redact.so
 #include <algorithm>

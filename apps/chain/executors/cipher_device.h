@@ -34,7 +34,7 @@ class CipherDevice {
   };
 
   /// `driver`: crypto_openssl, crypto_aesni_gcm or crypto_aesni_mb. Returns null, with one line in
-  /// `error`, if the name is another one or the driver is missing.
+  /// `error`, if `driver` has another name or is missing.
   static std::unique_ptr<CipherDevice> Make(const std::string& driver, std::string* error);
   ~CipherDevice();
 
@@ -46,8 +46,9 @@ class CipherDevice {
   /// Adds a message to the batch; at most kMaxBatch. The slot must have a key.
   void Encrypt(uint32_t slot, const Text& text) { Add(encrypting_[slot], text); }
   void Decrypt(uint32_t slot, const Text& text) { Add(decrypting_[slot], text); }
-  /// Processes the batch. Returns when all messages are done, or after a maximum number of polls;
-  /// the device is then stuck, and the status of every message is kFailed from then on.
+  /// Processes the batch and returns when all messages are done. After a maximum number of polls,
+  /// the device counts as stuck: Run returns, and the status of every message is kFailed from then
+  /// on.
   void Run();
   /// Returns the status of the message that was added as number `index`.
   Status Of(size_t index) const;

@@ -14,7 +14,7 @@
 
 namespace sluice::chain_app {
 
-/// For one thread. Constructions and destructions of two objects must not overlap.
+/// For one thread. Only one thread at a time may construct or destroy an object.
 class CompressDevice {
  public:
   static constexpr size_t kLongest = 65535;  ///< Maximum bytes of input and of output.
@@ -35,8 +35,8 @@ class CompressDevice {
   Result Compress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(compressing_, from, to);
   }
-  /// Decompresses up to the end of the last block or of `from`; `consumed` does not distinguish the
-  /// two cases.
+  /// Decompresses up to the end of the last block, or to the end of `from` if this comes first.
+  /// `consumed` does not distinguish the two cases.
   Result Decompress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(decompressing_, from, to);
   }

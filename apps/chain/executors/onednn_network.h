@@ -19,7 +19,7 @@ class OneDnnNetwork {
   OneDnnNetwork(const dnnl::engine& engine, uint32_t images);
 
   uint32_t images() const { return images_; }
-  /// Returns the buffer for the pixels of an image, divided by kPixelStep.
+  /// Returns the buffer of an image, for its pixels divided by kPixelStep.
   std::span<float> Pixels(uint32_t image);
   /// Computes the scores of all images.
   void Run(dnnl::stream& stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine of a worker. It assembles frames to messages of flows, which the chain's NIC reads,
+// The engine of a worker. It assembles frames into messages of flows, which the chain's NIC reads,
 // and sends the NIC's answers as frames. The worker also runs the NIC.
 #pragma once
 
@@ -20,7 +20,8 @@ namespace sluice::chain_app {
 
 using engine::messages::MessageServer;
 
-/// A flow whose messages come in frames. `server` must outlive it, and expires messages itself.
+/// A flow whose messages come in frames. `server`, which must outlive the flow, expires the
+/// messages.
 class FrameFlow final : public Flow {
  public:
   static_assert(MessageServer::kNumberBits == kNumberBits);

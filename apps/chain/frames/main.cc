@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-chain on interfaces that carry frames. Messages come in datagrams; the worker passes them
-// to the chain as the chain's NIC, and sends the answers (front.h). The rest of the chain is in
-// system.h. sluice-chain executes this program if it is given such an interface.
+// sluice-chain on interfaces that carry frames. Messages come in datagrams. The worker acts as the
+// chain's NIC: it passes messages to the chain, and sends the answers (front.h). The rest of the
+// chain is in system.h. sluice-chain executes this program if it is given an interface of this
+// kind.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 #include <sched.h>

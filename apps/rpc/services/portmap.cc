@@ -106,8 +106,8 @@ class Places {
   BindingList* bindings() { return bindings_.empty() ? nullptr : bindings_.data(); }
 
   /// Returns this version of the program. If it is missing and `any` is set, returns another
-  /// version (RFC 1833 section 2.2.1: the program then reports its versions). Returns null if
-  /// this network has no version.
+  /// version (RFC 1833 section 2.2.1: the program then reports its versions). Returns null if the
+  /// network has no version of the program.
   template <typename InNetwork>
   Place* Find(uint32_t program, uint32_t version, bool any, InNetwork in_network) {
     Place* found = nullptr;
