@@ -47,13 +47,13 @@ constexpr std::array kHelp = {
     FlagHelp{"json", "Write the final report to this file; - for standard output"},
 };
 
-// EAL's long options that a device may need; distinguishes them from mistyped flags on a command
-// line without "--". EAL defines their meaning.
+// EAL's long options that a device may need. The list distinguishes them from mistyped flags on a
+// command line without "--". EAL defines their meaning.
 constexpr std::array<std::string_view, 14> kEalOptions = {
     "allow",      "block",     "file-prefix", "huge-dir", "in-memory", "iova-mode",    "lcores",
     "legacy-mem", "log-level", "main-lcore",  "no-huge",  "no-pci",    "no-telemetry", "vdev"};
 
-/// Returns the index of a setting in its model's list; nothing if the model has no setting of that
+/// Returns the index of a setting in its model's list; nullopt if the model has no setting of that
 /// name.
 std::optional<size_t> FindSetting(const emulator::ModelInfo& model, std::string_view key) {
   const auto found = std::ranges::find(model.settings, key, &emulator::ModelSetting::key);

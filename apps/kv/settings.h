@@ -28,8 +28,9 @@ struct Settings {
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix);
 
-/// Returns false, with the flag that requests too much and the fix, if the machine has too little
-/// memory available: a process that exceeds it may be killed, or make the kernel kill others.
+/// Returns whether the machine has enough memory available. If not, sets `flag` to the flag that
+/// requests too much, and `fix`. A process that exceeds the memory may be killed, or make the
+/// kernel kill others.
 bool FitsMachine(const Settings& settings, std::string* flag, std::string* fix);
 
 /// Returns an empty store with all its pages allocated on the calling thread's NUMA node. Returns

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports too many events of a filter to users, to a file, and to a program.
+// Reports to users, a file and a program if a filter has too many events.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

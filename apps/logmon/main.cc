@@ -118,8 +118,9 @@ int main(int argc, char** argv) {
   if (!MakeSample(*settings, &*line, &capture, &flag, &fix)) return BadFlag(flag, fix);
   line->options.answers = false;
   line->options.promiscuous = true;
-  // An Enso NIC may deliver the SYN to another pipe than its stream, and late. The monitor could
-  // then not distinguish a whole first line from the rest of a line, so one pipe is used.
+  // An Enso NIC may deliver a SYN late, and to a different pipe than the rest of its stream. The
+  // monitor could then not distinguish a whole first line from the rest of a line, so one pipe is
+  // used.
   if (!(settings->monitor.tcp_ports.empty() && settings->monitor.syslog_tcp_ports.empty()) &&
       gflags::GetCommandLineFlagInfoOrDie("pipes").is_default) {
     line->options.interface.pipes = 1;

@@ -24,11 +24,11 @@ std::string AsciiLine(const nlohmann::ordered_json& json);
 nlohmann::ordered_json MinuteJson(const FilterMinute& minute, const Config& config);
 
 /// Returns an indented line such as "1.200 M lines/s, 0.300 M/s matched, 4 sources: name 12/s, …"
-/// about the time between two moments. It includes only the first filters if there are many.
+/// about the period between two moments. It includes only the first filters if there are many.
 std::string PeriodLine(const Figures& before, const Figures& after, double seconds,
                        const Config& config);
 
-/// Returns the members "lines", "filters", "sources", "scan" and so on.
+/// Returns the members "lines", "filters", "sources", "scan" and others.
 nlohmann::ordered_json FiguresJson(const Figures& figures, const Config& config);
 
 /// Adds the families "sluice_logmon_…".

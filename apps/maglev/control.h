@@ -68,7 +68,8 @@ class Control {
   /// Returns how often Reload and Add have applied a configuration.
   uint64_t configurations() const { return configurations_.load(); }
 
-  /// Called for every change that gives indices to new owners, after all workers use it.
+  /// Called for every change that gives indices to new owners, after all workers use the new
+  /// tables.
   using OnNewOwners = std::function<void(const engine::maglev::NewOwners& owners)>;
   /// Call it before workers run.
   void set_port_packet_bytes(uint32_t bytes) { port_packet_bytes_ = bytes; }
@@ -85,10 +86,10 @@ class Control {
   /// Stops new flows to a backend, regardless of the file; Restore reverts this.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
-  /// Applies results of health checks in a single step. If several backends fail at the same time,
-  /// single steps would move flows to backends that are about to fail. An unhealthy backend is
-  /// down, unless its VIP fails open (HealthCheck::fail_open). A recovered backend has the state
-  /// that file and operator define.
+  /// Applies several results of health checks at once. If backends that fail together were changed
+  /// one by one, flows would move to backends that are about to fail. An unhealthy backend is down,
+  /// unless its VIP fails open (HealthCheck::fail_open). A recovered backend has the state that
+  /// file and operator define.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
   /// Counts a health check that this host could not perform; it changes no state.
   void CountNoResult() { ++no_results_; }

@@ -71,7 +71,7 @@ int RunReplay(const CommandLine& line, Origin origin) {
 }
 
 // Generates traffic of the embedded NIC to the VIPs, unless a flag selects other traffic. Returns
-// nullopt in that case, and, with one line in `error`, on failure.
+// nullopt in that case; on failure, returns nullopt and sets `error` to one line.
 std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
                                          CommandLine* line, std::string* error) {
   sluice::runtime::Options& options = line->options;

@@ -24,7 +24,7 @@ using engine::maglev::Vip;
 using engine::maglev::VipSetup;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNamedOnLine = 8;  // Maximum backends per VIP, and VIPs, on a line.
+constexpr size_t kNamedOnLine = 8;  // Maximum VIPs on a line, and backends per VIP.
 // Maximum backends per telemetry answer, which has at most 16 KiB.
 constexpr size_t kPerAnswer = 80;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules of the port (rte_flow) for VIPs: the NIC steers frames to a VIP to the workers' queues,
+// Rules of the port (rte_flow) for VIPs: the NIC steers frames for a VIP to the workers' queues,
 // even if the port has other users. Rules exist for all VIPs or for none: if the port cannot
 // express one of them, it keeps its default behavior, and Apply returns the reason. For the main
 // thread and the thread of a reload; one at a time.

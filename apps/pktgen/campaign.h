@@ -35,7 +35,7 @@ struct Found {
 
 class Campaign {
  public:
-  /// `generator`, whose settings must have an rfc2544, must outlive the object.
+  /// `generator`, whose Settings::rfc2544 must be set, must outlive the object.
   explicit Campaign(Generator& generator);
   ~Campaign() { Cancel(); }
   Campaign(const Campaign&) = delete;

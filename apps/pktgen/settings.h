@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The checked flags of sluice-pktgen: streams of a file, or one stream of flags.
+// The checked flags of sluice-pktgen: streams from a file, or one stream from flags.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
 /// without FCS.
 std::string CannotSend(std::string_view stream, size_t frame, uint32_t length);
 
-/// Parses "original" or "original:2.5" to the factor for captured times. Returns nullopt on other
+/// Parses "original" or "original:2.5" and returns the factor for captured times; nullopt for other
 /// text.
 std::optional<double> ParseGaps(std::string_view text);
 

@@ -145,8 +145,8 @@ Phase ReadPhase(const json& value, const std::string& path, Errors* errors) {
   return phase;
 }
 
-/// Reads "rate", or "schedule": text as for the flag, or phases. Returns whether there is one of
-/// them.
+/// Reads "rate", or "schedule": text as for the flag, or phases. Returns whether one of them is
+/// present.
 bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   std::string at;
   Rate rate;

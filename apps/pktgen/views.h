@@ -23,11 +23,11 @@ class Views {
   /// `round` must outlive the object.
   explicit Views(Round& round) : round_(round) {}
 
-  /// Returns a line about the time since the last call. For the main thread.
+  /// Returns a line about the period since the last call. For the main thread.
   std::string Line();
   /// Returns, before a run, a line for each capture that is modified for sending.
   static std::string CaptureNotes(const Settings& settings);
-  /// Returns a line per stream of a finished run, followed by lines about its untagged and missing
+  /// Returns a line per stream of a finished run, followed by lines about untagged and missing
   /// frames.
   static std::string Totals(const engine::pktgen::TrialResult& result, double seconds);
   /// Adds the generator's members to the report of a finished run.

@@ -26,8 +26,8 @@ class Bindings {
   /// Implements rte_node_sluice_engine_set.
   int Set(const std::string& node, sluice_engine* engine);
   /// Assigns a worker to a graph that is being created. Returns null if the node has no engine, or
-  /// all its workers are assigned. `state` lives as long as the graph has the worker: if a node
-  /// fails to start, rte_graph_create does not end the nodes that it has started before.
+  /// all its workers are assigned. `state` lives as long as the graph has the worker, because
+  /// rte_graph_create does not end the nodes that it has started if a later node fails to start.
   sluice_worker* AssignWorker(const std::string& node, const std::string& graph,
                               std::shared_ptr<void> state);
   void Return(const std::string& node, const sluice_worker* worker);

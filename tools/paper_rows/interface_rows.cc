@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of the link's cost of frames, by interface: every TLP of an echo is sent through both
+// Rows of the cost of frames on the link, by interface: every TLP of an echo is sent through both
 // directions of the model, and the busier direction sets the rate. Queues are deep, so neither
 // latencies nor processors are a limit.
 #include <algorithm>

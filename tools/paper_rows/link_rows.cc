@@ -75,8 +75,9 @@ double ReadGigabits(const Inputs& inputs) {
   return 8.0 * sizeof(uint64_t) / ReadNanoseconds(inputs);
 }
 
-/// Result of a link failure during the answer of a swap, its last message. `in_doubt`: ends that do
-/// not know the outcome. `disagree`: whether the ends' outcomes differ after the link is up again.
+/// Result of a link failure during the answer of a swap, its last message. `in_doubt`: number of
+/// ends that do not know the outcome. `disagree`: 1 if the ends' outcomes differ after the link is
+/// up again.
 struct LastMessageLost {
   int in_doubt = 0;
   int disagree = 0;

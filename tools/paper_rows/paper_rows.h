@@ -69,7 +69,7 @@ class Experiments {
 
   /// Returns times of single operations and exchanges.
   std::vector<Row> LinkRows() const;
-  /// Returns the link's cost of frames, by interface.
+  /// Returns the cost of frames on the link, by interface.
   std::vector<Row> InterfaceRows() const;
   /// Returns latencies of chains of accelerators, through the CPU and pushed.
   std::vector<Row> ChainRows() const;

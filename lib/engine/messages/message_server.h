@@ -25,7 +25,7 @@
 
 namespace sluice::engine::messages {
 
-/// Counts of complete messages. Each message becomes answered or unanswered once it has ended.
+/// Counts of complete messages. Each message that has ended is either answered or unanswered.
 struct MessageCounts {
   uint64_t received = 0;
   uint64_t received_bytes = 0;

@@ -78,8 +78,8 @@ class Histogram {
     return powers;
   }
 
-  /// Calls see(lowest, highest, count) for each bucket up to the last one that is not empty, with
-  /// its range of values and their number.
+  /// Calls see(lowest, highest, count) for each bucket up to the last one that is not empty: the
+  /// bucket's range of values, and the number of values in it.
   template <typename See>
   void ForEachBucket(See see) const {
     size_t end = counts_.size();
