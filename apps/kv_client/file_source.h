@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Servers from a file with one per line; it is read again after each change. Blank lines and text
-// after # are ignored.
+// Reads servers from a file, one per line. The file is read again after each change. Blank lines
+// and text after # are ignored.
 #pragma once
 
 #include <optional>

@@ -13,8 +13,8 @@ namespace {
 
 /// Bytes per read; limits the unprocessed input of a peer.
 constexpr size_t kInputBytes = 4096;
-/// Pause if the process has no descriptor or memory for a connection and no other connection to
-/// close.
+/// Pause if the process lacks a descriptor or memory for a connection and has no other connection
+/// to close.
 constexpr std::chrono::milliseconds kPause{10};
 
 bool WouldBlock(ssize_t result) {

@@ -193,7 +193,7 @@ void Worker::Switch(Reason reason) {
     if (reason == Reason::kExit && stage_->waiting() > 1) wished_ = begin;
     stage_->host().BeginSwitch(cpu_, reason, NowNs());
   }
-  // Done here, while the decision may be on its way.
+  // Answers here, while the decision may be in transit.
   if (reason == Reason::kExit) Answer(*last);
   Gtid chosen = kNoTask;
   {

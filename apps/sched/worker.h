@@ -100,7 +100,7 @@ class Worker {
   packet::Outbox outbox_;
   std::optional<Workload> workload_;
   Task* current_ = nullptr;  ///< The task on this CPU, running or paused.
-  bool submitted_ = false;   ///< Events were submitted that must be forwarded to the agent.
+  bool submitted_ = false;   ///< Submitted events must be forwarded to the agent.
   uint64_t wished_ = 0;  ///< TSC time at which this CPU began to wait for a task; 0: not waiting.
   uint64_t next_tick_ = 0;
   uint64_t next_publish_ = 0;

@@ -41,7 +41,7 @@ class Bindings {
     sluice_engine* engine = nullptr;
     std::vector<Place> places;  ///< Indexed by worker.
 
-    /// Releases the workers of graphs that do not exist: their creation failed, or they are
+    /// Releases the workers of graphs that do not exist: their creation failed, or they were
     /// destroyed.
     void Forget();
   };

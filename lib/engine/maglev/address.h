@@ -14,7 +14,7 @@
 namespace sluice::engine::maglev {
 
 struct IpAddress {
-  packet::Ipv6Address bytes{};  ///< Network order; IPv4 fills the first 4, the rest is 0.
+  packet::Ipv6Address bytes{};  ///< Network order; IPv4 uses the first 4 bytes, the others are 0.
   bool ipv6 = false;
 
   /// Parses "10.0.0.1" or "fc00::1" and rejects all other forms.

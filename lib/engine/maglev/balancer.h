@@ -35,7 +35,7 @@ class Balancer {
     kFragment,  ///< Later fragment whose first fragment is unknown; profile `katran`: any fragment.
     kIpOptions,        ///< IPv4 options (profile `katran`).
     kQuicNoServer,     ///< The server id names a removed backend (profile `katran`).
-    kIcmpOther,        ///< Echo request to a VIP that AnswerEcho rejects.
+    kIcmpOther,        ///< Echo request to a VIP; rejected by AnswerEcho.
     kUnknownProtocol,  ///< To a VIP's address, but to none of its services; `katran` passes it.
     kReasons
   };

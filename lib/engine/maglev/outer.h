@@ -105,7 +105,7 @@ inline void CopyPlain(const uint8_t* from, uint32_t bytes, uint8_t* to) {
 
 /// Length of a plain outer header.
 inline constexpr uint32_t kPlainBytes = packet::kIpv4MinHeaderBytes;
-/// Fast path of Encapsulate for an untagged IPv4 packet without options of `total_length` bytes.
+/// Fast path of Encapsulate for an untagged IPv4 packet of `total_length` bytes without options.
 /// Writes the Ethernet header and the outer header to `start`, which is kPlainBytes before `frame`
 /// or in another buffer.
 inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const PlainOuter& outer,

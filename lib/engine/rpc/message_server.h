@@ -23,8 +23,8 @@ class MessageServer {
   explicit MessageServer(device::rpc::Service service)
       : service_(std::move(service)), execution_(service_.table.MaxResultBytes()) {}
 
-  /// Writes the reply to `message` to `reply`, which has kReplyBytes. Returns its size; 0 if no
-  /// reply is due.
+  /// Answers `message`: writes the reply into `reply`, which has kReplyBytes. Returns the size of
+  /// the reply; 0 if no reply is due.
   uint32_t Answer(std::span<const uint8_t> message, std::span<uint8_t> reply);
 
  private:
