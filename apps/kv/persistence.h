@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stores the contents in a file between runs. For the main thread, while no worker runs.
+// Saves the contents of the store in a file between runs. For the main thread, while no worker
+// runs.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,8 @@
 namespace sluice::chain_app {
 namespace {
 
-/// Number of images computed together. More would not be faster, and would delay the last images.
+/// Number of images computed together; the rest of a batch is computed one by one. A larger group
+/// is not faster per image, and more images would be in the rest.
 constexpr uint32_t kTogether = 8;
 constexpr uint32_t kMostPercent = 100;
 

@@ -19,7 +19,7 @@
 namespace sluice::engine::maglev {
 
 enum class Profile : uint8_t {
-  /// Ring from a 64-bit hash of the backend's name; a flow's slot by multiplication; the fastest.
+  /// The fastest: ring from a 64-bit hash of the backend's name, a flow's slot by multiplication.
   kSluice,
   kPaper,   ///< The paper: 64-bit hash of the 5-tuple mod M.
   kKatran,  ///< Katran's ring, flow hash, encapsulation and drops.

@@ -20,8 +20,8 @@ struct MetaFlags {
 
   explicit MetaFlags(Words words) : words(words) {}
 
-  /// Parses the flags; `key` is the request's. Returns the error, or an empty string. `refused`
-  /// lists flags that this command does not support.
+  /// Parses the flags; `key` is the word of the request that contains the key. Returns the error,
+  /// or an empty string. `refused` lists flags that this command does not support.
   std::string_view Read(std::string_view key, std::string_view refused);
 
   Bytes key() const { return {key_bytes.data(), key_size}; }
