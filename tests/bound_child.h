@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Child processes that end with the test, even if it crashes.
+// Starts child processes that end with the test, even if it crashes.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Starts one EAL for all tests of a program: no hugepages, no root, no PCI, one lcore.
+// Starts one EAL for all tests of a program, without hugepages, root or PCI and with one lcore.
 #include <gtest/gtest.h>
 
 #include "eal_run.h"

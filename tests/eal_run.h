@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// EAL in a test program. The runtime folder is removed when the program ends. The next start
-// removes the folders of killed programs, as in the applications.
+// Runs EAL in a test program. The program removes its runtime folder when it ends. Like the
+// applications, the next program removes the folders of killed programs when it starts.
 #pragma once
 
 #include <rte_eal.h>

@@ -168,7 +168,8 @@ inline constexpr const char* kUnseenFeatures[] = {"Features/Linux", "Features/x8
                                                   "Features/ARMv8", "Features/Usage doc",
                                                   "Features/Multiprocess aware"};
 
-/// Expects the table in the file `path` to match the port. `port` must be configured with a queue.
+/// Expects that the table in the file `path` matches the port, which must be configured with a
+/// queue.
 inline void ExpectFeatures(uint16_t port, const std::string& path) {
   FeatureTable told = ReadFeatures(path);
   FeatureTable seen = ReportedFeatures(port);

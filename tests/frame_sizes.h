@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frame sizes of a bench: one size, IMIX, or random sizes. The same on every run.
+// Frame sizes for a benchmark: one size, IMIX, or random sizes. Every run uses the same sizes.
 #pragma once
 
 #include <cstdint>

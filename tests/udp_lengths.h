@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// UDP datagrams with a length that contradicts the packet, or with a final destination outside the
-// IP header, and the checksum status that a NIC must report. Both drivers report the same.
+// UDP datagrams with a length that contradicts the packet, or with the final destination in a
+// source route or routing header, and the checksum status that a NIC must report. Both drivers must
+// report the same status.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,7 @@ inline std::vector<uint8_t> WithUdp(std::vector<uint8_t> frame, uint32_t l4, uin
   return frame;
 }
 
-/// 192.168.0.1 to 192.168.0.2, UDP port 1 to 2, payload "abcd".
+/// Returns a frame with UDP from 192.168.0.1 port 1 to 192.168.0.2 port 2 and the payload "abcd".
 inline std::vector<uint8_t> UdpOver4(uint16_t length, uint16_t sum) {
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79, 192, 168, 0,    1,    192,  168,
@@ -39,7 +40,8 @@ inline std::vector<uint8_t> UdpOver4(uint16_t length, uint16_t sum) {
   return WithUdp({std::begin(bytes), std::end(bytes)}, 34, length, sum);
 }
 
-/// ::1 to ::2. If `stops` >= 0, a routing header with `stops` segments left precedes UDP.
+/// Returns a frame with UDP from ::1 to ::2. If `stops` >= 0, a routing header with `stops`
+/// segments left precedes UDP.
 inline std::vector<uint8_t> UdpOver6(uint16_t length, uint16_t sum, int stops = -1) {
   const uint32_t routing = stops < 0 ? 0 : 8;
   const uint32_t l4 = 54 + routing;
@@ -59,15 +61,17 @@ inline std::vector<uint8_t> UdpBehindSourceRoute() {
   std::vector<uint8_t> frame = UdpOver4(12, 0xb9b8);
   const uint8_t route[] = {131, 7, 4, 10, 0, 0, 9, 0};
   frame.insert(frame.begin() + 34, std::begin(route), std::end(route));
-  // 0xf979 minus the sum of the header's additional words: 200 + 8 + 8307 + 040a + 0900.
+  // The checksum is 0xf979 minus the sum of the header's additional words: 200 + 8 + 8307 + 040a +
+  // 0900.
   frame[14] = 0x47, frame[17] = 40, frame[24] = 0x67, frame[25] = 0x60;
   return frame;
 }
 
-/// The sums follow RFC 1071. Each checksum is the complement of the sum of: 8154 (the addresses; 3
-/// for IPv6), 17, the length in the pseudo-header, 3 + the UDP length (ports and length), and c4c6
-/// (the payload; 6162 for half of it). The length in the pseudo-header is that of the IP packet,
-/// except in the cases in which the UDP length is right there.
+/// The sums follow RFC 1071. Each checksum is the complement of the sum of these values: 8154 (the
+/// addresses; 3 for IPv6), 17, the length in the pseudo-header, 3 + the UDP length (ports and
+/// length), and c4c6 (the payload; 6162 for half of it). The length in the pseudo-header is that of
+/// the IP packet. If the datagram is shorter than the packet and its checksum is good, it is the
+/// UDP length.
 inline std::vector<UdpLengthCase> UdpLengths() {
   return {
       {"whole", UdpOver4(12, 0xb9b8), true, Verdict::kGood},

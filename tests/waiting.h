@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Waits for conditions that another thread or process makes true, and names a socket for both.
+// Waits for conditions that another thread or process makes true, and returns a socket path for
+// both sides.
 #pragma once
 
 #include <unistd.h>

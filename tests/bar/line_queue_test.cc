@@ -114,8 +114,8 @@ TEST_F(LineQueue, EveryDepthEmptiesAndFillsUp) {
       while (consumer.Pop(item)) EXPECT_EQ(item, PoppedItem(++popped));
       EXPECT_EQ(popped, producer.sent()) << depth;
     }
-    // Each round fills the ring, except the slots of popped items that the consumer has not
-    // published yet: fewer than a quarter of the ring, rounded up.
+    // Each round fills all slots except those of popped items that the consumer has not published
+    // yet. These are fewer than a quarter of the ring, rounded up.
     EXPECT_GE(popped, 5 * (depth - (depth + 3) / 4 + 1)) << depth;
   }
 }
@@ -171,8 +171,8 @@ TEST_F(LineQueue, NumbersThatCannotBeAreCountedAndNotBelieved) {
   EXPECT_EQ(producer.faults(), 2u);
 }
 
-/// A window that calls `meanwhile` after it has read a word and before it returns the word. This
-/// simulates another thread that runs during an access in virtual time.
+/// Calls `meanwhile` between reading a word and returning it. This simulates another thread that
+/// runs during the access, as can happen in virtual time.
 class InterruptibleWindow {
  public:
   explicit InterruptibleWindow(ShmWindow& window) : window_(&window) {}

@@ -153,7 +153,7 @@ bool ReadEndsWithTheLink() {
   const auto begin = std::chrono::steady_clock::now();
   std::atomic<uint32_t> value{0};
   std::thread reader([&] { value.store(bar.Read32(8)); });
-  // Repeats because the read may start only after the link has come back up.
+  // Repeats the call because the read may start only after the link has come back up.
   while (value.load() == 0) {
     std::this_thread::yield();
     queue->MarkLinkDown();
@@ -205,7 +205,7 @@ TEST(PostedQueue, NobodyRunsWhatAnotherProcessDoesWhileItWaits) {
 }
 
 TEST(PostedQueue, AProcessIsAGuestFromTheFirstStoreOnOrNever) {
-  // Runs in a separate process that has not posted any store yet.
+  // The child process has not posted any store yet.
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
@@ -242,7 +242,7 @@ TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
         Bar bar(queue.get(), 4096);
         bar.Write32(0, 1);
         done.fetch_add(1);
-        // Keeps the thread's lane until each thread has used one, or the link is down.
+        // Keeps the thread's lane until every thread has used a lane or the link is down.
         while (done.load() < kThreads && bar.LinkUp()) std::this_thread::yield();
       });
     }

@@ -142,8 +142,8 @@ TEST(ShmWindow, RefusesSizesThatDoNotFit) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-// The creator of the memory may be hostile: each inconsistent field is an error, and no access
-// leaves the memory.
+// The creator of the memory may be hostile: Attach rejects each inconsistent field and accesses
+// nothing outside the memory.
 TEST(ShmWindow, RefusesMemoryThatHoldsNoWindow) {
   alignas(kPage) static uint8_t memory[kPage];
   const size_t bytes = ShmWindow::BytesNeeded(4);

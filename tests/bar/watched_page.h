@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that counts accesses and changes after it was read: a deterministic peer that exposes
-// double fetches. Every access faults. The handler permits one instruction with x86's trap flag and
-// then protects the page again. Linux on x86-64 only.
+// A memory page that counts accesses and changes a word after it was read. It acts as a
+// deterministic hostile peer that exposes double fetches. Every access faults; the handler permits
+// one instruction with x86's trap flag and then protects the page again. Linux on x86-64 only.
 #pragma once
 
 #include <signal.h>

@@ -17,9 +17,9 @@ namespace {
 
 using Op = WindowOperation;
 
-// A write of a 64-byte line transfers 64 + 24 bytes; a read of it transfers 24 bytes for the
-// request and 64 + 20 for the completion. A word has 8 bytes: 8 + 24 for a write, 24 and 8 + 20 for
-// a read. MSI-X is a write of 4 bytes.
+// A write of a 64-byte line transfers 64 + 24 bytes. A read of a line transfers 24 bytes for the
+// request and 64 + 20 for the completion. A word has 8 bytes: a write transfers 8 + 24 bytes, and a
+// read 24 and 8 + 20. MSI-X is a write of 4 bytes.
 TEST(WindowBytes, OfEveryOperationAndKindOfWindow) {
   constexpr auto kHost = WindowSide::kHost;
   constexpr auto kNic = WindowSide::kNic;
@@ -83,7 +83,7 @@ TEST(WindowTrace, WithoutStorageStillCounts) {
 
 static_assert(WindowEnd<TracedWindow<ShmWindow>>);
 
-// Checks the cost of a swap of two messages on a link, replayed over shared memory.
+// Checks the cost of swapping two messages on a link, replayed over shared memory.
 TEST(TracedWindow, RecordsWhatPassesThrough) {
   ShmWindow host_end = ShmWindow::Create(2, WindowSide::kHost);
   ASSERT_TRUE(host_end);

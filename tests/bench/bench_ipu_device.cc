@@ -123,7 +123,7 @@ class RingHost : public Host {
   uint32_t next_ = 0;
 };
 
-/// A link with the default geometry.
+/// A NIC with one link of the default geometry.
 class LinkHost : public Host {
  public:
   explicit LinkHost(const benchmark::State& state) : Host(state, kMemory) {
@@ -137,7 +137,7 @@ class LinkHost : public Host {
   }
 
   bool Step() {
-    // The first swap delivers the burst to the host, the second one returns it to the NIC.
+    // The first swap delivers the burst to the host; the second returns it to the NIC.
     if (!Receive() || !Swap(0) || link_->received() != burst()) return false;
     link_->Give(burst(), false);
     link_->Poll(1);

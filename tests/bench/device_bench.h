@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common parts of the benchmarks of NIC models: arriving frames, a sink that reads each sent frame
-// as a wire does, the loop over bursts, and medians.
+// Common parts of the benchmarks of NIC models: a source of frames, a sink that reads each sent
+// frame as a wire does, the loop over bursts, and medians.
 #pragma once
 
 #include <benchmark/benchmark.h>

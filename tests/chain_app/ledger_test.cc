@@ -12,8 +12,8 @@
 namespace sluice::chain_app {
 namespace {
 
-/// A message is one byte, its number, and the right answer is the same byte. Every tenth message
-/// must be refused.
+/// Each message is one byte that contains its number; the right answer is the same byte. Every
+/// tenth message must be refused.
 class Byte final : public Traffic {
  public:
   uint32_t Write(uint64_t number, std::span<uint8_t> room) override {
@@ -86,7 +86,7 @@ TEST_F(LedgerTest, AWrongAnswerBesideARightOneEndsTheMessageWrongAndOnce) {
 }
 
 TEST_F(LedgerTest, WhatMustBeRefusedIsNotWaitedFor) {
-  Send(22, 0);  // Two of them must be refused, so twenty are outstanding.
+  Send(22, 0);  // Two messages must be refused, so twenty are outstanding.
   EXPECT_FALSE(ledger_.MayBegin());
   Answer(3, 3);
   EXPECT_TRUE(ledger_.MayBegin());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counts the CPU instructions per message that the CPU mediates. All parts are stepped in one
-// thread, so callgrind counts the same in every run. scripts/chains makes callgrind count only
+// Counts the CPU's instructions per mediated message. All parts are stepped in one thread, so
+// callgrind counts the same in every run. scripts/chains makes callgrind count only
 // CpuControl::Step.
 //
 //   mediator_bench STAGES BYTES OUTSTANDING MESSAGES

@@ -53,8 +53,8 @@ class Increment final : public Executor {
   int refuses_;
 };
 
-/// Messages that encode their number in their bytes. Answers must have passed `stages` stages of
-/// Increment.
+/// Traffic with messages that encode their number in their bytes. A right answer has passed
+/// `stages` stages of Increment.
 class Numbers final : public Traffic {
  public:
   Numbers(uint32_t bytes, uint32_t stages) : bytes_(bytes), stages_(stages) {}
@@ -114,7 +114,7 @@ struct RigOptions {
   uint32_t bytes = 64;  ///< Bytes per message.
   uint32_t outstanding = 8;
   uint64_t messages = 100;  ///< Messages per chain.
-  uint32_t passes = ~0u;    ///< Stages that an answer has passed; all by default.
+  uint32_t passes = ~0u;    ///< Number of stages that a right answer has passed; all by default.
   int refuses = -1;  ///< First byte of the messages that the first stage refuses; -1 for none.
   uint64_t timeout_ns = uint64_t{1} << 62;
 };
@@ -211,7 +211,7 @@ class Rig {
     for (const auto& ledger : ledgers) sum += ledger->Now();
     return sum;
   }
-  /// Returns the sum of TLPs at the ports of devices.
+  /// Returns the sum of the TLPs at all device ports.
   Operations devices() const {
     Operations sum;
     for (sw::PortId port = 1; port < sw::kMaxPorts; ++port) {

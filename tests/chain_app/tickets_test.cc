@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a stage in two chains that answers messages of one chain through the other.
+// Tests a stage that belongs to two chains and answers messages of one chain through the other.
 #include "tickets.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ engine::chain::Graph TwoChains(const std::string& second) {
               chain("one", "udp:1", "s0") + ", " + chain("two", "udp:2", second) + "]}");
 }
 
-/// The stage at port 2, replaced by a device that the test controls.
+/// Replaces the stage at port 2 with a device that the test controls.
 class HostileStage {
  public:
   explicit HostileStage(Rig& rig) : rig_(rig), device_(*rig.stages[2].link, 2) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests both paths of a message through stages: pushed, with either face, and mediated by the CPU.
-// Checks the answers, the work of the host, and the outcome when a stage dies or a graph changes.
+// Tests both paths of a message through stages: pushed from stage to stage (with either face), and
+// mediated by the CPU. Checks the answers, the work of the host, and the outcome when a stage dies
+// or a graph changes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -62,9 +63,9 @@ TEST(Pushed, TheHostHasNoPartInMessages) {
   }
 }
 
-// A hop through the CPU costs: the device writes the data and a record, the CPU rings a doorbell,
-// and the next device reads descriptor and data. In addition, the NIC gets a buffer (doorbell and
-// descriptor) and reports each send (record). N = 2 stages make three hops.
+// A hop through the CPU has this cost: the device writes the data and a record, the CPU rings a
+// doorbell, and the next device reads the descriptor and the data. In addition, the NIC gets a
+// buffer (doorbell and descriptor) and reports each send (record). N = 2 stages make three hops.
 TEST(ThroughTheCpu, AMessageAloneCostsWhatTheProtocolNeedsAndNoMore) {
   constexpr uint64_t kMessages = 50, kHops = 3;
   Rig idle(Read(ChainText("ss", 64)), {.through_cpu = true, .outstanding = 1, .messages = 0});
@@ -112,7 +113,8 @@ constexpr char kBranches[] = R"({"devices": [
 TEST(Policies, AreTheSameBothWays) {
   for (const bool through_cpu : {false, true}) {
     SCOPED_TRACE(through_cpu);
-    // Answers that have passed one stage are right. Odd ones have passed two and count as wrong.
+    // Answers that have passed one stage are right. Messages with an odd first byte pass two
+    // stages, so their answers count as wrong.
     Rig rig(Read(kBranches), {.through_cpu = through_cpu, .messages = 400, .passes = 1});
     rig.Settle();
     uint64_t odd = 0;
@@ -213,8 +215,8 @@ constexpr char kOtherWays[] = R"({"name": "changes", "flows": ["udp:2"], "messag
       {"name": "a", "device": "s1", "choose": "key0", "to": [{"nodes": ["out"]}]},
       {"name": "out", "device": "nic"}]})";
 
-/// Returns the endings of all messages, of which 4000 must have been sent. Messages without an
-/// answer expire.
+/// Lets messages without an answer expire, then returns the endings of all messages. 4000 messages
+/// must have been sent.
 Endings AtTheEnd(Rig& rig) {
   rig.Settle();
   for (const auto& ledger : rig.ledgers) ledger->Expire(~uint64_t{0});
@@ -391,7 +393,7 @@ TEST(Runner, WhoTakesNoCompletionsHoldsUpNobodyElse) {
   EXPECT_FALSE(runner.broken(2)) << "another device";
 }
 
-/// Runs each part in its thread, as the program does.
+/// Runs each part in a separate thread, as the program does.
 TEST(Threads, CarryEveryMessageBothWays) {
   constexpr uint64_t kMessages = 1000;
   for (const bool through_cpu : {false, true}) {

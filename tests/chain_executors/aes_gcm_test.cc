@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(, AesGcmDrivers,
                          testing::Values("crypto_openssl", "crypto_aesni_gcm", "crypto_aesni_mb"),
                          [](const auto& info) { return std::string(info.param); });
 
-// peers_test.py decrypts the output of this implementation with another one.
+// peers_test.py decrypts the output of this implementation with another implementation.
 TEST_P(AesGcmDrivers, DecryptThePublishedVectors) {
   for (const Vector& vector : kVectors) {
     SCOPED_TRACE(vector.tag);

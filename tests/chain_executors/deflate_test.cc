@@ -15,7 +15,8 @@ namespace {
 // Output of printf 'hello hello hello hello\n' | gzip -n (gzip 1.12): one block with fixed codes.
 constexpr const char* kHello = "1f8b0800000000000003cb48cdc9c957c84027b9000088590b18000000";
 constexpr const char* kHelloText = "hello hello hello hello\n";
-/// A stored block (RFC 1951, 3.2.4): last block, 3 bytes, "abc"; CRC-32 352441c2.
+/// A stored block (RFC 1951, 3.2.4), marked as the last one: 3 bytes, "abc"; the CRC-32 is
+/// 352441c2.
 constexpr const char* kStored = "1f8b08000000000000ff010300fcff616263c241243503000000";
 constexpr size_t kHeader = 10, kTrailer = 8;
 
@@ -94,7 +95,7 @@ TEST_F(Deflate, RefusesLengthsThatLie) {
   Bytes open = FromHex(kStored);
   open[kHeader] = 0;
   EXPECT_EQ(Inflate(open).how, "malformed");
-  // First the length and its complement differ; then the length exceeds the data.
+  // First, the length and its complement differ; then, the length exceeds the data.
   Bytes lie = FromHex(kStored);
   lie[kHeader + 1] = 4;
   EXPECT_EQ(Inflate(lie).how, "malformed");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the images, a plain version of the network, and its scores for images that can be computed
-// by hand.
+// Tests the images, compares the network with a plain implementation, and checks the scores of
+// images that can be computed by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST(DigitImages, HaveInkOnAGroundAndEveryDigit) {
     ASSERT_GT(bright, 15) << number;
     ASSERT_LT(bright, 400) << number;
   }
-  // 100 are expected of each digit; five standard deviations are 48.
+  // The expected count per digit is 100; five standard deviations are 48.
   for (const uint32_t count : drawn) EXPECT_NEAR(count, 100, 48);
 }
 

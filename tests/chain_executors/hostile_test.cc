@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests arbitrary messages, commands, states and buffer sizes of a peer: every message has an
-// outcome, and nothing is written outside its output buffer.
+// Tests arbitrary messages, commands, states and buffer sizes of a hostile peer: every message has
+// an outcome, and nothing is written outside its output buffer.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +21,8 @@ namespace {
 
 using engine::workload::Random;
 
-/// Returns a random message, or one of the `honest` messages with some bytes changed and truncated.
+/// Returns a random message, or one of the `honest` messages, truncated and with some bytes
+/// changed.
 Stage::Message Hostile(Random& random, const std::vector<Bytes>& honest) {
   Stage::Message message;
   if (!honest.empty() && random.Below(2) == 0) {

@@ -13,7 +13,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// A file of patterns that is removed with the object.
+/// A file of patterns; the destructor removes it.
 class Patterns {
  public:
   explicit Patterns(const std::string& text)
@@ -41,7 +41,7 @@ struct Case {
   const char *text, *selected;
   uint32_t lines, filters;
 };
-// Expected results, worked out by hand. "error" is a term, which matches anywhere in a line.
+// Expected results, determined by hand. "error" is a term, which matches anywhere in a line.
 constexpr Case kCases[] = {
     {"", "", 0, 0},
     {"\n", "", 0, 0},
@@ -71,8 +71,8 @@ TEST_F(Regex, KeepsTheLinesThatMatchOrMarksTheMessage) {
 
 TEST_F(Regex, KeepsMessagesOfABatchApart) {
   ASSERT_TRUE(stage_.made()) << stage_.error();
-  // The messages together are longer than the text of one scan. The end of a message ends its last
-  // line, even if the line has no line end.
+  // The messages together are longer than the text of one scan. The end of a message also ends its
+  // last line if the line has no line end.
   std::vector<Stage::Message> batch;
   for (uint32_t i = 0; i < kMaxBatch; ++i) {
     const std::string filler(i % 3 * 1000, '-');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Searches all memory of this process for an AES-GCM key.
+// Searches all memory of this process for copies of an AES-GCM key.
 #include "secret.h"
 
 #include <fcntl.h>
@@ -30,8 +30,8 @@ struct Mapping {
   bool dumped = true;
 };
 
-/// Returns the mappings of this process, and whether they are excluded from core dumps: the flag
-/// "dd" in VmFlags means MADV_DONTDUMP (proc(5), smaps).
+/// Returns the mappings of this process, each with a flag for exclusion from core dumps: "dd" in
+/// VmFlags means MADV_DONTDUMP (proc(5), smaps).
 std::vector<Mapping> Mappings() {
   std::vector<Mapping> mappings;
   std::ifstream smaps("/proc/self/smaps");
@@ -64,7 +64,8 @@ struct Found {
   size_t dumped = 0;
 };
 
-/// Counts the addresses at which this process's memory contains `byte(0)` ... `byte(bytes - 1)`.
+/// Counts the addresses in this process's memory at which the sequence `byte(0)` ... `byte(bytes -
+/// 1)` begins.
 Found Search(size_t bytes, const std::function<uint8_t(size_t)>& byte) {
   Found found;
   for (const Mapping& mapping : Mappings()) {

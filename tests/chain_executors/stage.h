@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a stage in a test: messages in, outcomes out.
+// Runs messages through a stage in a test and collects their outcomes.
 #pragma once
 
 #include <gtest/gtest.h>

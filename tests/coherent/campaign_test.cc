@@ -43,12 +43,12 @@ struct Journal {
   uint32_t served;    ///< Endpoint that the NIC serves.
   uint32_t command;
   uint32_t closed;   ///< 1 if the served endpoint is closed.
-  uint32_t left;     ///< Number of preemptions that the host answered in time.
-  uint32_t overdue;  ///< Number of preemptions that closed the endpoint because the host did not
-                     ///< answer before the bound.
+  uint32_t left;     ///< Number of times that a preempted host left the endpoint before the bound.
+  uint32_t overdue;  ///< Number of times that a preempted host missed the bound, so that the
+                     ///< endpoint was closed.
   uint32_t faults;
-  uint32_t torn;   ///< Torn requests and replies.
-  uint32_t twice;  ///< Requests that ended twice.
+  uint32_t torn;   ///< Number of torn requests and replies.
+  uint32_t twice;  ///< Number of requests that ended twice.
   uint8_t delivered[kMaxRequests];
   uint8_t executed[kMaxRequests];
   uint8_t answered[kMaxRequests];
@@ -224,7 +224,7 @@ class Campaign {
         rounds_(rounds),
         random_(seed) {
     if (!journal_file_) Die("journal");
-    // One file for each process that may run.
+    // One endpoint file for each host process that may run.
     for (uint32_t i = 0; i <= 2 * rounds + 3; ++i) {
       files_.push_back(
           bar::RingMemory::Create(kEndpointBytes, false, bar::RingMemory::Pages::kPreferHuge));
@@ -362,7 +362,7 @@ class Campaign {
         static_cast<unsigned long long>(executed), static_cast<unsigned long long>(answered),
         static_cast<unsigned long long>(twice), seen.torn, static_cast<unsigned long long>(unended),
         nic_kills_, seen.left, seen.overdue, seen.faults);
-    // The final stop of the NIC may also interrupt one request.
+    // The final stop of the NIC may also interrupt a request.
     const bool right = alive && twice == 0 && seen.torn == 0 && seen.faults == 0 &&
                        unended <= nic_kills_ + 1 && answered > rounds_ && seen.left > 0 &&
                        seen.overdue > 0;

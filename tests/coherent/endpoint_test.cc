@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the layout of an endpoint and one manual exchange of each kind between both ends. The
+// Tests the layout of an endpoint, and one manual exchange of each kind between the two ends. The
 // expected offsets and numbers are derived from the comment and constants of coherent/layout.h.
 #include <gtest/gtest.h>
 
@@ -61,14 +61,14 @@ TEST(Layout, PlacesAreThoseOfTheDescription) {
   EXPECT_EQ(geometry.BufferOffset(Pair::kTransmit, 1), 4096u + 3 * 8192);
   EXPECT_EQ(geometry.Bytes(), 4096u + 4 * 8192);
   EXPECT_EQ((Geometry{.overflow_lines = 2}.Bytes()), 2048u);
-  // An endpoint must fit the frames of the public implementation, which uses MTU 9618 and 76
-  // overflow lines.
+  // The lines must have room for the frames of the public implementation, which uses MTU 9618 and
+  // 76 overflow lines.
   EXPECT_GE(Geometry{}.LineCapacity(), 9618u);
 }
 
 TEST(Layout, ControlWordsKeepEveryField) {
-  // Number 0x89abcdef, length 0x12345, 3 frames, in the buffer, kReply (7); bit positions as in
-  // layout.h.
+  // Request number 0x89abcdef, length 0x12345, 3 frames, payload in the buffer, kReply (7). The bit
+  // positions are those of layout.h.
   const Control control = {0x89ab'cdef, 0x1'2345, 3, true, Kind::kReply};
   EXPECT_EQ(control.Word(), 0x7831'2345'89ab'cdefull);
   EXPECT_EQ(Control::Of(control.Word()), control);

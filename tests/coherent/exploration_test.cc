@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores the real ends against every behavior of the adversary within the bounds, and checks that
-// the same search finds the fault in each mutated table. The property that each mutation violates
-// is fixed before the search begins.
+// Runs the real ends against every behavior of the adversary within the bounds. The same search
+// must find the fault in each mutated table; the property that a mutation violates is fixed before
+// the search begins.
 #include <gtest/gtest.h>
 
 #include <cstdio>

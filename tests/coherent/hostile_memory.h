@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A peer that stores arbitrary words anywhere in an endpoint's memory, driven by bytes. The
-// property test and the fuzzer use it. After any store, an end must access only that memory, return
-// spans within it, and report each lent request once, under its tag.
+// A peer that stores arbitrary words anywhere in an endpoint's memory, driven by a string of bytes.
+// The property test and the fuzzer use it. After any store, an end must access only that memory,
+// return only spans within it, and report each lent request once, with its tag.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class GuardedEndpoint {
     const uint64_t word = bytes.Word64();
     std::memcpy(base_ + at, &word, sizeof(word));
   }
-  /// Stores the control word of a line, mostly a valid one of a `likely` kind.
+  /// Stores the control word of a line. The word is usually valid and of a `likely` kind.
   void StoreHead(fuzz::Choices& bytes, Pair pair, uint64_t number, std::span<const Kind> likely) {
     const uint8_t how = bytes.Byte(), kind = bytes.Byte();
     const Control control = {
@@ -71,7 +71,8 @@ class GuardedEndpoint {
 /// Result of a run.
 struct Driven {
   const char* broken = nullptr;  ///< The violated invariant, or null.
-  uint32_t contents = 0;  ///< Number of payloads that the host received or that the NIC got back.
+  uint32_t contents =
+      0;  ///< Number of payloads that the host received or that were returned to the NIC.
 };
 
 inline void Walk(std::span<uint8_t> payload, uint8_t count, const GuardedEndpoint& endpoint,

@@ -76,7 +76,7 @@ class Scene {
     for (size_t i = 0; i < moves; ++i) Apply(script[i]);
   }
 
-  /// Kills the endpoint of a host process that is gone. Returns whether that closed the endpoint.
+  /// Kills the endpoint of a dead host process. Returns whether the call closed the endpoint.
   bool KillHost() {
     nic_.Kill();
     if (const auto lost = nic_.ConsumeLost(Pair::kReceive)) ++journal().ended[*lost];

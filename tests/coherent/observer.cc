@@ -97,7 +97,7 @@ void World::End(uint8_t serial, Ending ending) {
   if (executes && ghost.executed != 1) Violate(kAnswer);
 }
 
-// Frames return in order and once each. A restarted NIC may lose frames that it had accepted.
+// Frames return in order, each exactly once. A restarted NIC may lose frames that it had accepted.
 void World::FramesReturned(Endpoint& endpoint) {
   const coherent::Returned& back = endpoint.nic.returned(Pair::kTransmit);
   if (back.kind != Kind::kFrames) return Violate(kSound);

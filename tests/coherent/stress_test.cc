@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs two threads on one endpoint with requests, frames from the host, loads that wait too long,
-// and preemption. Every request is executed once and answered once, with every byte of its reply.
+// Runs the two ends of an endpoint in two threads, with requests, frames from the host, loads that
+// wait too long, and preemption. Every request must be executed once and answered once, with every
+// byte of its reply.
 #include <gtest/gtest.h>
 
 #include <algorithm>

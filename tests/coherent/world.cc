@@ -179,8 +179,8 @@ void World::Act(Move move, Endpoint& endpoint) {
 
 void World::HostWaits(Endpoint& endpoint, uint8_t process) {
   if (endpoint.host.Wait(0) != Got::kContent) return;
-  // The host end was waiting, so this content is new: content that the host holds is not returned
-  // again.
+  // The host end was waiting, so this content must be new: the host end does not return content
+  // twice.
   const auto serial = static_cast<uint8_t>(endpoint.host.content().code);
   if (serial == 0 || serial > serial_) return Violate(kExecution);
   Ghost& ghost = ghosts_[serial];
@@ -239,8 +239,8 @@ void World::Look(Endpoint& endpoint, Pair pair, uint64_t now_ns) {
 }
 
 void World::PassBound(Endpoint& endpoint) {
-  // The NIC looks when the bound has passed. A load that the host made before must still count, so
-  // the endpoint must not be closed.
+  // The NIC polls after the bound has passed. A load that the host made earlier must still count,
+  // so the endpoint must not be closed.
   for (int looks = 0; looks < 3; ++looks) Look(endpoint, Pair::kReceive, kLeaveNs);
   if (endpoint.asked) Violate(kPreemption);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs both real ends of each endpoint on real memory, between an adversary and an observer. The
-// adversary schedules the hosts, the NIC, its dispatcher, clocks, process deaths, NIC restarts and
-// lost lines. The observer checks the invariants after each move.
+// Runs the two real ends of each endpoint on real memory. An adversary schedules the hosts, the
+// NIC, its dispatcher, clocks, process deaths, NIC restarts and lost lines. An observer checks the
+// invariants after each move.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ enum Property : uint8_t {
   kExecution,   ///< A request is executed more than once.
   kAnswer,      ///< A request is answered twice, with a wrong reply, or without a reply.
   kIsolation,   ///< A process sees a request of another process.
-  kPreemption,  ///< The NIC treats a host that is using the endpoint as gone, or leaves the
-                ///< endpoint open past the bound.
+  kPreemption,  ///< The NIC treats a host that uses the endpoint as gone, or keeps the endpoint
+                ///< open past the bound.
   kEnding,      ///< A request ends twice, or is counted under the wrong ending.
   kSound,       ///< An end reports a fault of an honest peer.
 };
@@ -45,9 +45,9 @@ struct Config {
   int yields = 0;  ///< Maximum number of YIELDNOW and RETIRE answers without preemption.
   int nic_restarts = 0;
   int deaths = 0;  ///< Maximum number of process deaths.
-  int kills = 0;   ///< Maximum number of kills of endpoints whose process lives.
+  int kills = 0;   ///< Maximum number of endpoints that are killed while their process lives.
   int losses = 0;  ///< Maximum number of lost lines.
-  int frames = 0;  ///< Frames that each host sends.
+  int frames = 0;  ///< Number of frames that each host sends.
   // Unsafe settings.
   bool any_process = false;    ///< The dispatcher omits the process of a request.
   bool deliver_again = false;  ///< A request that was lost with a process is delivered again.
@@ -100,7 +100,7 @@ class World {
   static constexpr size_t kMemoryBytes = kGeometry.Bytes();
   static constexpr uint64_t kStallNs = 1000;
   static constexpr uint64_t kLeaveNs = 10;
-  /// Capacity of the dispatcher's queue; more requests are dropped.
+  /// Capacity of the dispatcher's queue; further requests are dropped.
   static constexpr size_t kQueue = 1;
   static constexpr size_t kMaxRequests = 4;
 

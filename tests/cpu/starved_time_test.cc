@@ -40,7 +40,7 @@ void Spin(uint64_t ns) {
   }
 }
 
-/// A thread that sleeps, or runs whenever its CPU is idle.
+/// A thread that either sleeps or runs whenever its CPU is idle.
 class Watched {
  public:
   explicit Watched(bool sleeps)
@@ -134,7 +134,7 @@ TEST(ProcessPatience, LastsLongerForAProcessThatStarves) {
   EXPECT_GE(BoundsOf(child.process()), ProcessPatience::kMostBounds);
 }
 
-// The process sleeps, but a busy machine may also starve it at times.
+// The process sleeps, but a busy machine may also starve it for a while.
 TEST(ProcessPatience, IsHalfABoundMoreForAProcessThatSleeps) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares this processor's vectors, and the portable ones, with scalar loops.
+// Compares the vectors of this processor, and the portable vectors, with scalar loops.
 #include "cpu/vector.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ std::vector<Lanes> Samples() {
   return samples;
 }
 
-/// Compares the results, per lane or of the whole vector, for all pairs of samples.
+/// Compares the results for all pairs of samples, either per lane or for the whole vector.
 template <typename Result, typename Native, typename Portable>
 void ExpectOfAll(Native native, Portable portable,
                  const std::function<Result(const Lanes&, const Lanes&)>& expected) {

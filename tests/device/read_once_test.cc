@@ -30,7 +30,7 @@ using test::WatchedPage;
 
 constexpr uint64_t kBus = 0x4000'0000;
 
-/// Whole zeroed pages, aligned to the page size.
+/// Zeroed memory that consists of complete pages, aligned to the page size.
 class Pages {
  public:
   explicit Pages(size_t bytes)
@@ -57,7 +57,7 @@ class LengthSink final : public FrameSink {
   std::vector<uint32_t> lengths;
 };
 
-/// Rings on the first page, buffers from the second to the last.
+/// A host with its rings on the first page and its buffers on the other pages.
 struct IpuHost {
   static constexpr uint64_t kBuffers = kBus + WatchedPage::kBytes;
 
@@ -142,7 +142,7 @@ TEST(ReadOnce, EnsoSlot) {
     page.ChangeAfterAccess(offsetof(TxNotification, length), 64 * kFlitBytes);
     nic.WriteRegister(NbPage(0) + kTxTail, 4, 1);
     nic.Transmit(sink, 16);
-    // The slot is read once, and written once by the completion.
+    // The device reads the slot once, and writes it once for the completion.
     EXPECT_LE(page.accesses(offsetof(TxNotification, address)), 2u);
     EXPECT_LE(page.accesses(offsetof(TxNotification, length)), 2u);
   }
@@ -205,7 +205,7 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
 }
 
 TEST(ReadOnce, TlpThatLeavesASwitch) {
-  // The ring to the device, after its two counts, starts a page.
+  // The ring to the device starts a page; two counts precede it.
   constexpr size_t kRing =
       offsetof(stage::LinkMemory, to_device) + offsetof(stage::LinkDirection, tlps);
   constexpr size_t kBefore = WatchedPage::kBytes - kRing % WatchedPage::kBytes;

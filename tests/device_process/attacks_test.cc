@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests attacks on sluice-device and on its hosts, while an honest host of another device continues
-// undisturbed. After each attack, the attacked process serves an honest peer.
+// Tests attacks on sluice-device and on its hosts. An honest host of another device must continue
+// undisturbed. After each attack, the attacked process must serve an honest peer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -98,8 +98,8 @@ TEST_F(Attacks, MemoryAnnouncedTwice) {
 }
 
 TEST_F(Attacks, MapChurn) {
-  // Maps different sizes repeatedly in one connection: with 200 rounds, more often than Linux's
-  // limit of mappings per process.
+  // Maps different sizes repeatedly in one connection. With 200 rounds, the number of mappings
+  // exceeds Linux's limit per process.
   const int pairs = 330 * attack_rounds;
   const File memory = Memfd(pairs * kPage, true);
   Liar liar(victim_->socket());
@@ -225,7 +225,7 @@ TEST_F(Attacks, SharedLockSetByADevice) {
   }
 }
 
-/// Runs `attack` as user nobody. Returns its exit code.
+/// Runs `attack` as the user `nobody`. Returns its exit code.
 template <typename Attack>
 int AsNobody(Attack attack) {
   const pid_t child = fork();
@@ -243,7 +243,8 @@ int AsNobody(Attack attack) {
 TEST_F(Attacks, AForeignUserIsNoHost) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   for (int i = 0; i < attack_rounds; ++i) {
-    // The socket's mode rejects the user; if the mode was changed, the check of credentials does.
+    // The socket's mode rejects the user. If the mode was changed, the check of the user's
+    // credentials rejects it.
     const bool open = i % 2 != 0;
     chmod(victim_->socket().c_str(), open ? 0777 : 0700);
     const int code = AsNobody([&] {

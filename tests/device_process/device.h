@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-device without its process: a model and its server on a thread of this process. Host and
-// device nevertheless share data only through the socket and its files.
+// Runs a model and its server, as in sluice-device, on a thread of this process. Host and device
+// still share data only through the socket and its files.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Seeds for the fuzzer of the device's socket: a sequence of the actions (Deed) of
-// hostile_messages.h, each with the bytes kind, file, bus, area, bytes, offset, lies and after.
+// Seeds for the fuzzer of the device's socket. Each seed is a sequence of actions (Deed in
+// hostile_messages.h); each action has the bytes kind, file, bus, area, bytes, offset, lies and
+// after.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace sluice::test {
 
 /// Every seed starts with a greeting that the device accepts.
 inline const std::vector<std::vector<uint8_t>> kDeviceSocketSeeds = {
-    // Maps memory and a second piece of it, and unmaps both; requests statistics.
+    // Maps memory and a second piece of it, unmaps both, and requests statistics.
     {1, 10, 0, 0, 0, 0,  0, 0, 2, 0, 1, 1, 1, 0,  64, 0, 2, 1, 17, 1,
      1, 2,  0, 0, 3, 15, 1, 1, 2, 0, 0, 0, 7, 15, 0,  0, 0, 0, 0,  0},
     // Adds a ring with a name and one without, and removes both; changes the wire.

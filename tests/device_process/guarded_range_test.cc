@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests faults on pages that their file cannot supply, and all other SIGBUS signals. main()
+// Tests faults on pages that their file cannot supply, and SIGBUS signals with other causes. main()
 // installs the previous handler.
 #include "emulator/guarded_range.h"
 

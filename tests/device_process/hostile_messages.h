@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host whose messages, files and register accesses are derived from given bytes, and a server
-// whose device accesses all reachable memory. Used by a fuzzer and by a test.
+// A host that derives its messages, files and register accesses from given bytes, and a server with
+// a device that accesses all reachable memory. Used by a fuzzer and by a test.
 #pragma once
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ namespace sluice::emulator::test {
 struct Deed {
   uint8_t kind;    ///< Kind of the request; 15: a register access instead.
   uint8_t file;    ///< Index of the file sent with the message.
-  uint8_t bus;     ///< Low bits: a base; high bits: pages.
+  uint8_t bus;     ///< Low bits: index of a base address; high bits: offset in pages.
   uint8_t area;    ///< Encoded like `bus`.
   uint8_t bytes;   ///< Low bits: a power of two; high bits are added.
   uint8_t offset;  ///< Offset in the file, in pages.
@@ -117,8 +117,8 @@ class HostileMessages {
     if (server_ == nullptr) std::abort();
   }
 
-  /// Executes the bytes as actions. Returns null, or the violated property: afterwards the server
-  /// must serve an honest host.
+  /// Executes the bytes as actions, then checks that the server serves an honest host. Returns the
+  /// violated property, or null.
   const char* Hear(const uint8_t* data, size_t bytes) {
     Host host(path_);
     if (!host.channel) return "the connection is refused";

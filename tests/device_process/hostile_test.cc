@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests peers that send invalid messages, stop in the middle of one, or send nothing: each causes
-// one refusal or one closed connection, and the next peer is served.
+// Tests peers that send invalid messages, stop in the middle of a message, or send nothing. Each
+// peer causes one refusal or one closed connection, and the next peer is served.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>

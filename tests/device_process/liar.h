@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host that sends requests as the test specifies, with registers and memory for them.
+// A host that sends the requests that a test specifies, with registers and memory for them.
 #pragma once
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ class Liar {
   int queue_file() const { return memory_.fd(); }
   Channel& channel() { return channel_; }
 
-  /// Sends the first `bytes` of a request.
+  /// Sends the first `bytes` bytes of a request.
   void Send(const Request& request, int file, size_t bytes = sizeof(Request)) {
     channel_.Send(&request, bytes, file);
   }
@@ -72,7 +72,7 @@ class Liar {
     return request;
   }
 
-  /// Announces the file's first `bytes` at `bus`, in an area that starts there.
+  /// Announces the file's first `bytes` bytes at `bus`, in an area that starts there.
   std::optional<uint16_t> Memory(uint64_t bus, uint64_t bytes, int file) {
     Request request = Next(Kind::kMemory);
     request.bus = request.area_bus = bus;
@@ -115,7 +115,7 @@ inline File Memfd(size_t bytes, bool sealed, unsigned flags = 0) {
   return file;
 }
 
-/// Returns a sealed file whose mapping fails. Huge pages fail late if none is free.
+/// Returns a sealed file that cannot be mapped. If no huge page is free, mapping it fails late.
 inline File UnmappableMemfd() {
   constexpr size_t kHugePage = size_t{2} << 20;
   File file = Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests memory that one side removes from the other, and resources that a process lacks: one link
-// ends, and the next peer is served.
+// Tests memory that one side removes while the other side uses it, and processes that lack
+// resources. One link ends, and the next peer is served.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Starts an EAL with little memory and without devices for all tests of this binary. Its arguments
-// are the path of sluice-device, and the rounds of attacks.
+// Starts an EAL with little memory and without devices for all tests of this program. The program's
+// arguments are the path of sluice-device and the number of rounds of each attack.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

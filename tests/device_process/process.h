@@ -20,7 +20,7 @@ namespace sluice::emulator {
 
 /// Path of sluice-device. Set by main().
 inline std::string device_binary;
-/// Number of attacks of each kind. Set by main().
+/// Number of rounds of each attack. Set by main().
 inline int attack_rounds = 3;
 
 class Process {
@@ -50,7 +50,8 @@ class Process {
     siginfo_t info;
     waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED);
   }
-  /// Ends the process and removes its files. Returns its exit code, or -1 if it had none.
+  /// Ends the process with `signal` and removes its files. Returns its exit code, or -1 if it did
+  /// not exit normally.
   int End(int signal) {
     if (pid_ == 0) return -1;
     kill(pid_, signal);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests Attach with device=: a device in another process as seen by a driver, when the device
-// starts, ends and is replaced.
+// Tests Attach with device=, from a driver's view: a device in another process starts, ends and is
+// replaced.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 #include <sys/mman.h>

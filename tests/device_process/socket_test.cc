@@ -43,7 +43,8 @@ TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
 TEST(Socket, CanBeConnectedToFromWhenItsPathIsThere) {
   const std::string path = TestSocket();
   std::atomic<bool> done = false;
-  // There is no listener between two rounds; within a round the path may be removed at any time.
+  // Between two rounds the device does not listen. Within a round the path may be removed at any
+  // time.
   std::atomic<uint64_t> refused = 0;
   std::thread seeker([&] {
     struct stat there {};

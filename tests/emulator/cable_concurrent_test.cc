@@ -101,8 +101,7 @@ TEST(CableThreads, AnEndMayComeAndGoUnderTraffic) {
   other.join();
   EXPECT_GT(returned, 0u);
   EXPECT_GE(Count(*a.wire, "cable_joins"), 20u);
-  // Each sent frame has returned, was counted as dropped by this end, or was lost with the other
-  // end.
+  // Each sent frame has returned, was counted as dropped by this end, or was lost with the peer.
   EXPECT_LE(returned + Count(*a.wire, "cable_cut_tx") + Count(*a.wire, "cable_cut_rx") +
                 Count(*a.wire, "cable_down") + Count(*a.wire, "cable_full"),
             next);

@@ -31,7 +31,7 @@ File MemoryFile(size_t bytes, int seals) {
   return file;
 }
 
-/// Connects like an end and sends arbitrary messages.
+/// Connects like an honest end, but sends arbitrary messages.
 struct HostileEnd {
   explicit HostileEnd(const CableEnds& ends) : channel(ConnectTo(ends.place.path())) {
     EXPECT_TRUE(channel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs two processes at a cable and kills one at random moments. Received frames are complete, in
-// order and were sent before, and the next process can join.
+// Runs two processes at a cable and kills one at random moments. Received frames must be complete,
+// in order, and sent before; the next process must be able to join.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -66,7 +66,7 @@ class Survivor {
     EXPECT_NE(wire_, nullptr) << error;
   }
 
-  /// Runs for `time`, or until `until` returns true. Returns false if `until` never did.
+  /// Runs for `time`, or until `until` returns true. Returns false if the time passed first.
   template <typename Until>
   bool Run(std::chrono::microseconds time, bool send, Until until) {
     for (const auto end = Clock::now() + time; Clock::now() < end;) {

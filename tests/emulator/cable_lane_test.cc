@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the ring of a cable: order and bytes over many laps, its bounds, and invalid records.
+// Tests the ring of a cable: order and content over many laps, bounds, and invalid records.
 #include "emulator/cable_lane.h"
 
 #include <gtest/gtest.h>

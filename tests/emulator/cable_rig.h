@@ -79,8 +79,8 @@ inline void SendNumbered(Wire& wire, uint32_t first, uint32_t count, uint32_t le
   }
 }
 
-/// Receives all available frames and checks that they are numbered from `first`. Returns their
-/// count.
+/// Receives all available frames and checks that they are numbered consecutively from `first`.
+/// Returns their count.
 inline uint32_t ReceiveNumbered(Wire& wire, uint32_t first) {
   uint32_t taken = 0;
   for (auto frames = wire.Pull(0, 256); !frames.empty(); frames = wire.Pull(0, 256)) {

@@ -20,7 +20,7 @@ using Bytes = std::vector<uint8_t>;
 
 class FakeDevice final : public device::Device {
  public:
-  /// Number of frames that it stores before it pauses or drops.
+  /// Number of frames that the device stores before it pauses or drops.
   size_t room = 1u << 20;
   /// Called for each frame on its way back; false drops it.
   std::function<bool(Bytes&)> transform = [](Bytes&) { return true; };

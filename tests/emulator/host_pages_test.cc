@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the registrations with a card after arbitrary changes of the host's shared memory: each
-// shared page is registered once, and no other page is registered.
+// Tests which pages are registered with a card after arbitrary changes of the host's shared memory.
+// Each shared page must be registered once, and no other page may be registered.
 #include "emulator/grid/host_pages.h"
 
 #include <gtest/gtest.h>

@@ -97,7 +97,7 @@ TEST(Verify, AGapCountsAsLostAtOnceAndTheTailOnceTheSourceStopped) {
   EXPECT_EQ(rig["wire_outstanding"], 12u);
 }
 
-/// Delivers the frames of a source back to it in the order of `numbers`, which count from 0.
+/// Returns the frames of a source to it in the order of `numbers`, which count from 0.
 class Script {
  public:
   explicit Script(std::vector<uint32_t> numbers, uint32_t flows = 1)

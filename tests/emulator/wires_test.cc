@@ -181,7 +181,8 @@ TEST(Faults, APolicerPassesItsRateAndWhatMayComeAtOnce) {
   faults.police_frames = 10;
   auto rig = Faulty(faults, 100'000);
   rig->Run(101,
-           1000);  // 100 us between the first and the last step admit 50 frames after the first 10.
+           // The 100 µs between the first and the last step admit 50 frames after the first 10.
+           1000);
   rig->StopAndDrain();
   EXPECT_EQ((*rig)["wire_accepted"], 60u);
   EXPECT_GT((*rig)["wire_fault_police"], 1000u);

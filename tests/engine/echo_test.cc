@@ -160,8 +160,8 @@ TEST(EchoEngines, ShortcutsAgreeWithTheGeneralWay) {
 TEST(ReflectEcho, ReturnsAUdpDatagramToItsSender) {
   Bytes frame = test::kUdp4;
   EXPECT_EQ(Echo<ReflectEcho>(frame), packet::kForward);
-  // The first payload byte, 0x30, is now 0x31 in the high byte of its word: the
-  // checksum 0xe5fc loses 0x0100.
+  // The first payload byte, 0x30, is now 0x31. It is the high byte of its word, so the checksum
+  // 0xe5fc decreases by 0x0100.
   EXPECT_EQ(frame, test::FromHex("020000000001020000000002080045"
                                  "00002e12344000401114890a0000020a000001"
                                  "07d003e8001ae4fc"
@@ -171,7 +171,7 @@ TEST(ReflectEcho, ReturnsAUdpDatagramToItsSender) {
 TEST(ReflectEcho, ReturnsATcpSegmentToItsSender) {
   Bytes frame = test::kTcp4Options;
   EXPECT_EQ(Echo<ReflectEcho>(frame), packet::kForward);
-  // "hello" became "iello": 0x60da loses 0x0100.
+  // "hello" became "iello", so the checksum 0x60da decreases by 0x0100.
   EXPECT_EQ(frame, test::FromHex("0200000000010200000000020800"
                                  "4510003900010000400666ac0a0000020a000001"
                                  "01bb9c400000000100000002801820005fda0000"
@@ -237,7 +237,7 @@ TEST(ReflectEcho, NoUdpChecksumStaysNone) {
 }
 
 // Two reflections restore the original except for the byte and the checksum that covers it. The
-// test covers all values of the byte and thus every carry.
+// test uses all values of the byte, and thus every carry.
 TEST(ReflectEcho, TwiceIsTheOriginalPlusTwo) {
   for (const PayloadOf& payload : kPayloads) {
     if (&payload.frame == &test::kUdp6Routed) continue;
@@ -320,8 +320,8 @@ TEST(ReflectEcho, RepairsAnIcmpMessageThatBecomesAllZero) {
   EXPECT_EQ(packet::LoadBe16(frame.data() + 36), 0xffff);
 }
 
-// Any truncated frame is handled within its bytes: reflected if still complete, else dropped, and
-// always counted.
+// A truncated frame must be handled within its bytes: reflected if it is still complete, dropped
+// otherwise, and always counted.
 TEST(EchoEngines, EveryTruncationOfEveryFixture) {
   for (const test::Fixture& fixture : test::kFixtures) {
     for (size_t size = 0; size <= fixture.bytes->size(); ++size) {

@@ -179,9 +179,9 @@ TEST(NeighborEcho, RefusesBadRequests) {
   ExpectDrop(With(test::kPing6, 6, "333300000001"), Neighbor::kBadSource);
 }
 
-// Echo requests must not be answered to a third party's group, a loopback address or an unspecified
-// address. Requests to a group must not make all hosts of a link answer at once (RFC 1122, section
-// 3.2.2.6; RFC 6890).
+// Echo requests from a group, loopback or unspecified address must not be answered, because the
+// answer would go to a third party. Requests to a group must not make all hosts of a link answer at
+// once (RFC 1122, section 3.2.2.6; RFC 6890).
 TEST(NeighborEcho, AnswersNeitherGroupsNorMartians) {
   for (const char* to :
        {"ffffffff", "e0000001", "efffffff", "0a0000ff", "00000000", "7f000001", "f0000001"}) {
@@ -398,7 +398,7 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < burst.size(); ++i) {
       if (one.verdicts[i] == dropped) bytes += one.frames[i].size();
-      // The answer equals the one of a single frame.
+      // The answer equals the answer to a single frame.
       if (one.verdicts[i] == answered) {
         EXPECT_EQ(burst.bytes(i), Ask(one.frames[i], 0).frame);
       }

@@ -32,10 +32,13 @@ struct Exploration {
 
   uint64_t states = 0;
   uint64_t moves = 0;
-  bool complete = true;                              ///< False if the search stopped at the limit.
-  std::array<uint64_t, kMaxProperties> violating{};  ///< States per violated property.
-  uint64_t unresolvable = 0;  ///< States from which no benign moves lead to a resolved state.
-  std::string trace;  ///< The shortest path to a violation, or else to an unresolvable state.
+  bool complete = true;  ///< False if the search stopped at the limit.
+  std::array<uint64_t, kMaxProperties>
+      violating{};  ///< Number of states that violate each property.
+  uint64_t unresolvable =
+      0;  ///< Number of states from which no benign moves lead to a resolved state.
+  std::string
+      trace;  ///< Shortest path to a violation; without violations, to an unresolvable state.
 
   uint64_t violations() const {
     uint64_t sum = 0;

@@ -22,8 +22,8 @@ std::string Constants(const char* prefix, const char* const (&names)[N]) {
   return text;
 }
 
-/// Returns "inline <name>(state, input)", which sets `next` and `action`. `find(state, input)`
-/// returns a transition {next, action}; action 0 means that the input is ignored.
+/// Returns the text of "inline <name>(state, input)", which sets `next` and `action`. `find(state,
+/// input)` returns a transition {next, action}; action 0 means that the input is ignored.
 template <size_t States, size_t Inputs, size_t Actions, typename Find>
 std::string Transitions(const char* name, const char* const (&states)[States],
                         const char* const (&inputs)[Inputs], const char* const (&actions)[Actions],

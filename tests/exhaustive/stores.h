@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Determines the content of shared memory after a process is killed, for each possible instant. The
+// Determines the content of shared memory for each instant at which a process may be killed. The
 // process is single-stepped, and each distinct content of the memory is recorded.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares the cost of exchanges on the model's link with costs derived by hand from one way = 379
-// ns, a read = 750 ns, MSI-X = 1600 ns, and TLPs of 24 + n and 20 + n bytes.
+// Compares the cost of exchanges on the model's link with costs derived by hand. The parameters:
+// one way needs 379 ns, a read 750 ns, and MSI-X 1600 ns; TLPs have 24 + n and 20 + n bytes.
 #include "fabric_costs/exchanges.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,8 @@ TEST_P(Exchanges, WaveEventDecisionInterrupt) {
   EXPECT_EQ(At(slow, "interrupt handler"), 379_ns + t_ + 426_ns - 70_ns + 1600_ns);
 }
 
-// Eight stores of 50 ns, the last of which leaves after 350 ns, and eight reads of 750 ns.
+// There are eight stores of 50 ns, the last of which leaves after 350 ns, and eight reads of 750
+// ns.
 TEST_P(Exchanges, WaveUncachedPaysForEveryWord) {
   const Exchange wave = WaveUncached(kCosts, thinking_);
   EXPECT_EQ(wave.bytes, (bar::LinkBytes{8 * 32 + 8 * 24, 28 + 8 * 28}));
@@ -94,9 +95,9 @@ TEST(ExchangeCosts, APrestagedHitAddsOneCachedLoad) {
   EXPECT_EQ(At(wave, "decision in hand"), 2_ns);
 }
 
-// Cost per context switch: a swap for every decision is cheaper than prestaging only if prestaging
-// misses often. Three kinds of misses are compared: one that ends in the interrupt handler, one
-// that ends by polling, and one that includes the read after the interrupt.
+// Compares the costs per context switch: a swap for every decision is cheaper than prestaging only
+// if prestaging misses often. There are three kinds of misses: one ends in the interrupt handler,
+// one ends by polling, and one includes the read after the interrupt.
 TEST(ExchangeCosts, BreakEvenHitRates) {
   const Thinking thinking{kCosts.agent_decision, 200_ns};
   const auto with = [](Picoseconds latency) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests one-way queues on the model of a link with stale caches, words in any order, and full
-// rings. Every item arrives once and in order.
+// Tests one-way queues on the model of a link, with stale caches, words that arrive in any order,
+// and full rings. Every item must arrive once and in order.
 #include "bar/line_queue.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ Line Item(uint64_t number) {
   return line;
 }
 
-/// Pushes as fast as possible, and pops one item in three attempts to push, so that the ring is
-/// mostly full.
+/// Pushes as fast as possible and pops one item per three attempts to push, so that the ring is
+/// usually full.
 template <typename P, typename C>
 void Transfer(P& producer_end, C& consumer_end, WindowPair& pair, uint64_t items) {
   const bar::LineQueuePlace place{1, 6};

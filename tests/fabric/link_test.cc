@@ -88,7 +88,8 @@ TEST(Link, NothingPassesAPostedWrite) {
   EXPECT_GE(request.arrival, completion.arrival);
 }
 
-// Four credits, each returned 758 ns after its write left: four lines per round trip.
+// There are four credits, each returned 758 ns after its write left. Thus four lines pass per round
+// trip.
 TEST(Link, PostedWritesStallWithoutCredits) {
   LinkParameters parameters;
   parameters.posted_headers = 4;
@@ -121,7 +122,7 @@ TEST(Link, ASlowReceiverHoldsUpReads) {
   EXPECT_GE(read.start, 10_us + 758_ns);
 }
 
-// A DMA read of 64 bytes sends 24 bytes and returns 84; 758 ns.
+// A DMA read of 64 bytes sends 24 bytes, returns 84 bytes, and lasts 758 ns.
 TEST(Link, ADmaReadIsARoundTrip) {
   LinkDirection up({}, kOneway), down({}, kOneway);
   const Transmission request = up.Send(0, TlpKind::kReadRequest, 0, kOneway);

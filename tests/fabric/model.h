@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common parts of the tests of the window in virtual time.
+// Common parts of the tests of windows in virtual time.
 #pragma once
 
 #include "fabric/window.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a host with several processors at one window, and the NIC's mapping of its memory.
+// Tests a host with several processors that use one window, and the NIC's mapping of the host's
+// memory.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -49,7 +50,7 @@ TEST(FabricProcessors, APushedLineWakesTheProcessorThatItIsFor) {
   EXPECT_EQ(woken, (std::vector<int>{1, 0}));
 }
 
-// A WT line is cached by the processor that read it, and snoops do not cross the link.
+// Each processor caches the WT lines that it reads; snoops do not cross the link.
 TEST(FabricProcessors, CachesOfWriteThroughLinesAreEachTheirOwn) {
   Model model(With(HostStores::kWriteCombining, NicLines::kWriteThrough));
   HostEnd& second = model.pair.AddHost();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the ends of lib/swap on the model of a link: the posts and the duration of a swap, and that
-// both ends agree over every kind of window, with torn lines and a link that goes down. Expected
-// times: one way is 379 ns. A port reads a line twice (word 0, then all words), 30 ns each at the
-// NIC and 40 ns at the host.
+// Tests the ends of lib/swap on the model of a link: the posts and the duration of a swap, and the
+// agreement of both ends over every kind of window, with torn lines and with a link that goes down.
+// Expected durations: one way needs 379 ns. A port reads a line twice (word 0, then all words); a
+// read needs 30 ns at the NIC and 40 ns at the host.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -85,9 +85,9 @@ struct Link {
 };
 
 struct Measured {
-  Picoseconds responder_acts = 0;  ///< The responder posts its commit.
+  Picoseconds responder_acts = 0;  ///< Time at which the responder posts its commit.
   Picoseconds answer_arrives = 0;
-  Picoseconds initiator_knows = 0;  ///< The initiator's port returns the result.
+  Picoseconds initiator_knows = 0;  ///< Time at which the initiator's port returns the result.
   bar::LinkBytes bytes;
   uint64_t posts = 0;
 };
@@ -172,7 +172,8 @@ TEST(SwapOnFabric, OfFourMessages) {
   });
   link.initiator.MakeOffer({7, {1, 2, 3, 4}});
   queue.Run();
-  // Until the first commit: the responder's look and decision. Later looks have no decision.
+  // The time until the first commit includes the responder's look and decision. Later looks have no
+  // decision.
   const Picoseconds first = kNicLooks + kDecision;
   EXPECT_EQ(initiator_commits, 758_ns + first + kHostLooks);
   EXPECT_EQ(responder_hears, 1137_ns + first + kHostLooks);
@@ -181,7 +182,7 @@ TEST(SwapOnFabric, OfFourMessages) {
   EXPECT_EQ(link.cell.version, 8u);
 }
 
-/// Results of the two ends by transaction id.
+/// Results of each end, indexed by transaction id.
 struct Logs {
   std::map<uint32_t, Outcome> initiator;
   std::map<uint32_t, Event> responder;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests bytes and rates of PCIe links. Expected values are those of the public model of Neugebauer
-// et al. (SIGCOMM'18) and of the Ensō paper (OSDI'23), to the printed precision.
+// Tests byte counts and rates of PCIe links. Expected values are those of the public model of
+// Neugebauer et al. (SIGCOMM'18) and of the Ensō paper (OSDI'23), to the printed precision.
 #include "bar/tlp.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace sluice::bar {
 namespace {
 
-// Completion boundary that never splits: completions may be as long as the maximum payload.
+// A completion boundary that never splits: completions may have the maximum payload.
 constexpr uint32_t kNoCut = 4096;
 
 double Gbps(uint64_t bits_per_second) { return static_cast<double>(bits_per_second) / 1e9; }
@@ -57,7 +57,7 @@ TEST(Tlp, UnknownLinksHaveNoRate) {
   EXPECT_GT(TlpRate(4, 8, 256), 0u);
 }
 
-// Payloads of 64 bytes on generation 3 x 16: written, read, and mixed in both directions.
+// Payloads of 64 bytes on PCIe generation 3 x16: written, read, and both at once.
 TEST(Tlp, ThroughputOf64BytePayloads) {
   struct Row {
     uint32_t mps;
@@ -89,7 +89,7 @@ TEST(Tlp, ShareOfMetadataWhenStreaming) {
   EXPECT_LT(share, 0.02);
 }
 
-// 400 Gb/s Ethernet over 512 Gb/s of PCIe is limited by PCIe as long as 39 % is metadata.
+// 400 Gb/s Ethernet over 512 Gb/s of PCIe is limited by PCIe while metadata uses 39 % of the bytes.
 TEST(Tlp, APCIeLinkOfTheNextGenerationIsStillABottleneck) {
   EXPECT_LT(512 * (1 - FracMetadata(32, 16, 60, 256, 16)), 400);
 }

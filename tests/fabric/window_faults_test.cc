@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a link in virtual time that dies or lacks credits, and that a seed always yields the same
-// trace.
+// Tests a link in virtual time that goes down or lacks credits, and checks that a seed always
+// yields the same trace.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -61,7 +61,7 @@ TEST(FabricWindow, WithoutCreditsTheProcessorStalls) {
   model.nic.OnArrival([&] { arrivals.push_back(model.nic.now()); });
   for (uint64_t n = 0; n < 6; ++n) model.host.Post(0, Numbered(n));
   model.queue.Run();
-  // Two lines per round trip.
+  // Two lines pass per round trip.
   const std::vector<Picoseconds> expected = {379_ns,          459_ns,           379_ns + 758_ns,
                                              459_ns + 758_ns, 379_ns + 1516_ns, 459_ns + 1516_ns};
   EXPECT_EQ(arrivals, expected);

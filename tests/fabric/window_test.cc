@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a window's behavior over PCIe in virtual time: order, tearing, stale caches and lost
+// Tests the behavior of a window over PCIe in virtual time: order, tearing, stale caches and lost
 // wake-ups.
 #include <gtest/gtest.h>
 

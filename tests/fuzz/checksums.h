@@ -8,7 +8,7 @@
 
 namespace sluice::fuzz {
 
-/// Sets correct checksums in a packet, as a sender does; a fuzzer cannot guess them.
+/// Sets correct checksums in a packet, as a sender does, because a fuzzer cannot guess them.
 inline void SetChecksums(test::Bytes& bytes) {
   uint8_t* frame = bytes.data();
   const packet::Headers headers = packet::Parse(frame, static_cast<uint32_t>(bytes.size()));

@@ -10,7 +10,7 @@
 
 namespace sluice::fuzz {
 
-/// Consumes bytes from the front. Returns 0 after the end.
+/// Consumes bytes from the front of the input. After the end, all numbers are 0.
 class Choices {
  public:
   Choices(const uint8_t* data, size_t size) : bytes_(data, size) {}

@@ -89,7 +89,8 @@ void NeighborEngine(const uint8_t* data, size_t size) {
   FUZZ_CHECK(HasValidChecksums(answer));
   const Bytes from(answer.begin() + 6, answer.begin() + 12);
   FUZZ_CHECK((from == Bytes{2, 0, 0, 0, 0, 2}));
-  // The destination is one host, or all nodes (an answer to duplicate detection).
+  // The destination is a unicast address, or the group of all nodes (for an answer to duplicate
+  // detection).
   FUZZ_CHECK((answer[0] & 1) == 0 ||
              Bytes(answer.begin(), answer.begin() + 6) == Bytes({0x33, 0x33, 0, 0, 0, 1}));
 }

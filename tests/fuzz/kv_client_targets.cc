@@ -20,7 +20,7 @@ using test::ExactBuffer;
 
 constexpr uint64_t kStepNs = 1000;
 
-/// A running client, and the ids of its last request, which a server would return.
+/// A running client and the ids of its last request, which a server would return.
 class Conversation {
  public:
   explicit Conversation(const ClientOptions& options)

@@ -170,7 +170,7 @@ void KvMica(const uint8_t* data, size_t size) {
     for (const auto& partition : store.partitions) FUZZ_CHECK(partition.counters().items == 0);
     return;
   }
-  // If hashes are trusted, one key may have two hashes, so the model does not apply.
+  // If the server trusts hashes, one key may have two hashes, so the model does not apply.
   if (!store.trust_hashes) CheckAnswers(datagram, engine::kv::Bytes(room).first(used));
   if (datagram.size() > max_reply_bytes) return;
   // Answers over requests are the same.

@@ -17,8 +17,8 @@ using engine::logmon::MetricValue;
 using engine::logmon::Needle;
 using engine::logmon::Scratch;
 
-/// Returns whether RE2 finds the needle in the line. RE2 rejects some counts that Hyperscan
-/// accepts, and misses some alternatives of bytes beyond ASCII, such as \x8d in "\x8d|\x8d".
+/// Returns whether RE2 finds the needle in the line. RE2 rejects some repetition counts that
+/// Hyperscan accepts, and misses some alternatives of non-ASCII bytes, such as \x8d in "\x8d|\x8d".
 /// Returns `unknown` for needles of these forms.
 bool IsIn(const Needle& needle, std::string_view line, bool unknown) {
   static const RE2 beyond_ascii(R"(\\x[89a-f])");

@@ -19,8 +19,8 @@ using engine::logmon::LineScanner;
 using engine::logmon::LineState;
 using engine::logmon::RuleSet;
 
-/// Short needles that few bytes match. They cover filters that needles decide, exclude or anchor,
-/// and filters that must be evaluated sometimes or always.
+/// Returns rules with short needles that few bytes match. They cover filters that needles decide,
+/// exclude or anchor, and filters that must be evaluated sometimes or always.
 std::unique_ptr<const RuleSet> Rules() {
   std::vector<Filter> filters;
   std::string error;

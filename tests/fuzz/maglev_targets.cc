@@ -51,8 +51,8 @@ std::optional<FlowKey> CheckFlow(const Bytes& bytes) {
   return flow;
 }
 
-/// The translated quote must belong to the translated flow, and the checksums of the error must be
-/// as correct as before.
+/// Checks that a translated quote belongs to the translated flow, and that the translation keeps
+/// correct checksums of the error correct.
 void CheckTranslation(const Bytes& bytes) {
   Placed placed(bytes, 0);
   const Headers& headers = placed.headers;

@@ -20,7 +20,8 @@ constexpr uint64_t kTimeout = 1000;
 constexpr uint32_t kMessages = 8;
 constexpr uint32_t kLongest = 300;
 
-/// Returns a byte of this sender's message; it does not depend on the part boundaries.
+/// Returns the byte at offset `at` of this sender's message. The byte does not depend on the
+/// boundaries of the parts.
 uint8_t ByteOf(uint8_t sender, uint32_t number, uint32_t at) {
   return static_cast<uint8_t>(sender * 31 + number * 7 + at);
 }
@@ -49,8 +50,8 @@ class MessagePlay {
       Step(choices_.Byte());
       CheckCounts();
     }
-    // Expires all messages: each must have ended, and the maximum number of messages must be
-    // accepted again.
+    // Expires all messages. Each must have ended, and the server must accept the maximum number of
+    // messages again.
     now_ += 2 * kTimeout;
     for (uint32_t i = 0; i < kMessages; ++i) server_.Expire(now_);
     FUZZ_CHECK(server_.open() == 0);
@@ -151,7 +152,7 @@ class MessagePlay {
   std::set<uint32_t> taken_;  ///< Messages that await answers or have timed out.
   uint64_t now_ = 0;
   uint32_t sent_ = 0;
-  bool foreign_ = false;  ///< A frame of arbitrary bytes was accepted as a part.
+  bool foreign_ = false;  ///< Set if a frame of arbitrary bytes was accepted as a part.
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 namespace sluice::test {
 
-/// Packed with Python's struct in MICA's format: set a = 255, increment it by 255, get it; add b,
-/// test, get, delete and get it; a no-op; a reset.
+/// Requests that were packed with Python's struct in MICA's format: set a = 255, increment it by
+/// 255, get it; add b, test, get, delete and get it; a no-op; a reset.
 inline const Bytes kMicaBatch = FromHex(
     "780a000000000400000008000001887766554433221100000000000000006100000000000000ff00"
     "0000000000000800000008000001887766554433221101000000000000006100000000000000ff00"

@@ -44,7 +44,7 @@ void Parser(const uint8_t* data, size_t size) {
 }
 
 void FrameLengthWalk(const uint8_t* data, size_t size) {
-  // A pipe contains whole flits.
+  // A pipe contains only complete flits.
   std::vector<uint8_t> bytes(data, data + size);
   bytes.resize(packet::FlitSpan(static_cast<uint32_t>(size)));
   const ExactBuffer pipe(bytes);
@@ -60,7 +60,7 @@ void FrameLengthWalk(const uint8_t* data, size_t size) {
       at += packet::kFlitBytes;  // Framing is lost; continue with the next flit.
       continue;
     }
-    // The parser and the length walk must agree on the end of a frame that the parser understands.
+    // The parser and the length walk must agree on the end of each frame that the parser accepts.
     const Headers headers = packet::Parse(flit, length);
     if (headers.error == ParseError::kNone && headers.IsIp()) FUZZ_CHECK(headers.end == length);
     // The transmitter and the receiver must split frames at the same length.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fuzzes the RPC NIC with arbitrary frames and an arbitrary process, next to honest ones.
+// Fuzzes the RPC NIC with arbitrary frames and a hostile process, next to an honest process.
 #include "../device/rpc/hostile_nic.h"
 #include "check.h"
 

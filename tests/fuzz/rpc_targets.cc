@@ -32,7 +32,7 @@ const rpc::CompiledX& Everything() {
   return x;
 }
 
-/// An accepted value is marshalled again, and unmarshalling that must return the same value.
+/// Marshals an accepted value again. Unmarshalling the result must return the same value.
 void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, uint32_t bytes) {
   constexpr uint64_t kBase = 0x1000;
   const test::ExactBuffer memory(test::Bytes(8192)), again(memory.bytes()),
@@ -107,7 +107,7 @@ void RpcCall(const uint8_t* data, size_t size) {
 }
 
 void RpcLanguage(const uint8_t* data, size_t size) {
-  // The bytes after the first 0 are read as a value of each type.
+  // Reads the bytes after the first 0 as a value of each type.
   const test::ExactBuffer buffer({data, size});
   const std::string_view all(reinterpret_cast<const char*>(buffer.data()), size);
   const std::string_view text = all.substr(0, all.find('\0'));

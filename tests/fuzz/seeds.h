@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Seed inputs for fuzz targets that read a format or a script of this project.
+// Seed inputs for fuzz targets that read a format or script defined by this project.
 #pragma once
 
 #include <cstdint>
@@ -75,8 +75,8 @@ inline std::vector<Bytes> SnapshotSeeds() {
           SnapshotOf(std::string(250, 'k'), std::string(600, 'v'), 1)};
 }
 
-/// Answers to a client: a byte for the protocol, then for each answer a control byte (2: use the
-/// ids of the last request), its length, and its bytes.
+/// Answers to a client: one byte selects the protocol; each answer follows as a control byte (2:
+/// use the ids of the last request), its length and its bytes.
 inline Bytes ConversationOf(uint8_t protocol, const std::vector<Bytes>& answers) {
   Bytes script{protocol};
   for (const Bytes& answer : answers) {
@@ -142,7 +142,7 @@ inline Bytes EpochSeed() {
   Bytes file{1};
   Append(file, "SLUICEEP");
   AppendNumber(file, uint32_t{1});
-  file.resize(file.size() + 20);  // A zero, and the fields that the target fills in.
+  file.resize(file.size() + 20);  // A zero, and the fields that the fuzz target sets.
   AppendNumber(file, uint32_t{1});
   file.insert(file.end(), {0, 32, 128, 0});
   for (const uint32_t number : {0, 3, 16, 1, 1, 16, 16, 0}) AppendNumber(file, number);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fuzzes a stage with both interfaces, with arbitrary actions of switch and host, next to an honest
-// sender.
+// Fuzzes a stage with both interfaces: switch and host act arbitrarily, next to an honest sender.
 #include "../device/stage/hostile.h"
 #include "check.h"
 

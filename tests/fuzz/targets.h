@@ -11,14 +11,14 @@
 
 namespace sluice::fuzz {
 
-/// Passes a frame to Parse, FlowKey and the setters; all offsets must lie inside the frame.
+/// Passes a frame to Parse, FlowKey and the setters. All offsets must be inside the frame.
 void Parser(const uint8_t* data, size_t size);
 
-/// Walks the frame lengths in a pipe; the walk must end within the pipe.
+/// Walks the frame lengths in a pipe. The walk must end within the pipe.
 void FrameLengthWalk(const uint8_t* data, size_t size);
 
-/// Passes a frame to both echo engines. Valid checksums stay valid, two reflections add two, a drop
-/// changes nothing, and unrelated bytes stay unchanged.
+/// Passes a frame to both echo engines. Valid checksums must stay valid, two reflections must add
+/// two, a dropped frame must be unchanged, and unrelated bytes must stay unchanged.
 void EchoEngines(const uint8_t* data, size_t size);
 
 /// Passes a frame to Neighbor. Its answers must be valid; unanswered frames must stay unchanged.
@@ -30,12 +30,13 @@ void NeighborEngine(const uint8_t* data, size_t size);
 /// byte sets the headroom, the MTU and whether checksums are corrected first.
 void MaglevMessages(const uint8_t* data, size_t size);
 
-/// Passes a UDP payload to the reader of QUIC's connection ids; bytes after the id must not matter.
+/// Passes a UDP payload to the reader of QUIC's connection ids. Bytes after the id must not matter.
 void MaglevQuic(const uint8_t* data, size_t size);
 
-/// Passes a MICA datagram to the server and compares with a map: every request is answered once and
-/// correctly, or the datagram is rejected without effect. The first byte sets the longest answer,
-/// and whether the server trusts hashes and reads across workers.
+/// Passes a MICA datagram to the server and compares the answers with those of a map. Every request
+/// must be answered once and correctly, or the datagram must be rejected without effect. The first
+/// byte sets the maximum answer length, and selects whether the server trusts hashes and reads
+/// across workers.
 void KvMica(const uint8_t* data, size_t size);
 
 /// Passes a UDP payload to memcached's ASCII protocol with three workers, each restricted to its
@@ -43,24 +44,24 @@ void KvMica(const uint8_t* data, size_t size);
 /// answer. The first byte sets the bound.
 void KvMemcachedAscii(const uint8_t* data, size_t size);
 
-/// Like KvMemcachedAscii for the binary protocol. The reply must consist of complete responses.
+/// Like KvMemcachedAscii, with the binary protocol. The reply must consist of complete responses.
 void KvMemcachedBinary(const uint8_t* data, size_t size);
 
 /// Runs operations on a partition and compares each answer with an oracle. The first byte sets
-/// mode, size and hashes; every two bytes more make a choice.
+/// mode, size and hashes; each following pair of bytes is one choice.
 void KvStore(const uint8_t* data, size_t size);
 
-/// Reads a snapshot file and compares with a reader of the format alone. An incomplete file sets
-/// nothing; a complete one sets every item. The first byte selects whether checksums are corrected
-/// first.
+/// Reads a snapshot file and compares the items with those of an independent reader of the format.
+/// An incomplete file must set nothing, and a complete file must set every item. The first byte
+/// selects whether checksums are corrected first.
 void KvSnapshot(const uint8_t* data, size_t size);
 
-/// Passes answers to a client of the protocol that the first byte selects, with the ids of its
-/// requests or arbitrary ones. Every request must end once.
+/// Passes answers to a client of the protocol that the first byte selects. The answers have the ids
+/// of the client's requests or arbitrary ids. Every request must end once.
 void KvClient(const uint8_t* data, size_t size);
 
-/// Parses answers of etcd's gateway to a range, to a watch or about a lease, as the first byte
-/// selects. Only keys of the prefix and possible leases may be accepted.
+/// Parses answers of etcd's gateway about a range, a watch or a lease, as the first byte selects.
+/// Only keys with the prefix and possible leases may be accepted.
 void EtcdMessages(const uint8_t* data, size_t size);
 
 /// Reads the first line as a pattern of CloudWatch and as an expression of fail2ban, and matches
@@ -80,29 +81,31 @@ void LogmonSyslog(const uint8_t* data, size_t size);
 /// gap. The first byte sets window, pool and first number.
 void LogmonTcp(const uint8_t* data, size_t size);
 
-/// Encodes a report made of the input as IPFIX and reads the result with a strict decoder. It must
-/// be well-formed, complete, and not longer than its buffer.
+/// Encodes a report derived from the input as IPFIX, and reads the result with a strict decoder.
+/// The result must be well-formed, complete, and not longer than its buffer.
 void TelemetryIpfix(const uint8_t* data, size_t size);
 
-/// Reads an epoch's file. An accepted file must be written again with the same bytes, merged and
-/// reported. The first byte selects whether its checksum is corrected first.
+/// Reads an epoch's file. An accepted file must yield the same bytes when it is written again, and
+/// must be mergeable and reportable. The first byte selects whether its checksum is corrected
+/// first.
 void TelemetryEpoch(const uint8_t* data, size_t size);
 
 /// Passes arbitrary messages and outcomes of a host to an agent of the policy that the first byte
 /// selects. The agent's accounting must be consistent, and no decision may overwrite another.
 void SchedAgent(const uint8_t* data, size_t size);
 
-/// Passes a frame with a call from unmarshalling to its reply. An accepted call must be marshalled
-/// and unmarshalled again, and the reply must be valid. The first byte selects whether checksums
-/// are corrected first. Also reads the whole input as a reply and as a stream of records.
+/// Passes a frame with a call through all steps from unmarshalling to the reply. An accepted call
+/// must survive marshalling and unmarshalling, and the reply must be valid. The first byte selects
+/// whether checksums are corrected first. Also reads the complete input as a reply and as a stream
+/// of records.
 void RpcCall(const uint8_t* data, size_t size);
 
-/// Compiles a `.x` file up to the first 0 and reads the rest as a value of each of its types. An
-/// error must be one line, and a table must be sound.
+/// Compiles the bytes up to the first 0 as a `.x` file, and reads the rest as a value of each of
+/// its types. An error must be one line, and a table must be sound.
 void RpcLanguage(const uint8_t* data, size_t size);
 
-/// Modifies a signature table and reads a value. A table that is still sound must respect its
-/// bounds.
+/// Modifies a signature table and reads a value with it. If the table is still sound, the reader
+/// must respect its bounds.
 void RpcTable(const uint8_t* data, size_t size);
 
 /// Passes a capture file to the reader, and the result to the writer.
@@ -112,8 +115,8 @@ void CaptureReader(const uint8_t* data, size_t size);
 /// produce frames that match their description; others must be rejected with one line per error.
 void PktgenStreams(const uint8_t* data, size_t size);
 
-/// Reads a policy graph. It must be rejected with error lines, or applied to a switch, shown and
-/// explained. Applying it again must change nothing.
+/// Reads a policy graph. The graph must be either rejected with error lines, or applied to a
+/// switch, shown and explained. Applying it again must change nothing.
 void ChainGraph(const uint8_t* data, size_t size);
 
 /// Reads the header of a gzip member. Its end must depend on the header alone, and shorter inputs
@@ -121,8 +124,8 @@ void ChainGraph(const uint8_t* data, size_t size);
 void ChainGzip(const uint8_t* data, size_t size);
 
 /// Sends messages in parts from several senders with arbitrary numbers, lengths and offsets, frames
-/// of arbitrary bytes, and answers to arbitrary messages. Accepted messages must be complete and of
-/// one sender, every message must end, and later messages must fit.
+/// of arbitrary bytes, and answers to arbitrary messages. An accepted message must be complete and
+/// from one sender, every message must end, and later messages must fit.
 void Messages(const uint8_t* data, size_t size);
 
 }  // namespace sluice::fuzz

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs the fuzz targets without a fuzzer: every fixture whole, truncated at every byte, with every
-// byte changed in turn, and spliced at random (fixed seed).
+// Runs the fuzz targets without a fuzzer. The inputs are all fixtures: complete, truncated at every
+// byte, with each byte changed, and randomly spliced (with a fixed seed).
 #include "targets.h"
 
 #include <gtest/gtest.h>
@@ -47,14 +47,14 @@ const Bytes& RandomFixture(std::mt19937_64& random) {
   return *test::kFixtures[random() % std::size(test::kFixtures)].bytes;
 }
 
-/// Builds with AddressSanitizer run fewer rounds, because the fuzzers also have it.
+/// Builds with AddressSanitizer run fewer rounds, because the fuzzers use AddressSanitizer too.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int kSplices = 2'000;
 #else
 constexpr int kSplices = 20'000;
 #endif
 
-/// Joins heads of fixtures with tails of others and overwrites some bytes.
+/// Joins the beginnings of fixtures to the ends of others and overwrites some bytes.
 void Splice(Target target) {
   std::mt19937_64 random(4);
   for (int round = 0; round < kSplices; ++round) {
@@ -88,7 +88,7 @@ TEST(FuzzTargets, MaglevMessages) {
   // Each control byte selects a combination: sufficient headroom or none; correct or unchanged
   // checksums.
   for (const uint8_t control : {0x08, 0x00, 0x86}) BendAndSplice(MaglevMessages, {control});
-  // Exceeds IPv6's smallest MTU: UDP of 1400 bytes.
+  // UDP of 1400 bytes exceeds IPv6's minimum MTU.
   Bytes big = test::kUdp6;
   big.resize(14 + 40 + 1400);
   for (const size_t length_field : {14 + 4, 14 + 40 + 4}) {

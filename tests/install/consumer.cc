@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A C++ program outside the tree: composes a frame in a TX pipe of net_enso and receives it on an
-// RX pipe, over wire=loopback. Built and run by install_test.py.
+// A C++ program outside the tree: it composes a frame in a TX pipe of net_enso and receives the
+// frame on an RX pipe, over wire=loopback. install_test.py builds and runs it.
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A C++ program outside the tree: passes three frames of a flow to a meter and to a balancer.
-// library_test.py builds it with only `pkg-config sluice-engines-static` and runs it.
+// A C++ program outside the tree: it passes three frames of a flow to a meter and to a balancer.
+// library_test.py builds it with only `pkg-config sluice-engines-static`, and runs it.
 #include <engine/maglev/balancer.h>
 #include <engine/maglev/tables.h>
 #include <engine/telemetry/analyst.h>

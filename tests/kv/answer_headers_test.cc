@@ -22,8 +22,8 @@ Frame BytesOfHex(std::string_view hex) {
   return bytes;
 }
 
-// Returns whether mica2's datagram client accepts a frame: IPv4 without options, identification and
-// fragment field 0, lengths that fit exactly, UDP.
+// Returns whether mica2's datagram client accepts a frame: UDP over IPv4 without options,
+// identification and fragment field 0, and lengths that match exactly.
 bool Mica2Accepts(const Frame& frame) {
   return frame.size() >= 42 && packet::LoadBe16(&frame[12]) == 0x0800 && frame[14] == 0x45 &&
          packet::LoadBe16(&frame[18]) == 0 && packet::LoadBe16(&frame[20]) == 0 &&

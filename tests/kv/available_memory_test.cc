@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the available memory according to the kernel's files (proc(5); Linux,
+// Tests how available memory is computed from the kernel's files (proc(5); Linux,
 // admin-guide/cgroup-v2), in a temporary directory tree.
 #include "engine/kv/available_memory.h"
 
@@ -30,7 +30,7 @@ class AvailableMemory : public testing::Test {
     std::filesystem::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text;
   }
-  /// Writes a cgroup's files. Sizes are in MiB; `limit` "" means no limit.
+  /// Writes a cgroup's files. Sizes are in MiB; an empty `limit` means no limit.
   void Group(const std::string& path, const std::string& limit, uint64_t used,
              uint64_t cached = 0) const {
     Write(path + "/memory.max", limit + "\n");

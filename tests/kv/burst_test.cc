@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Compares bursts with single frames. The complete engine of sluice-kv, including reassembly and
-// ARP, receives the same traffic both ways. Each frame must have the same outcome, the sent bytes
-// and their order must be equal, and so must counters and stored items.
+// ARP, receives the same traffic in both forms. The outcome of each frame, the sent bytes and their
+// order, all counters and the stored items must be equal.
 #include "packet/burst.h"
 
 #include <gtest/gtest.h>
@@ -327,7 +327,7 @@ class Traffic {
   std::vector<std::string> keys_;
 };
 
-/// Returns all counters of a worker that must be equal in both runs.
+/// Returns all counters of a worker that must be equal in both forms.
 std::vector<uint64_t> CountersOf(const ResponderCounters& counters) {
   std::vector<uint64_t> all;
   for (const auto& [name, member] : kProtocolCounters) {
@@ -377,7 +377,7 @@ TEST(KvBursts, EndAsTheirFramesDoOneByOne) {
     EXPECT_EQ(burst.counters().reassembled_pkts, single.counters().reassembled_pkts);
     reassembled += single.counters().reassembled_pkts;
   }
-  // The test is meaningful only if each verdict has occurred.
+  // The test is meaningful only if each verdict occurred.
   using S = TestServer;
   for (const packet::Verdict verdict :
        {packet::kForward, packet::kConsume, packet::kPass, packet::Drop(S::kMalformed),

@@ -37,7 +37,7 @@ TEST(CircularLog, DropsTheOldestInOrderAndNoneThatIsNotInTheWay) {
       uint64_t bytes = 40 + random() % longest / 8 * 8;
       bytes = std::min(bytes, log.max_item_bytes());
       for (const Live& item : live) {
-        if (longest == 64) break;  // The list of live items is too long.
+        if (longest == 64) break;  // The list of live items is too long to check.
         ASSERT_LT(log.Age(item.offset), log.bytes());
       }
       const bool first_would_drop = !live.empty() && log.WouldDrop(live.front().offset, bytes);
@@ -62,8 +62,7 @@ TEST(CircularLog, DropsTheOldestInOrderAndNoneThatIsNotInTheWay) {
       live_bytes += bytes;
       dropped += now_dropped;
       appended += bytes;
-      // The space without live items is less than three of the longest items need, and less than 3
-      // MiB.
+      // The unused space is less than 3 MiB, and less than three of the longest items need.
       if (dropped > 0) {
         ASSERT_GT(live_bytes + 3 * std::min(longest + 40, kMiB), log.bytes());
       }

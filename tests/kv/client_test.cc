@@ -54,7 +54,7 @@ class Lab {
   Client client;
   /// Called for each answer before the client receives it; false drops the answer.
   std::function<bool(Buffer&)> disturb = [](Buffer&) { return true; };
-  std::vector<uint32_t> batches;  // Requests per datagram.
+  std::vector<uint32_t> batches;  // Number of requests of each datagram.
   uint64_t frozen_until_ns = 0;   // The server processes nothing until this time.
 
  private:
@@ -166,7 +166,7 @@ TEST(ClientTest, CountsLatencyFromWhenARequestWasDue) {
   options.timeout_ns = 100 * kMillisecond;
   Lab lab(options);
   lab.Preload();
-  // The server stops for half of the run: half of the requests wait, 25 ms on average.
+  // The server stops for half of the run, so half of the requests wait 25 ms on average.
   lab.frozen_until_ns = lab.now_ns + 50 * kMillisecond;
   lab.RunFor(100 * kMillisecond);
   workload::Histogram all = lab.client.get_latency();
@@ -384,7 +384,7 @@ Buffer Written(Protocol protocol, const Request& request) {
 
 TEST(ClientTest, CountsAnswersThatComeTwiceWhereTheirIdsSayNoUse) {
   ClientOptions options = Small();
-  // Answers of this protocol return 16 bits of an id.
+  // Answers of this protocol return only 16 bits of an id.
   options.protocol = Protocol::kMemcachedAscii;
   options.max_datagram_bytes = 1400;
   options.outstanding = 1;

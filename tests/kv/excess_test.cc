@@ -48,8 +48,8 @@ std::unique_ptr<Host> Loaded(const ServiceOptions& options, uint32_t workers,
 }
 
 constexpr uint64_t kRate = 100'000;
-/// Sends requests for `seconds`, as fast as possible. Returns the bytes sent and sets `in` to the
-/// bytes received.
+/// Sends requests as fast as possible for `seconds` seconds. Returns the number of bytes that the
+/// host sent, and sets `in` to the number of bytes that it received.
 uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Frame>& requests,
                uint64_t* in) {
   uint64_t out = 0;
@@ -68,7 +68,7 @@ uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Fr
 }
 
 TEST(Excess, IsWhatGoesBeyondThreeTimesTheRequest) {
-  Excess excess(1, 1000, 1);  // 1 B/s, and 1000 bytes at the start.
+  Excess excess(1, 1000, 1);  // The rate is 1 B/s, with 1000 bytes at the start.
   const auto source = [] { return uint64_t{7}; };
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(excess.Allow(100, 300, source)) << "free";
   EXPECT_TRUE(excess.Allow(100, 900, source)) << "600 of 1000";
@@ -87,12 +87,12 @@ TEST(Excess, OfASourceIsBounded) {
     for (const uint32_t workers : {1u, 2u}) {
       const auto made = Loaded(options, workers, concurrent_read);
       Host& host = *made;
-      // The key belongs to the first worker. Datagrams of the second one are handed over, unless
+      // The key belongs to the first worker. Datagrams at the second worker are handed over, unless
       // all workers may read.
       const std::vector<Frame> requests(workers, Get(host.KeyOf(0)));
       uint64_t in = 0;
       const uint64_t out = Press(host, 0, 10, requests, &in);
-      // The credit is that of 10 s and one second of saved credit.
+      // The source has the credit of 10 s plus one second of saved credit.
       EXPECT_LE(out, 3 * in + 11 * kRate);
       EXPECT_GE(out, 5 * kRate) << "what it may have, it gets";
       uint64_t withheld = 0;
@@ -186,7 +186,7 @@ TEST(LargeAnswers, AreNotGivenUnlessAskedFor) {
   uint64_t bytes = 0;
   for (const Frame& frame : host.Sent()) bytes += frame.size() - 50;
   EXPECT_GT(bytes, 1441u);
-  // The answer to a get of twice that size is truncated.
+  // A reply with two such values is truncated.
   EXPECT_EQ(host.Receive(Get("a a")), packet::kForward);
   EXPECT_EQ(host.counters().memcached.cut_replies, 1u);
 }

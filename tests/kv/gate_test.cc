@@ -187,8 +187,8 @@ TEST(Gate, TagsAndOptionsOpenNothing) {
   EXPECT_EQ(host.Receive(tagged), packet::Drop(S::kBadSource));
 }
 
-/// Passes the answers of each server to the other one until no answer follows. Returns the number
-/// of answers.
+/// Passes the answers of each server to the peer until no answer follows. Returns the number of
+/// answers.
 int Exchange(const ServiceOptions& a, const ServiceOptions& b, uint16_t a_port, uint16_t b_port,
              const Frame& payload) {
   Host hosts[] = {Host(a), Host(b)};
@@ -213,8 +213,8 @@ TEST(Gate, ServersDoNotAnswerEachOther) {
   open.gate.any_source_port = true;
   ServiceOptions elsewhere = one;
   elsewhere.memcached_port = 9000;
-  // The exchange ends at the first server or at the second one. If ports do not distinguish
-  // answers, their form does.
+  // The exchange must end at one of the servers. If ports do not identify answers, their format
+  // does.
   EXPECT_EQ(Exchange(one, one, 11211, 11211, nonsense), 1);
   EXPECT_EQ(Exchange(open, one, 11211, 11211, nonsense), 2);
   EXPECT_EQ(Exchange(one, elsewhere, 11211, 9000, nonsense), 2);

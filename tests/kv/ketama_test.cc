@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares the ring with one computed by Python's hashlib and bisect, and with libmemcached if its
-// headers are installed.
+// Compares the ring with a ring computed by Python's hashlib and bisect, and with libmemcached if
+// its headers are installed.
 #include "engine/kv/client/ketama.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Bytes BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// Returns the servers of key-0 … key-63 as one digit each.
+/// Returns the servers of key-0 … key-63, one digit per key.
 std::string Servers(const Ring& ring) {
   std::string digits;
   for (int i = 0; i < 64; ++i) {

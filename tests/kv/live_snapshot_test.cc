@@ -47,7 +47,7 @@ struct Plan {
   uint32_t keys;
   uint32_t longest;
   uint64_t hash_mask;
-  bool holds_all;  ///< All items fit into the memory.
+  bool holds_all;  ///< Set if all items fit into the memory.
 };
 
 const Plan kPlans[] = {
@@ -100,7 +100,7 @@ class KvLiveSnapshot : public testing::TestWithParam<Plan> {
     const std::string name = KeyOf(key);
     For(name).Delete(BytesOf(name), Hash(BytesOf(name)).index, 0, kNow);
   }
-  /// Changes items until `stop`. Serves the snapshot's request after each change.
+  /// Changes items until `stop` is set. Serves the snapshot's request after each change.
   void Own(const std::atomic<bool>& stop) {
     std::minstd_rand random(3);
     for (uint32_t version = 2; !stop; ++version) {
@@ -128,7 +128,7 @@ class KvLiveSnapshot : public testing::TestWithParam<Plan> {
     source.tries = tries;
     return source;
   }
-  /// Compares the file with the versions that were current before and after.
+  /// Compares the file with the versions that were current before and after the snapshot.
   void Check(const std::vector<uint32_t>& before, const std::vector<uint32_t>& after) {
     std::vector<Partition> read;
     read.emplace_back(PartitionOptions{Mode::kStore, uint64_t{64} << 20, 1000});

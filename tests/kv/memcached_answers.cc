@@ -2,9 +2,9 @@
 //
 // sluice-kv-answers MODE WORKERS VERSION [FLUSH]: prints the answers of the memcached protocols,
 // for comparison with memcached. Reads datagrams without UDP frames as lines of hexadecimal digits,
-// and prints a line of the same form for each answer. The answer to a rejected datagram is empty.
-// MODE is cache or store. If there is more than one worker, only the owner of a key reads it, and
-// datagrams are handed over. Any FLUSH argument allows flush_all.
+// and prints each answer in the same form. The answer to a rejected datagram is empty. MODE is
+// cache or store. If there are several workers, only the owner of a key reads it, and other workers
+// hand datagrams over. Any FLUSH argument allows flush_all.
 #include <ctime>
 #include <iostream>
 #include <memory>

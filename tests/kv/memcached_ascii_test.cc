@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests memcached's ASCII protocol in the cases for which memcached cannot be the reference: time,
-// bounds, counters and broken datagrams. memcached_oracle_test.py compares the other answers.
+// bounds, counters and malformed datagrams. memcached_oracle_test.py compares the other answers.
 #include <gtest/gtest.h>
 
 #include <array>

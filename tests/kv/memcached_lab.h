@@ -59,7 +59,7 @@ class MemcachedLab {
     return {reinterpret_cast<const char*>(reply.bytes().data()), reply.size()};
   }
 
-  /// Returns a key that worker `owner` owns; a different one for each `number`.
+  /// Returns a key that worker `owner` owns. Each `number` yields a different key.
   std::string KeyOf(uint32_t owner, int number = 0) const {
     for (int i = 0;; ++i) {
       const std::string key = "key" + std::to_string(i);

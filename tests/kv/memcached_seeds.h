@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams of memcached's protocols as fuzzing seeds, each preceded by a byte that sets the bound
-// of its reply.
+// Datagrams of memcached's protocols as fuzzing seeds. A byte before each datagram sets the maximum
+// reply length.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the content of `stats` and the conditions for it. memcached_oracle_test.py compares the
+// Tests the content of `stats` and when it is answered. memcached_oracle_test.py compares the
 // counts with memcached.
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ TEST(MemcachedStatistics, ClassesAreThePartitionsThatHaveItems) {
   EXPECT_EQ(lab.Ask("stats items\r\n"), "END\r\n");
   EXPECT_EQ(lab.Ask("stats slabs\r\n"), "STAT active_slabs 0\r\nSTAT total_malloced 0\r\nEND\r\n");
   for (int i = 0; i < 2; ++i) lab.Ask("set " + lab.KeyOf(2, i) + " 0 0 1\r\nx\r\n");
-  // Each item has 24 bytes of header, a key of four or five, and a value.
+  // Each item has 24 bytes of header, a key of four or five bytes, and a value.
   EXPECT_EQ(lab.Ask("stats items\r\n"),
             "STAT items:3:number 2\r\nSTAT items:3:mem_requested 80\r\n"
             "STAT items:3:evicted 0\r\nSTAT items:3:outofmemory 0\r\nEND\r\n");

@@ -271,7 +271,7 @@ TEST_P(MicaProtocol, RefusesDatagramsThatAreNotWholeBeforeDoingAnything) {
 TEST_P(MicaProtocol, LeavesOutValuesForWhichTheAnswerHasNoRoom) {
   Ask(Request(kSet, "long", std::string(600, 'v')));
   Ask(Request(kSet, "short", "v"));
-  // The headers of four answers, one long value and one short one.
+  // The answer has room for the headers of four answers, one long value and one short value.
   max_reply_bytes_ = 6 + 4 * 24 + 600 + 8;
   EXPECT_EQ(Replies({Reply(kGet, kSuccess, std::string(600, 'v')), Reply(kGet, kPartial),
                      Reply(kGet, kSuccess, "v"), Reply(kGet, kPartial)}),

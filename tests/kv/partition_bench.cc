@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-bench [ITEMS [ROUNDS]]: measures one partition on one core, and rte_hash and
-// absl::flat_hash_map with the same keys in the same run. Items of 8/8 bytes; bursts of 2 Mi
-// requests with precomputed hashes, as in MICA's requests; CPU time; the best of ROUNDS.
+// sluice-kv-bench [ITEMS [ROUNDS]]: measures one partition on one core. For comparison, measures
+// rte_hash and absl::flat_hash_map with the same keys in the same run. Items have 8-byte keys and
+// values. A burst has 2 Mi requests with precomputed hashes, as in MICA's requests. Prints CPU time
+// in the best of ROUNDS rounds.
 //
 // Each table is used in its fastest mode: the partition with its two prefetch stages, rte_hash in
-// bulks of 64 with precomputed hashes, absl::flat_hash_map with its prefetch, 16 ahead. All tables
-// use transparent huge pages.
+// bulks of 64 with precomputed hashes, and absl::flat_hash_map with its prefetch, 16 ahead. All
+// tables use transparent huge pages.
 #include <absl/container/flat_hash_map.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -64,14 +65,14 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-/// Returns the rate of the best round in Mops. `work` returns how many requests it found.
+/// Returns the rate of the best round in Mops. `work` returns the number of keys that it found.
 double BestMops(const Requests& requests, int rounds, const std::function<size_t()>& work) {
   double best = 0;
   for (int i = 0; i < rounds; ++i) {
     const double start = CpuSeconds();
     const size_t found = work();
     const double took = CpuSeconds() - start;
-    // A cache evicts some items, but at most a tenth.
+    // A cache evicts some items, but at most a tenth of them.
     if (found < requests.size() * 9 / 10) {
       std::fprintf(stderr, "only %zu were found\n", found);
       std::exit(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests one writing owner and concurrent readers: each read value was set before and is complete.
+// Tests one writing owner with concurrent readers. Each read value must be complete and must have
+// been set before.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +15,7 @@
 namespace sluice::engine::kv {
 namespace {
 
-/// Returns the value for a number. Key and number determine its length and every byte.
+/// Returns the value for a number. The key and the number determine its length and every byte.
 std::string ValueOf(uint32_t key, uint32_t number, uint32_t longest) {
   static const std::string pattern = [] {
     std::mt19937 random(1);

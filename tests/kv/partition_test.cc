@@ -293,7 +293,7 @@ TEST(KvCache, WhatIsInUseStays) {
 TEST(KvCache, GrowsAValueThatIsAboutToBeOverwritten) {
   PartitionLab lab({Mode::kCache, 4 * kMiB, 10'000});
   const std::string value(100'000, 'v');
-  // The distance between the old value and its new location grows with each round.
+  // The distance between the old value and its new location increases with each round.
   for (int others = 36; others < 43; ++others) {
     for (const bool behind : {false, true}) {
       lab.Set("key", Letters(50'003));
@@ -321,7 +321,7 @@ TEST(KvCache, AFullBucketForgetsItsOldest) {
   }
 }
 
-// A slot that remained after its item was evicted would later refer to another item.
+// If a slot remained after the eviction of its item, it would later refer to another item.
 TEST(KvCache, NoSlotOutlivesItsItem) {
   PartitionLab lab({Mode::kCache, 4 * kMiB, 1'000'000});
   const std::string value(2000, 'v');

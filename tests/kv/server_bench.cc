@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]]: measures the cost of one request in a datagram
-// at the server, and the cost of the same requests at its table alone, in the same run. Frames of
-// MICA's protocol are in cached memory and are served in bursts of 64. They are rebuilt between
-// bursts, which is not measured. Items of 8/8 bytes, 95 % gets, the server hashes. The result is in
-// TSC cycles per request: the median over bursts, which excludes bursts in which the thread was
-// preempted, in the best of ROUNDS. With BATCH it only serves up to kCounted requests, BATCH per
-// datagram, so that callgrind can count WorkerServe.
+// sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]]: measures the cost of a request at the server
+// and, in the same run, the cost of the same requests at the server's table alone. Frames of MICA's
+// protocol are in cached memory and are served in bursts of 64. They are rebuilt between bursts,
+// which is not measured. Items have 8-byte keys and values; 95 % of the requests are gets; the
+// server hashes the keys. The result is in TSC cycles per request: the median over the bursts of
+// the best of ROUNDS rounds, without bursts in which the thread was preempted. With BATCH, the
+// program only serves up to kCounted requests, BATCH per datagram, so that callgrind can count
+// WorkerServe.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +38,7 @@ constexpr uint16_t kPort = 1024;
 constexpr uint32_t kNow = 1;
 constexpr uint64_t kSecret = 0x5eed;
 
-/// A queue for a single worker, which never hands over.
+/// A queue for a single worker, which never hands requests over.
 struct NoHandoffQueue {
   Handoff* Allocate() { return nullptr; }
   void Send(uint32_t, Handoff*) {}
@@ -76,7 +77,7 @@ uint32_t Build(uint8_t* frame, const Request* requests, uint32_t batch) {
   return kPayload + bytes;
 }
 
-/// Serves a burst. A function of its own, so that callgrind can count its instructions.
+/// Serves a burst. This is a separate function so that callgrind can count its instructions.
 template <typename Server, packet::Burst Burst>
 [[gnu::noinline]] void WorkerServe(Server& server, Burst& burst) {
   server.ProcessBurst(burst, 0);
@@ -100,7 +101,7 @@ class Bench {
     server_->AtRest(0);
   }
 
-  /// Returns TSC cycles per request of the table alone.
+  /// Returns the TSC cycles per request of the table without the server.
   double Table(const std::vector<Request>& requests) {
     Partition& partition = store_.partitions[0];
     const size_t count = requests.size();
@@ -167,7 +168,7 @@ class Bench {
     std::nth_element(cycles.begin(), middle, cycles.end());
     return static_cast<double>(*middle);
   }
-  // A cache evicts some items, but at most one percent.
+  // A cache evicts some items, but at most one percent of them.
   static void Check(size_t found, size_t of) {
     if (found >= of / 100 * 99) return;
     std::fprintf(stderr, "only %zu of %zu were found\n", found, of);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common parts of the tests of complete servers: handoffs in one thread, frames of a client, and a
-// host.
+// Common parts of the tests of complete servers: handoffs between workers in one thread, a client's
+// frames, and a host.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests complete servers with frames: two workers with handoffs between them, MICA's and
-// memcached's protocols, answers in place, longer answers, answers of several datagrams, and
-// unanswered frames. Other tests cover the protocols in detail.
+// memcached's protocols, answers in place, answers longer than their request, answers of several
+// datagrams, and unanswered frames. Other tests cover the protocols in detail.
 #include "engine/kv/server.h"
 
 #include <gtest/gtest.h>
@@ -162,7 +162,7 @@ TEST_F(ServerTest, AnAnswerThatDoesNotFitItsFrameIsBuiltElsewhere) {
 
 TEST_F(ServerTest, ALongAnswerLeavesInNumberedDatagrams) {
   const std::string key = KeyOf(0);
-  // A value larger than a request can be at this MTU, built with append.
+  // The value is longer than a request can be at this MTU, so append builds it.
   Give(0, Udp(kMemcachedPort,
               Ascii("set " + key + " 0 0 1000\r\n" + std::string(1000, 'a') + "\r\n")));
   std::string value(1000, 'a');

@@ -174,7 +174,7 @@ TEST_F(KvSnapshot, RefusesBlocksThatAreMissingOrInAnotherOrder) {
   auto store = Store(1);
   for (int i = 0; i < 3; ++i) Set(store, std::to_string(i), std::string(kMaxStoreValueBytes, 'v'));
   ASSERT_TRUE(WriteSnapshot(path_, store, kNow, &error_)) << error_;
-  // Three blocks of one record each after the header of 16 bytes.
+  // The header of 16 bytes is followed by three blocks of one record each.
   const std::string whole = FileBytes();
   const size_t block = 16 + 24 + 1 + kMaxStoreValueBytes;
   ASSERT_EQ(whole.size(), 16 + 3 * block + 16 + 16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares a partition with an oracle, std::unordered_map: each answer of a chosen sequence of
-// operations is compared.
+// Compares each answer of a partition with that of an oracle, std::unordered_map, over a chosen
+// sequence of operations.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct SoakPlan {
   uint64_t memory_bytes = uint64_t{4} << 20;
   uint64_t expected_items = 20'000;
   uint32_t keys = 30'000;
-  uint64_t hash_mask = ~uint64_t{0};  ///< Fewer bits cause collisions of keys.
+  uint64_t hash_mask = ~uint64_t{0};  ///< A mask with fewer bits makes hashes of keys collide.
   uint32_t long_one_in = 50;          ///< One in this many values is long.
-  /// Bound of the long values; one in 20,000 values may exceed it.
+  /// Bound of the length of long values, in bytes; one in 20,000 values may exceed it.
   uint32_t long_value_bytes = 5000;
 };
 
@@ -109,8 +109,9 @@ class Soak {
     return result == expected && result == Result::kOk;
   }
 
-  /// Returns the oracle's entry, or null if there is none, it has expired or, in cache mode, the
-  /// partition has evicted it. Compares the entry with the item that the partition returns.
+  /// Returns the oracle's entry. Returns null if there is no entry, if it has expired, or, in cache
+  /// mode, if the partition has evicted it. Compares the entry with the item that the partition
+  /// returns.
   Entry* Live() {
     const auto at = entries_.find(number_);
     if (at != entries_.end() && at->second.expires_s != 0 && at->second.expires_s <= now_s_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// soak_test [OPERATIONS]: runs at least this number of operations in total, divided among the
-// plans; seeded.
+// soak_test [OPERATIONS]: compares partitions with an oracle. Runs at least this number of
+// operations in total, divided among the plans. The seeds are fixed.
 #include "kv/soak.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Case {
   bool fills = false;  ///< Store mode: some values are refused.
 };
 
-/// Few bits of the index hash: 64 chains, one tag.
+/// Only a few bits of the index hash remain: 64 chains, one tag.
 constexpr uint64_t kCollisions = uint64_t{0x3f} << 42;
 
 constexpr uint64_t kSpread = ~uint64_t{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests workloads: draws against the probabilities of their distributions (chi-square), histograms
-// against sorted samples. Seeds are fixed.
+// Tests workloads: compares draws with the probabilities of their distributions (chi-square), and
+// histograms with sorted samples. Seeds are fixed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 using namespace kv::client;
 using kv::Bytes;
 
-/// Returns Pearson's statistic minus its mean in standard deviations, which is about normally
-/// distributed.
+/// Returns the distance of Pearson's statistic from its mean, in standard deviations. This value is
+/// approximately normally distributed.
 double ChiSquareDeviation(const std::vector<uint64_t>& seen, const std::vector<double>& expected) {
   double sum = 0;
   for (size_t i = 0; i < seen.size(); ++i) {
@@ -65,7 +65,7 @@ TEST(PopularityTest, FollowsZipfsLaw) {
 }
 
 TEST(PopularityTest, FollowsZipfsLawOverManyItems) {
-  // The shares of the first 1, 10, 100 … items, computed by summing 16 Mi terms.
+  // Shares of the first 1, 10, 100 … items, computed by summing 16 Mi terms.
   constexpr uint64_t kItems = 16 << 20, kDraws = 1'000'000;
   std::vector<uint64_t> ends;
   std::vector<double> sums;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the C API from a program's view, for all kinds of engines: creation, hostile frames,
-// headroom and tailroom, and errors for a wrong configuration.
+// Tests the C API from a program's view for all kinds of engines: creation, hostile frames,
+// headroom and tailroom, and errors about wrong configurations.
 #include "sluice/engines.h"
 
 #include <gtest/gtest.h>

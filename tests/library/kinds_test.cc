@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests each kind of engine through the C API: headers as required by the RFCs, epochs, lines, keys
-// and answers, and configurations replaced while a worker runs.
+// and answers, and configurations that are replaced while a worker runs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -46,8 +46,8 @@ TEST(MaglevOfLibrary, PutsAPacketIntoAnotherWhereThereIsRoomAndElsewhere) {
   EXPECT_EQ(moved[0].moved, 1);
   const Bytes sent = in_place.bytes(0);
   EXPECT_EQ(moved.bytes(0), sent);
-  // RFC 2003: IPv4 in IPv4 with protocol 4, to the backend through the next hop. The inner datagram
-  // is unchanged except that it has one hop less.
+  // RFC 2003: IPv4 in IPv4 with protocol 4, sent to the backend through the next hop. The inner
+  // datagram is unchanged except that its TTL is decremented.
   ASSERT_EQ(sent.size(), kUdp4.size() + kIpBytes);
   EXPECT_EQ(Part(sent, 0, 6), (Bytes{2, 0, 0, 0, 0, 9}));
   EXPECT_EQ(sent[kEthernetBytes + 9], 4);
@@ -126,7 +126,7 @@ TEST(TelemetryOfLibrary, ReportsEachEpochOnce) {
     call.Process(engine, 0, worker);
     for (size_t i = 0; i < call.size(); ++i) EXPECT_EQ(call[i].verdict, SLUICE_FORWARD);
   }
-  // The epoch ends when both workers have seen the next one.
+  // The epoch ends when both workers have entered the next epoch.
   FramesOfCall({}).Process(engine, kTicksPerSecond, 0);
   EXPECT_EQ(ReportOf(engine), nullptr);
   FramesOfCall({}).Process(engine, kTicksPerSecond, 1);

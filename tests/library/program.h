@@ -50,7 +50,7 @@ inline Engine Make(const char* kind, std::string_view configuration, uint32_t wo
   return engine;
 }
 
-/// Returns an error message, or "".
+/// Returns the error message, or "" on success.
 inline std::string Replace(const Engine& engine, std::string_view configuration) {
   std::array<char, 256> text{};
   const int result = sluice_engine_replace(engine.get(), configuration.data(), configuration.size(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests configurations with too many filters or errors: they are rejected before anything is
+// Tests configurations with too many filters or errors. They must be rejected before anything is
 // compiled, with a short message.
 #include "engine/logmon/config/config.h"
 
@@ -59,7 +59,7 @@ TEST(Config, AsManyFiltersAsFitIntoAFileAreRefusedAtOnce) {
 }
 
 TEST(Config, ManyErrorsAreToldInPart) {
-  // 256 filters, and 200000 unknown members.
+  // The configurations have 256 filters, or 200000 unknown members.
   std::string members;
   for (int i = 0; i < 200'000; ++i) members += ",\"m" + std::to_string(i) + "\":1";
   for (const std::string& text :

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// fail2ban_lines: reports the lines that are failures according to fail2ban's filters. Reads
-// requests from standard input: a line with the path of a filter, a line with the number of
+// fail2ban_lines: reports which lines are failures according to fail2ban's filters.
+//
+// Reads requests from standard input: a line with the path of a filter, a line with the number of
 // following lines, and these lines. "syslog" before the number means that the lines are syslog
-// messages; "stream" means that the number is the length of a TCP stream of such messages in bytes.
+// messages. "stream" means that the number is the length in bytes of a TCP stream of syslog
+// messages.
+//
 // Writes one JSON line per filter: {"rules": 5, "skipped_rules": ["rule 2: …"], "failures": [[3,
-// "192.0.2.1"], …]}, with lines counted from 0; or {"error": "…"}. The scanner and the filter,
-// evaluated on every line, must agree.
+// "192.0.2.1"], …]}, with lines counted from 0; or {"error": "…"}. The scanner must agree with the
+// filter evaluated on every line.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

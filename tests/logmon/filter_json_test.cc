@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Compares JSON patterns with another JSON parser (nlohmann) and a simple evaluation. Also changes
-// every byte of both kinds of input.
+// every byte of patterns and lines.
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A condition as text and its value.
+/// A condition: its text and whether it holds.
 struct Made {
   std::string pattern;
   bool holds;
@@ -58,7 +58,7 @@ class Maker {
     for (size_t n = Below(4); n > 0; --n) object[Name()] = Value(depth);
     return object;
   }
-  /// Builds a random tree of conditions. Returns its text and whether it holds for `line`.
+  /// Builds a random tree of conditions for `line`. Returns the tree's text and whether it holds.
   Made Condition(const Json& line, int depth) {
     if (depth < 3 && Below(2) == 0) {
       Made a = Condition(line, depth + 1), b = Condition(line, depth + 1);
@@ -179,8 +179,8 @@ TEST(JsonPatterns, ReadNothingThatTheOtherReaderRefuses) {
   EXPECT_GT(accepted, 100);
 }
 
-/// Numbers have any range (RFC 8259 section 6), and strings may hold lone surrogates (RFC 8259
-/// section 8.2).
+/// Numbers may have any magnitude (RFC 8259 section 6), and strings may contain lone surrogates
+/// (RFC 8259 section 8.2).
 TEST(JsonPatterns, ReadALineWhateverOneOfItsValuesIs) {
   std::string error;
   const auto errors = Filter::CloudWatch(R"({ $.level = "error" })", &error);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that needles are necessary: a line that a filter matches contains them, alone and among
-// other lines. Where needles decide, a line that contains them matches. RE2 searches for them, with
-// `^` and `$` at line ends, and Hyperscan must accept all of them.
+// Tests that needles are necessary: a line that a filter matches contains the filter's needles,
+// both alone and among other lines. Where needles decide, every line that contains them matches.
+// RE2 searches for the needles, with `^` and `$` at line ends. Hyperscan must accept all needles.
 #include <gtest/gtest.h>
 #include <hs/hs.h>
 #include <re2/re2.h>
@@ -70,7 +70,8 @@ class Dice {
   std::string OneOf(std::initializer_list<const char*> list) {
     return list.begin()[Below(list.size())];
   }
-  /// Returns letters that occur in patterns, UTF-8 characters, and bytes that are not UTF-8.
+  /// Returns a line of letters that occur in patterns, UTF-8 characters, and bytes that are not
+  /// UTF-8.
   std::string Line() {
     std::string line;
     for (size_t n = Below(12); n > 0; --n) {
@@ -157,7 +158,7 @@ void CheckFilter(const Filter& filter, const std::string& pattern, Dice& dice, T
     if (matches || needles.decide) {
       EXPECT_EQ(seekers.Accept(line), matches) << pattern << "  on  " << line;
     }
-    // Among several lines, a needle is found if and only if one of the lines contains it.
+    // A needle is found among several lines if and only if one of the lines contains it.
     for (const char* end : {"\n", "\r\n", "\r"}) {
       const std::string text = before + end + line + end;
       for (const auto* list : {&seekers.all, &seekers.any, &seekers.none}) {
@@ -236,8 +237,8 @@ TEST(Needles, DecideWhereTheyAreExact) {
   }
 }
 
-// Hyperscan lacks references, conditions and atomic groups, so its needles match more lines than
-// the expression.
+// Hyperscan has no references, conditions and atomic groups, so the needles match more lines than
+// the expression does.
 TEST(Needles, DoNotDecideWhereTheyAreFoundInLinesThatDoNotMatch) {
   for (const auto& [expression, line] : {std::pair{"(a|b)x\\1", "axb"},
                                          {"(?P<q>a|b)x(?P=q)", "axb"},

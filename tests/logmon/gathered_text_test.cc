@@ -27,7 +27,7 @@ std::string TextOf(const GatheredText& text, const TextPart& part) {
   return std::string(text.text().substr(part.begin, part.end - part.begin));
 }
 
-/// Checks that all bytes outside the parts are LF and that each part is preceded by at least one.
+/// Checks that all bytes outside the parts are LF, and that at least one LF precedes each part.
 void ExpectSound(const GatheredText& text) {
   uint32_t behind = 0;
   for (const TextPart& part : text.parts()) {
@@ -62,7 +62,7 @@ TEST(GatheredText, HoldsWhatWasWrittenToEachPlace) {
       ASSERT_EQ(text.parts()[i].origin.speaker.id, i + 1u);
     }
     ASSERT_LE(text.text().size(), GatheredText::kBytes);
-    // Text uses most of the space.
+    // The text must use most of the space.
     ASSERT_TRUE(text.parts().size() > 400 || text.text().size() > GatheredText::kBytes * 3 / 4);
   }
 }

@@ -27,8 +27,8 @@ TEST(LineBuffers, KeepEmptyLines) {
   EXPECT_EQ(buffers.Add(1, "b\n"), "\n\nb\n");
 }
 
-// fail2ban's Regex.search looks for the beginning of the first line backwards from the match's
-// first byte, including that byte.
+// fail2ban's Regex.search searches backwards for the beginning of the first line. It starts at the
+// match's first byte, which is included.
 TEST(LineBuffers, KeepALineOfWhichAMatchHasTheEndAlone) {
   LineBuffers buffers(4);
   buffers.Add(1, "");

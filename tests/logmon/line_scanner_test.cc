@@ -32,7 +32,7 @@ Cut Always(size_t bytes) {
   return [bytes] { return bytes; };
 }
 
-/// Returns a Cut of mostly small sizes, and some that exceed a text that is scanned at once.
+/// Returns a Cut of usually small sizes. Some sizes exceed the text that is scanned at once.
 Cut AtRandom(uint64_t seed) {
   return [random = std::mt19937_64(seed)]() mutable {
     return 1 + random() % (random() % 4 ? 200 : random() % 8 ? 5000 : 60000);
@@ -394,7 +394,7 @@ TEST(LineScanner, KeepsAHundredThousandBegunLinesInLessThan64MiB) {
   EXPECT_EQ(matches.size(), states.size());
 }
 
-/// Several sources write lines that contain their number, in chunks in any order.
+/// Several sources write lines that contain their number. Their chunks arrive in any order.
 TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
   const auto rules = Rules(MixedFilters());
   for (uint64_t seed = 1; seed <= 6; ++seed) {
@@ -447,7 +447,7 @@ TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
   }
 }
 
-/// A line ends at the end of its source's text, independent of the following text.
+/// A line ends at the end of its source's text, regardless of the following text.
 TEST(LineScanner, KeepsLinesOfDifferentSourcesApartInOneScan) {
   const auto rules = Rules({"/a$", "/^b", "\"\"", "/a.?.?b", "/^$"});
   LineScanner scanner(*rules, {});
@@ -490,7 +490,7 @@ TEST(LineScanner, AsksFiltersAboutALineAsItsOwnSpeakers) {
   EXPECT_EQ(failures, (std::vector<std::string>{"2 b", "3 c"}));
 }
 
-/// A message causes one event. Terms may match before and after a line end inside the message.
+/// A message causes one event. A term may match before or after a line end inside the message.
 TEST(LineScanner, TakesAMessageForOneLineWhateverItHolds) {
   const auto rules = Rules({"ERROR", "one two", "{ $.a = 1 }", "/^$"});
   LineScanner scanner(*rules, {.line_bytes = 256});
@@ -511,7 +511,7 @@ TEST(LineScanner, TakesAMessageForOneLineWhateverItHolds) {
   EXPECT_EQ(scanner.counters().truncated_lines, 1u);
 }
 
-/// The header that a daemon writes before a message is visible to fail2ban's filters only.
+/// Only fail2ban's filters see the header that a daemon writes before a message.
 TEST(LineScanner, ShowsTheHeaderOfAMessageToFiltersOfFilesAlone) {
   std::string error;
   std::vector<std::string> skipped_rules;

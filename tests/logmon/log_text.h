@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Generates logs like those of a server from a seed.
+// Generates text that resembles a server's logs, from a seed.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class LogText {
  public:
   explicit LogText(uint64_t seed) : random_(seed) {}
 
-  /// Returns at least `bytes` of complete lines, each ended by LF.
+  /// Returns at least `bytes` bytes of complete lines, each terminated by LF.
   std::string Auth(size_t bytes) {
     std::string text;
     while (text.size() < bytes) {
@@ -29,7 +29,7 @@ class LogText {
     return text;
   }
 
-  /// Returns lines of a service that answers requests; one in a hundred contains ERROR.
+  /// Returns lines of a service that answers requests. One line in a hundred contains ERROR.
   std::string Service(size_t bytes) {
     static constexpr const char* kPaths[] = {"/",       "/v1/orders",     "/v1/orders/items",
                                              "/health", "/static/app.js", "/v2/users/profile"};
@@ -125,7 +125,8 @@ inline std::vector<std::string> LightPatterns() {
   return {"ERROR", "\"connection refused\"", "?timeout ?deadline"};
 }
 
-/// Returns expressions like those of fail2ban for sshd: rejected users and their addresses.
+/// Returns expressions like those of fail2ban for sshd. They match rejected users and their
+/// addresses.
 inline std::vector<std::string> HeavyExpressions() {
   const std::string sshd = "sshd\\[\\d+\\]: ";
   std::vector<std::string> all;

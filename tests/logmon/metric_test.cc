@@ -47,7 +47,7 @@ TEST(ValueHistogram, HoldsAnyFiniteValue) {
 }
 
 TEST(ValueHistogram, MergedHasTheLeastAndTheGreatestOfAll) {
-  // Values outside the histogram's range, for which only these bounds are known.
+  // These values are outside the histogram's range, so only the bounds below are known.
   const struct {
     std::vector<std::vector<double>> parts;
     double least, greatest;
@@ -117,7 +117,7 @@ TEST(Tally, ReportsTheDefaultValueOfMinutesWithLinesOnly) {
 TEST(Tally, TellsDimensionsApartUpToItsBound) {
   Tally tally({.max_series = 2});
   using View = std::string_view;
-  // Tuples that would be equal if their texts were concatenated.
+  // These tuples would be equal if their texts were concatenated.
   const View ab_c[] = {"ab", "c"}, a_bc[] = {"a", "bc"}, other[] = {"x", "y"};
   tally.AddEvent(0, 1, ab_c);
   tally.AddEvent(0, 1, a_bc);
@@ -187,8 +187,8 @@ TEST(Tally, LosesNoEventToAClockThatStepsForthAndBack) {
   while (auto report = tally.PopAny()) {
     for (const Series& series : report->series) seen += series.events;
   }
-  // After each of the five steps of the clock, the three events of one minute may count as late,
-  // because a minute of the wrong time still occupies their slot.
+  // After each of the five steps of the clock, the three events of one minute may count as late: a
+  // minute with a wrong time still occupies their slot.
   EXPECT_EQ(seen + tally.late(), events);
   EXPECT_LE(tally.late(), 5u * 3);
   EXPECT_EQ(tally.lost_minutes(), 0u);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends random traffic of several senders to a monitor, in single frames and in bursts of any size.
-// The matches and their order, the outcome of each frame, and the counters must be equal.
+// Sends random traffic of several senders to a monitor, both in single frames and in bursts of any
+// size. The matches and their order, the outcome of each frame, and the counters must be equal in
+// both forms.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +61,7 @@ std::unique_ptr<const RuleSet> Rules(bool every_line) {
   return RuleSet::Compile(std::move(filters), &error);
 }
 
-/// Returns words, few of which match, with line ends of all kinds.
+/// Returns words with line ends of all kinds. Few of the words match.
 std::string RandomText(std::mt19937& random, size_t bytes) {
   static constexpr const char* kPieces[] = {
       "ERROR", "ERR", "foo",       " bar", "alpha",

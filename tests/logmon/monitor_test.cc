@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests complete monitors, from frames to matches, on all transports. Other tests cover the filter
-// syntax: here filters are plain terms, and the test searches for them line by line to get the
-// expected result.
+// Tests complete monitors, from frames to matches, on all transports. The filters are plain terms,
+// so the test can search for them line by line to get the expected result. Other tests cover the
+// filter syntax.
 #include "engine/logmon/monitor.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using Counter = SourceCounters;
 constexpr uint16_t kSyslogPort = 514, kLinePort = 2000, kTcpPort = 443;
 constexpr uint8_t kSyn = TcpSegment::kSyn, kFin = TcpSegment::kFin;
 
-/// Numbers of lines: with "ERROR", with "timeout", and all.
+/// Counts of lines: with "ERROR", with "timeout", and all lines.
 using Counts = std::array<uint64_t, 3>;
 
 struct Match {
@@ -374,8 +374,8 @@ TEST_F(MonitorTest, JoinsNothingAcrossAGapAndSkipsTheTornLine) {
   EXPECT_EQ(monitor_->tcp().pool().used_blocks(), 0u);
 }
 
-// RFC 9293 section 3.1 and RFC 7323 section 2.2: the receiver accepts 512 << 9 bytes. A segment up
-// to the end of this window arrives before the missing one.
+// RFC 9293 section 3.1 and RFC 7323 section 2.2: the receiver accepts 512 << 9 bytes. A segment
+// that ends at the edge of this window arrives before the missing segment.
 TEST_F(MonitorTest, WaitsForLateSegmentsAsFarAsTheReceiverAccepts) {
   using namespace std::string_view_literals;
   constexpr uint32_t kSegments = 200;
@@ -472,7 +472,7 @@ TEST_F(MonitorTest, EndsTheLastLineOfDatagramsWhenTheirSourceFallsSilent) {
   EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
   EXPECT_EQ(monitor_->sources(), 0u);
   EXPECT_EQ(Count(Counter::kIdleSources), 1u);
-  // An idle stream has not ended.
+  // A stream that is idle has not ended.
   Segment(0, "ERROR", kSyn);
   monitor_->AtRest(now_ + 2'000'000);
   EXPECT_EQ(monitor_->sources(), 0u);

@@ -308,7 +308,7 @@ TEST_F(RegexFiles, OfFail2banPutLinesOfASessionTogether) {
   EXPECT_EQ(Failures(filter, {"s[1]: perhaps a from 192.0.2.1", "s[2]: too many"}), "- - ");
 }
 
-// Sessions reuse the same memory.
+// All sessions reuse the same memory.
 TEST_F(RegexFiles, OfFail2banKeepNothingOfSessionsThatAreOver) {
   const Filter filter = Read(Write("s.conf", kSessions));
   EXPECT_EQ(

@@ -22,7 +22,7 @@ void Match(LineMatcher& matcher, std::string line, LineSink sink) {
   matcher.Match(text, sink);
 }
 
-/// Returns the filters that match `line` as letters from `a`.
+/// Returns the filters that match `line`, as letters that start at `a`.
 std::string Matching(const RuleSet& rules, std::string_view line) {
   LineMatcher matcher(rules);
   std::string letters;

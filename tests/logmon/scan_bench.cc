@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures LineScanner and Monitor on one core and compares them with bare hs_scan_stream, which
-// scans the same payload with the same expressions in the same chunks. Bare Hyperscan only counts
-// its reports: it has no notion of lines, evaluates no filters, and does not keep the text of a
-// match. `scanner` processes chunks, `bursts` complete frames of 16 senders, 64 at once, and
-// `frames` the same frames one by one. Finally prints the memory of a monitor with 100000 sources
-// that each stopped within a line.
+// Measures LineScanner and Monitor on one core. Compares them with bare hs_scan_stream, which scans
+// the same payload with the same expressions in the same chunks. Bare Hyperscan only counts its
+// reports: it does not split lines, evaluate filters or keep the text of a match. `scanner`
+// processes chunks, `bursts` processes complete frames of 16 senders in bursts of 64, and `frames`
+// processes the same frames one by one. Finally prints the memory of a monitor with 100000 sources,
+// each of which stopped within a line.
 //
 //   sluice-logmon-bench [--rounds=9] [--chunk=BYTES] [--configs=configs] [--json] [--texts=FOLDER]
 //                       [--only=bare|scanner|bursts|frames]
 //
-// Rounds alternate between contestants; times are CPU time. Ratios are medians over all rounds, and
-// times are the best of each contestant. Filters are those of logmon-light.json and
-// logmon-heavy.json in the folder `configs`. --texts only writes the scanned texts to light.log and
-// heavy.log in that folder. --only is for profiling.
+// Rounds alternate between contestants. Durations are CPU time. A ratio is the median over all
+// rounds, and a duration is the minimum of a contestant. The filters are those of logmon-light.json
+// and logmon-heavy.json in the folder `configs`. --texts only writes the scanned texts to light.log
+// and heavy.log in that folder. --only is for profiling.
 #include <rte_cycles.h>
 #include <time.h>
 

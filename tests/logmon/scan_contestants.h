@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The contestants of sluice-logmon-bench: each scans the same text once.
+// Contestants of sluice-logmon-bench. Each contestant scans the same text once per round.
 #pragma once
 
 #include <hs/hs.h>
@@ -98,9 +98,9 @@ inline void ScanLines(engine::logmon::LineScanner& scanner, std::string_view tex
   scanner.Flush(sink);
 }
 
-/// Runs a monitor that receives the text in UDP datagrams, as `--log_as=lines` sends it:
-/// distributed line by line to 16 senders, whose text is split where a datagram is full. The frames
-/// are contiguous in memory, as in a pipe, and are not rewritten between rounds.
+/// Runs a monitor on text in UDP datagrams, as `--log_as=lines` sends it. The lines are distributed
+/// among 16 senders, and a sender's text is split where a datagram is full. The frames are
+/// contiguous in memory, as in a pipe, and are not rewritten between rounds.
 class FramesInMemory {
  public:
   FramesInMemory(const engine::logmon::RuleSet& rules, std::string_view text, size_t chunk_bytes)
@@ -132,7 +132,7 @@ class FramesInMemory {
     }
   }
 
-  /// Processes all frames in bursts of `at_once`.
+  /// Processes all frames in bursts of at most `at_once`.
   void Process(uint32_t at_once) {
     const auto count = static_cast<uint32_t>(frames_.size());
     for (uint32_t first = 0; first < count; first += at_once) {

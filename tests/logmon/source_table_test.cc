@@ -85,7 +85,7 @@ TEST(SourceTable, KeepsWorkingSourcesThroughAScanOfAMillion) {
   EXPECT_EQ(evicted, kWorking + kScan - 100'000);
   EXPECT_EQ(table.size(), 100'000u);
   for (uint32_t i = 0; i < kWorking; ++i) ASSERT_NE(table.Find(Flow(i)), Table::kNone);
-  // Only the last flows of the scan are present.
+  // The table contains only the last flows of the scan.
   EXPECT_NE(table.Find(Flow(kWorking + kScan - 1)), Table::kNone);
   EXPECT_EQ(table.Find(Flow(kWorking)), Table::kNone);
 }
@@ -111,7 +111,7 @@ TEST(SourceTable, ForgetsIdleSourcesAFewAtATime) {
   EXPECT_EQ(gone.numbers, (std::vector<uint32_t>{1, 3, 0, 2}));
   table.ForgetIdle(1000, 100, 4, gone);
   EXPECT_EQ(table.size(), 2u);
-  // A clock that moves backwards makes no flow idle.
+  // If the clock moves backwards, no flow becomes idle.
   table.ForgetIdle(0, 100, 4, gone);
   EXPECT_EQ(table.size(), 2u);
   table.ForgetAll(gone);

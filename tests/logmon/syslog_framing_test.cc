@@ -17,7 +17,8 @@ namespace {
 using Messages = std::vector<std::string>;
 using test::FramedMessages;
 
-/// Expects the same messages for each split of the stream into two parts, and byte by byte.
+/// Expects the same messages for each split of the stream into two parts, and for the stream byte
+/// by byte.
 void ExpectMessages(const std::string& stream, const Messages& expected) {
   FramedMessages slow;
   for (const char byte : stream) slow.Feed({&byte, 1});

@@ -117,7 +117,7 @@ TEST(Syslog, TakesWordsInFrontOfAColonForATagOnlyWhereOneCanBe) {
 }
 
 // RFC 3164 section 4.1.3: a character that is not alphanumeric ends the tag, in particular a
-// bracket or a colon. Program names contain some other characters.
+// bracket or a colon. Program names may nevertheless contain some other characters.
 TEST(Syslog, EndsATagAtItsColonOrBracketWhateverFollows) {
   const std::string front = "<13>May 12 10:11:12 web1 ";
   const struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A TCP stream with bytes that follow from their sequence numbers, and a receiver that checks them.
-// Delivered data is checked independently of segment boundaries, losses and overlaps.
+// A TCP stream in which each byte is a function of its sequence number, and a receiver that checks
+// the bytes. The check does not depend on segment boundaries, losses and overlaps.
 #pragma once
 
 #include <cstdint>

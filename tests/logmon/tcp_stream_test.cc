@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the reassembly of TCP streams. Expected values: RFC 9293 (order, wrap; SYN and FIN consume
-// one number each), RFC 5961 (resets), and the contract in the header.
+// Tests the reassembly of TCP streams. Expected values follow RFC 9293 (order and wrap; SYN and FIN
+// consume one number each), RFC 5961 (resets), and the contract in the header.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -100,7 +100,7 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Process(1, "text");
   Process(3, "xt");
   EXPECT_TRUE(Process(4, ""));  // Keep-alives: one before the next number,
-  // the next keep-alive with a byte of any value (RFC 9293 section 3.8.4).
+  // The next keep-alive has one byte of any value (RFC 9293 section 3.8.4).
   EXPECT_TRUE(Process(4, "\xff"));
   EXPECT_TRUE(Process(5, ""));  // Pure acknowledgements, as with a zero window.
   Process(5, "!");              // A probe of a zero window contains the next byte.
@@ -133,7 +133,7 @@ TEST_F(TcpStreamTest, GivesUpMissingBytesInTime) {
   EXPECT_EQ(AfterWaiting(), "");
   EXPECT_EQ(Count(Counter::kGaps), 2u);
   EXPECT_EQ(Count(Counter::kGapBytes), 2u);
-  // A new wait starts from zero. A clock that moves backwards ends no wait.
+  // A new wait starts from zero. If the clock moves backwards, no wait ends.
   Process(7, "g");
   now_ = 5;
   assembler_.GiveUpLate(stream_, now_, recorder_);
@@ -249,7 +249,7 @@ TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
   EXPECT_EQ(Out(), "c");
 }
 
-// Tests the last accepted number and the first rejected one. A whole window may be missing before a
+// Tests the last accepted and the first rejected number. A complete window may be missing before a
 // number, and another window before the segment.
 TEST_F(TcpStreamTest, DrawsItsLinesWhereTheHeaderSaysTo) {
   constexpr int32_t kAhead = kWindow, kFar = 2 * kWindow;
@@ -349,7 +349,7 @@ TEST_F(TcpStreamTest, ForgetsWithWhatWaits) {
   EXPECT_EQ(Out(), "{gap}i");
 }
 
-// RFC 7323 section 2: the shift count of the SYN scales windows, except the SYN's.
+// RFC 7323 section 2: the shift count of the SYN scales all windows except the SYN's.
 TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
   const auto tell = [&](const TcpWindow& window) { assembler_.ProcessWindow(stream_, window); };
   tell({100, 9000, 0, true});  // The stream is still unknown.
@@ -423,8 +423,8 @@ struct Cut {
   uint64_t arrives;
 };
 
-/// Returns segments of `bytes` bytes, split at random. Some are sent again with other boundaries,
-/// and each is at most `jitter` bytes late.
+/// Returns segments of up to `longest` bytes that cover `bytes` bytes. Some are sent again with
+/// other boundaries, and each is at most `jitter` bytes late.
 std::vector<Cut> Cuts(std::mt19937& random, uint32_t bytes, uint32_t jitter, uint32_t longest) {
   std::vector<Cut> cuts;
   for (uint32_t begin = 0; begin < bytes;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the configuration file: the meaning and default of each member, and the error messages. The
-// schema must accept the same files.
+// Tests the configuration file: the meaning and default of each member, and the error messages.
+// Also checks that the schema accepts the same files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -133,7 +133,7 @@ std::set<std::string> SkippedOf(const json& file, const Additions& additions) {
 
 TEST(Config, AnAdditionThatContradictsTheFileOrAnEarlierOneIsSkipped) {
   using Keys = std::set<std::string>;
-  // The VIP has the address of a backend of the file, although that backend is checked later.
+  // The VIP has the address of a backend in the file, although that backend is checked later.
   EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.1.0.2"})"}}), Keys{"vips/c"});
   // Backends of a skipped VIP are skipped too.
   EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.0.0.1", "port": 80})"},
@@ -144,7 +144,7 @@ TEST(Config, AnAdditionThatContradictsTheFileOrAnEarlierOneIsSkipped) {
   EXPECT_EQ(SkippedOf(Good(), {{"backends/a/1", R"({"name": "n", "address": "10.1.0.7"})"},
                                {"backends/a/2", R"({"name": "n", "address": "10.1.0.8"})"}}),
             Keys{"backends/a/2"});
-  // Answers of a NAT backend would be ambiguous between the two VIPs. The later VIP of the file
+  // If both VIPs had this NAT backend, its answers would be ambiguous. The later VIP of the file
   // stays unchanged.
   json file = Good();
   file["vips"][0]["encapsulation"] = "nat";
@@ -195,13 +195,13 @@ TEST(Config, LimitsComeBeforeTheWorkAndErrorsAreToldInPart) {
     ASSERT_EQ(errors.size(), 101u);
     EXPECT_EQ(errors.back(), "and more");
   }
-  // Errors of the whole file: the next hop is missing; every backend has a loopback address and the
-  // same name.
+  // The errors concern all of the file: the next hop is missing, and every backend has a loopback
+  // address and the same name.
   const std::vector<std::string> errors =
       ErrorsOf(vips(R"({"address": "10.0.0.1", "backends": [)" +
                     Many(50'000, R"({"address": "127.0.0.1"})") + "]}"));
   EXPECT_EQ(errors.size(), 101u);
-  // Six configurations were parsed.
+  // The time limit is for six parsed configurations.
   EXPECT_LT(std::clock() - start, 6 * kAtOnce);
 }
 
@@ -304,7 +304,7 @@ TEST(Config, CommentsMayStandAnywhere) {
   EXPECT_TRUE(ErrorsOf("// A line\n{/* here */ \"vips\": [] // and there\n}").empty());
 }
 
-// A change of a valid configuration, and the beginning of the only error.
+// A change of a valid configuration, and the beginning of the error that it causes.
 struct Wrong {
   const char* pointer;
   json value;

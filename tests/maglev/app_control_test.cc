@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests changes of a running balancer (file, operators, health), and the commands that explain and
-// plan.
+// Tests changes of a running balancer by its file, by operators and by health checks, and the
+// commands that explain and plan.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

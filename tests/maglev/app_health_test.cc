@@ -76,7 +76,8 @@ TEST(LocalFault, TellsThisHostsErrorsFromTheNetworks) {
   for (const int error : {EMFILE, ENFILE, EPERM, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN}) {
     EXPECT_TRUE(IsLocalFault(error)) << error;
   }
-  // No error, and errors caused by a backend that refuses, by an unreachable one, or by a router.
+  // The error codes: none; those caused by a backend that refuses or is unreachable; and those
+  // caused by a router.
   for (const int error : {0, ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ECONNRESET}) {
     EXPECT_FALSE(IsLocalFault(error)) << error;
   }
@@ -167,8 +168,8 @@ bool Eventually(const std::function<bool()>& condition) {
 const json kQuick = {
     {"type", "tcp"}, {"interval_s", 0.05}, {"timeout_s", 60}, {"fall", 1}, {"rise", 1}};
 
-/// A network that loses every third check makes backends unhealthy one after another, and sometimes
-/// all of them.
+/// The network loses every third check. This makes backends unhealthy one after another, and
+/// sometimes all of them.
 TEST(FailOpen, UnderLossABackendServesUnlessItIsKnownToBeWorseThanAnother) {
   constexpr size_t kBackends = 3;
   constexpr int kFall = 2, kRise = 3;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the complete engine per packet, without an interface: parsing, VIP, connection, and
-// encapsulation or rewriting of 60-byte UDP frames in memory, in bursts. Run it under valgrind
-// --tool=callgrind --toggle-collect=WorkerBursts to count instructions.
+// Measures the cost per packet of the complete engine without an interface: parsing, VIP,
+// connection, and encapsulation or rewriting of 60-byte UDP frames in memory, in bursts. Run it
+// under valgrind --tool=callgrind --toggle-collect=WorkerBursts to count instructions.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -65,7 +65,7 @@ void Measure(benchmark::State& state, Encapsulation encapsulation, uint32_t size
     for (uint32_t i = 0; i < kBatch; ++i) {
       uint8_t* const data = &slots[size_t{i} * kRoom + kHeadroom];
       std::memcpy(data, frame.data(), frame.size());
-      // A permutation of the flows that hardware prefetchers cannot predict.
+      // Visits the flows in a permuted order that hardware prefetchers cannot predict.
       test::SetFlow(data, (flow++ * 0x9e3779b1u) % flows);
     }
   };
@@ -87,7 +87,7 @@ void BM_BalancerMac(benchmark::State& state) { Measure(state, Encapsulation::kMa
 BENCHMARK(BM_BalancerMac)->Arg(16)->Arg(1 << 20)->MinTime(2);
 void BM_BalancerNat(benchmark::State& state) { Measure(state, Encapsulation::kNat); }
 BENCHMARK(BM_BalancerNat)->Arg(16)->Arg(1 << 20)->MinTime(2);
-/// Bursts of each power of two; 1 is frame by frame.
+/// Uses bursts of each power of two; size 1 processes single frames.
 void BM_BalancerBursts(benchmark::State& state) {
   Measure(state, Encapsulation::kIp, static_cast<uint32_t>(state.range(1)));
 }

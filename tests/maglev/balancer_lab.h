@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A balancer with the environment that its tests need.
+// A balancer with the environment that tests require.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ class Lab {
     balancer_->AtRest(now_);
   }
 
-  /// Sends a frame without tailroom. Sets `out` to the resulting frame.
+  /// Sends a frame that has `headroom` bytes of headroom and no tailroom. Sets `out` to the
+  /// resulting frame.
   packet::Verdict Send(const Bytes& frame, Bytes* out = nullptr, uint32_t headroom = 64) {
     Bytes room(headroom + frame.size(), 0xee);
     std::copy(frame.begin(), frame.end(), room.begin() + headroom);

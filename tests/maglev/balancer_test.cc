@@ -154,7 +154,7 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
   for (uint32_t flow = 1000; flow < 1000 + 20 * 1024; ++flow) {
     EXPECT_EQ(lab.Send(TcpFrame(flow, kSyn)), kForward);
   }
-  // Flows that are not in the table follow the ring, and the two rings differ in one backend.
+  // Flows that are not in the table follow the ring. The two rings differ in one backend.
   maglev::Setup smaller = setup;
   smaller.vips[0].backends.push_back(SetupOf(9).vips[0].backends.back());
   lab.Apply(smaller);
@@ -357,7 +357,7 @@ TEST(Balancer, AFragmentOfANatAnswerFollowsItsFirstForAWhileAndWhileItsBackendIs
   maglev::Setup setup = SetupOf(1);
   setup.vips[0].encapsulation = Encapsulation::kNat;
   Lab lab(setup);
-  // The first fragment of a datagram from 10.0.0.1 port 80, and the next one at offset 24.
+  // The first fragment of a datagram from 10.0.0.1 port 80, and the second fragment, at offset 24.
   Bytes first = UdpFrame(5);
   packet::SwapPorts(first.data() + 34);
   packet::StoreBe32(first.data() + 26, 0x0a000001);
@@ -407,7 +407,8 @@ TEST(Balancer, AnOuterUdpChecksumHoldsAroundThatOfTheInnerDatagram) {
   }
 }
 
-// RFC 768: a computed checksum of 0 is sent as all ones. One value of each payload word leads to 0.
+// RFC 768: a computed checksum of 0 is sent as all ones. Each payload word has one value that leads
+// to 0.
 TEST(Balancer, AnOuterUdpChecksumIsNeverZero) {
   maglev::Setup setup = SetupOf(1);
   setup.vips[0].encapsulation = Encapsulation::kGue;

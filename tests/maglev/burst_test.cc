@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares bursts of any size with the same frames one by one: each frame must leave with the same
+// Compares bursts of any size with the same frames one by one. Each frame must leave with the same
 // bytes, and counters and state must be equal. Other tests check single frames against the RFCs
 // (plain_path_test.cc, frames_test.py).
 #include "packet/burst.h"
@@ -35,8 +35,8 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-/// Frames in allocations without tailroom and with `headroom` bytes each. If `spares`, a spare
-/// buffer is available for a copy; it is replaced when a frame is answered from it.
+/// Frames in allocations with `headroom` bytes of headroom and no tailroom. If `spares` is set, a
+/// spare buffer is available for a copy. The buffer is replaced when a frame is answered from it.
 class MemoryBurst {
  public:
   MemoryBurst(const std::vector<Bytes>& frames, uint32_t headroom, bool spares)
@@ -83,7 +83,7 @@ class MemoryBurst {
 };
 static_assert(packet::Burst<MemoryBurst>);
 
-/// Returns VIPs of every kind that use `encapsulation` where that is possible.
+/// Returns VIPs of every kind, which use `encapsulation` where possible.
 Setup SetupOfAll(Encapsulation encapsulation, bool redirects) {
   Setup setup = SetupOf(3);
   const VipSetup first = setup.vips[0];
@@ -135,7 +135,7 @@ class Sender {
   explicit Sender(uint32_t seed) : random_(seed) {}
 
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
-  /// Returns a burst: mostly plain packets of one VIP, or packets of all kinds.
+  /// Returns a burst of either mainly plain packets of one VIP or packets of all kinds.
   std::vector<Bytes> Burst() {
     std::vector<Bytes> frames(1 + Below(Below(2) == 0 ? 8 : 100));
     // Percentage of packets of other kinds.

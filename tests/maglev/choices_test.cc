@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the choice of a backend when the ring alone does not decide: server ids in QUIC connection
-// ids, sources that name a backend, and VIPs that are prefixes.
+// ids, sources that select a backend, and VIPs that are prefixes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ TEST(QuicFlows, AreNotRecordedWhereNothingIs) {
   flooded.flood_rate = 1;
   for (const maglev::Setup& setup : {no_table, flooded}) {
     Lab lab(setup);
-    lab.BackendOf(UdpFrame(100));  // Uses up the new flows that are permitted per second.
+    lab.BackendOf(UdpFrame(100));  // Consumes the quota of new flows per second.
     for (uint32_t flow = 0; flow < 32; ++flow) {
       EXPECT_EQ(lab.BackendOf(QuicFrame(flow, 4)), "10.0.0.4");
       EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), Lab(QuicSetup(4)).BackendOf(UdpFrame(flow)));
@@ -179,9 +179,9 @@ TEST(Sources, NameABackendWithoutWeightButNoneThatTakesNoNewFlows) {
   EXPECT_EQ(backend_of(1, BackendState::kDown), by_ring);
 }
 
-// Katran: see docs/maglev-peers.md, "Katran: the path of a packet". The other profile sends the
-// packets of an unrecorded flow to the same backend, whether or not the limit of new flows per
-// second is exceeded.
+// For Katran, see docs/maglev-peers.md, "Katran: the path of a packet". The other profile sends all
+// packets of an unrecorded flow to the same backend, even if the limit of new flows per second is
+// exceeded.
 TEST(Sources, CountInAFloodExceptInKatran) {
   for (const Profile profile : {Profile::kSluice, Profile::kKatran}) {
     maglev::Setup setup = SourcesSetup(SetupOf(8));
@@ -200,7 +200,7 @@ TEST(Sources, CountInAFloodExceptInKatran) {
   }
 }
 
-// Katran's profile handles a SYN of a known flow as the first packet of a new one.
+// Katran's profile handles a SYN of a known flow like the first packet of a new flow.
 TEST(Sources, DecideAboutASynOfKatransAgain) {
   maglev::Setup setup = TcpSetup(8);
   setup.profile = Profile::kKatran;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the connection table in one thread: nanoseconds per operation.
+// Measures the time per operation of the connection table in one thread, in nanoseconds.
 //
 //   arguments: flows that are looked up in turn / prefetch distance in frames, 0 for no prefetch
 #include <benchmark/benchmark.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the contract of the connection table (connections.h), in part against a model: a map of
-// flows with timeouts.
+// Tests the contract of the connection table (connections.h). Some tests compare it with a model, a
+// map of flows with timeouts.
 #include "engine/maglev/connections.h"
 
 #include <gtest/gtest.h>
@@ -163,7 +163,8 @@ TEST(ConnectionTable, ASecondIsSweptOnce) {
   Table table(1 << 20, TestTimeouts());
   const auto tags = RandomTags(1 << 16, 4);
   for (const uint64_t tag : tags) table.Insert(Flow(tag, State::kUdp), kNow);
-  // All flows appear live again after the time has wrapped. One call sweeps only a small part.
+  // After the time has wrapped, all flows appear live again. One call sweeps only a small part of
+  // the table.
   for (int call = 0; call < 8192; ++call) table.Sweep(kNow + 60);
   EXPECT_GT(table.CountByBackend({}, kNow + 65536), tags.size() * 9 / 10);
 }

@@ -60,7 +60,8 @@ TEST(Fnv32, MatchesThePublishedVectors) {
 }
 
 TEST(SpookyShort, MatchesThePublishedVectors) {
-  // TestSpookyV2.cpp: 32 bits of the hash of the bytes 128, 129, …, by length.
+  // Vectors from TestSpookyV2.cpp: the low 32 bits of the hash of the bytes 128, 129, …, for each
+  // length.
   constexpr uint32_t kExpected[] = {0x6bf50919, 0x70de1d26, 0xa2b37298, 0x35bc5fbf, 0x8223b279,
                                     0x5bcb315e, 0x53fe88a1, 0xf9f1a233, 0xee193982, 0x54f86f29};
   std::array<uint8_t, std::size(kExpected)> bytes;
@@ -86,7 +87,7 @@ TEST(Hashes, ReadNothingBehindTheirBytes) {
   }
 }
 
-/// An endpoint in Katran: the hash of its address, and offset and skip for 65537 slots.
+/// An endpoint in Katran: the hash of its address, and its offset and skip for 65537 slots.
 struct Endpoint {
   const char* address;
   uint64_t hash;

@@ -265,8 +265,8 @@ TEST(MaglevFlowOfError, OnlyErrorsHaveOne) {
 }
 
 TEST(MaglevFlowOfError, NeedsThePortsInTheQuote) {
-  // Truncated frames with matching IP lengths: all bytes up to the ports are required, and no byte
-  // after them.
+  // Truncates frames and adjusts their IP lengths: all bytes up to the ports are required, and no
+  // byte after them.
   const auto cut4 = [](size_t size) {
     const auto bytes = static_cast<uint8_t>(size - kIp);
     return With(Bytes(kError4.begin(), kError4.begin() + size), kIp + 2, {0, bytes});
@@ -293,7 +293,7 @@ TEST(MaglevFlowOfError, FramesCutAnywhereHaveNone) {
 }
 
 TEST(MaglevFlowOfError, BytesBehindTheIpPacketAreNoQuote) {
-  // IP ends with the quoted IP header; the ports are in Ethernet padding.
+  // The IP packet ends after the quoted IP header; the ports are in Ethernet padding.
   EXPECT_EQ(Flow(With(kError4, kIp + 2, {0, 48})), std::nullopt);
   EXPECT_EQ(Flow(With(kError6, kIp + 4, {0, 48})), std::nullopt);
 }
@@ -340,7 +340,7 @@ bool ErrorChecksumHolds(const Bytes& error, const Headers& headers) {
 }
 
 TEST(MaglevTranslateQuote, OfAQuoteCutAnywhereOnlyAddressPortAndChecksumsChange) {
-  // Offsets of the quoted address, port and checksums from the first byte of the quote.
+  // Offsets of the quoted address, port and checksums, relative to the first byte of the quote.
   struct Case {
     const Bytes* error;
     uint32_t source, header_checksum, upper, upper_checksum;
@@ -482,7 +482,7 @@ TEST(MaglevTooBig, NoMtuBelow1280IsNamedInIpv6) {
 }
 
 TEST(MaglevTooBig, AnIpv6PacketThatNoSenderNeedsToShrinkIsNotAnswered) {
-  // Payload length 1240 makes 1280 bytes; the UDP length is smaller.
+  // A payload length of 1240 makes a packet of 1280 bytes; the UDP length is smaller.
   const Bytes fits = With(With(kBig6, kIp + 4, {0x04, 0xd8}), kIp + 44, {0x04, 0xd8});
   EXPECT_EQ(TooBig(Part(fits, 0, kIp + 1280), 1000), std::nullopt);
   const Bytes above = With(With(kBig6, kIp + 4, {0x04, 0xd9}), kIp + 44, {0x04, 0xd9});

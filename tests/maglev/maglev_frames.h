@@ -19,8 +19,8 @@ namespace sluice::engine::maglev::test {
 
 inline constexpr packet::MacAddress kRouter{0x02, 0, 0, 0, 0, 0x01};
 
-/// Returns VIP 198.51.100.1 (RFC 5737), UDP port 80, with `backends` backends from 10.0.0.1
-/// upwards.
+/// Returns VIP 198.51.100.1 (RFC 5737), UDP port 80, with `backends` backends. Their addresses
+/// start at 10.0.0.1.
 inline Setup SetupOf(uint32_t backends) {
   Setup setup;
   setup.next_hop = kRouter;
@@ -61,8 +61,8 @@ inline std::vector<uint8_t> UdpFrame(uint32_t flow) {
   return frame;
 }
 
-/// Sends each of the first `flows` flows twice through a balancer with a clock in nanoseconds, far
-/// enough apart to be established.
+/// Sends each of the first `flows` flows twice through a balancer with a clock in nanoseconds. The
+/// packets are far enough apart to establish the flows.
 template <typename Balancer>
 void Settle(Balancer& balancer, uint32_t flows) {
   constexpr uint32_t kHeadroom = 64;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests PlainPath, the separate path of packets of settled connections. A flow's first packet never
-// uses it, and an equal packet uses it afterwards. Both must leave with the same frame, whose outer
-// header is built here according to RFC 791, 1071 and 2003.
+// Tests PlainPath, the separate path for packets of settled connections. A flow's first packet
+// never uses it, but an identical later packet does. Both packets must leave as the same frame. The
+// test builds the expected outer header according to RFC 791, 1071 and 2003.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,8 +110,8 @@ struct Packet {
   }
 };
 
-/// Returns the expected frame to 10.0.0.1 for `frame`: TTL decremented, no padding, and an outer
-/// header with a source that Katran would compute from the flow.
+/// Returns the frame that must reach 10.0.0.1 for `frame`: the TTL is decremented, the padding
+/// removed, and the outer header has the source that Katran computes from the flow.
 Bytes InIp(const Bytes& frame, bool lower_ttl = true) {
   const size_t total = size_t{frame[16]} << 8 | frame[17];
   Bytes inner(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(14 + total));
@@ -146,7 +146,8 @@ Setup AnyPortSetup() {
   return setup;
 }
 
-/// Sends a frame once, and then as one of a settled flow with several sizes of headroom.
+/// Sends a frame as the first packet of a flow, and then as a packet of a settled flow with several
+/// sizes of headroom.
 void ExpectForwarded(Lab* lab, const Bytes& frame, const Bytes& expected) {
   for (const uint32_t headroom : {64, 64, 20, 19, 0}) {
     Bytes out;
@@ -186,8 +187,7 @@ TEST(PlainPath, EveryPacketOfAFlowLeavesAsItsFirstDidAndAsTheRfcsSay) {
 
 constexpr packet::MacAddress kBackendMac{0x02, 0, 0, 0, 0, 0x77};
 
-/// Returns AnyPortSetup, or a variant with the given ports, with a backend that is reached by
-/// rewriting.
+/// Returns AnyPortSetup with a backend that is reached by rewriting, for the given ports.
 Setup InPlaceSetup(Encapsulation encapsulation, uint16_t vip_port, uint16_t backend_port) {
   maglev::Setup setup = AnyPortSetup();
   for (VipSetup& vip : setup.vips) {
@@ -210,8 +210,8 @@ Bytes ToBackend(const Bytes& frame) {
   return out;
 }
 
-/// Like ToBackend with the destination 10.0.0.1, and with `port` unless it is 0. All checksums are
-/// recomputed.
+/// Like ToBackend, but with the destination 10.0.0.1 and, unless `port` is 0, this port. All
+/// checksums are recomputed.
 Bytes ToAddress(const Bytes& frame, uint16_t port) {
   Bytes out = ToBackend(frame);
   Put(&out, 30, 0x0a00'0001, 4);
@@ -227,7 +227,7 @@ TEST(PlainPath, ARewriteInPlaceChangesWhatItMustAndNothingElse) {
   for (const auto& [encapsulation, backend_port] :
        {std::pair{Encapsulation::kMac, uint16_t{0}}, std::pair{Encapsulation::kNat, uint16_t{0}},
         std::pair{Encapsulation::kNat, uint16_t{8080}}}) {
-    // If the VIP is for any port, the packet's port does not change.
+    // If the VIP serves any port, the packet's port does not change.
     const auto vip_port = static_cast<uint16_t>(backend_port == 0 ? 0 : 80);
     Lab lab(InPlaceSetup(encapsulation, vip_port, backend_port));
     std::mt19937 random(7);
@@ -377,7 +377,7 @@ TEST(PlainPath, AJumboFrameWithoutHeadroomIsBuiltElsewhereAsFarAsThereIsRoom) {
   setup.mtu = 65535;
   Lab lab(setup);
   std::mt19937 random(2);
-  // Tests the limits, 9728 bytes of outer packet and of frame.
+  // Tests the limits: 9728 bytes for the outer packet and for the frame.
   for (const uint32_t total : {9000, 9707, 9708, 9709, 9713, 9714}) {
     const Bytes frame = Packet{.total_bytes = total}.Frame(&random);
     ExpectForwarded(&lab, frame, InIp(frame));
@@ -514,7 +514,8 @@ TEST(PlainPath, AQuicServerIdCountsMoreThanWhatIsKnownOfTheFlow) {
   for (uint32_t flow = 0; flow < 8; ++flow) {
     lab.BackendOf(UdpFrame(flow));  // A packet without a connection id that names a server.
     Bytes named = UdpFrame(flow);
-    // A short header; an id of version 1 with 16 bits of server, as in frames of Katran's tests.
+    // A short header with an id of version 1, which contains 16 bits of server id, as in frames of
+    // Katran's tests.
     const Bytes quic{0x40, 0x44, 0x8d, 0, 0, 0, 0, 0, 0};
     std::copy(quic.begin(), quic.end(), named.begin() + 42);
     EXPECT_EQ(lab.BackendOf(named), "10.0.0.1");
@@ -525,7 +526,8 @@ TEST(PlainPath, AQuicServerIdCountsMoreThanWhatIsKnownOfTheFlow) {
 
 using Owners = std::map<uint32_t, std::string>;
 
-/// Returns the owner of each flow after two packets. The second one is a packet of a settled flow.
+/// Returns the owner of each flow after two packets of each flow. The second packet is that of a
+/// settled flow.
 Owners Settle(Lab* lab, uint32_t flows) {
   Owners owners;
   for (uint32_t flow = 0; flow < flows; ++flow) {

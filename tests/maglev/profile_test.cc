@@ -144,8 +144,8 @@ TEST(CiliumRing, IsThatOfItsTestReproducible) {
       << runs;
 }
 
-/// The expected rings were computed by a model of the profiles in another language, which follows
-/// only docs/maglev-rings.md.
+/// A model of the profiles in another language computed the expected rings. The model follows only
+/// docs/maglev-rings.md.
 TEST(SluiceAndPaperRings, AreAsDescribed) {
   const std::vector<Member> members{{"web-a", {}}, {"web-b", {}}, {"web-c", {}}};
   struct Case {
@@ -216,7 +216,7 @@ TEST(Rings, ServeOneMemberNobodyOrHostileArguments) {
       EXPECT_TRUE(BuildRing(profile, Members(3), slots).empty()) << slots;
     }
     EXPECT_TRUE(BuildRing(profile, std::vector<Member>(kMaxRingBackends + 1), 251).empty());
-    // Arbitrary names and weights.
+    // These members have arbitrary names and weights.
     const std::vector<Member> odd{
         {"", {}, 1}, {std::string(1000, 'x'), {}, 0xffffffff}, {std::string("\0\n", 2), {}, 65535}};
     EXPECT_EQ(BuildRing(profile, odd, 251, WeightRule::kProportional).size(), 251u);
@@ -233,8 +233,8 @@ TEST(Rings, OfTheSluiceProfileKeepSharesInProportionToWeights) {
   }
 }
 
-/// Returns the share of slots whose owner changes although the old owner stays: the mean over
-/// random choices of the leaving members.
+/// Returns the share of slots that change their owner although the old owner stays. This is the
+/// mean over random choices of the members that leave.
 double Disruption(Profile profile, uint32_t slots, uint32_t count, uint32_t failures) {
   constexpr int kDraws = 8;
   const std::vector<Member> members = Members(count);
@@ -256,7 +256,7 @@ double Disruption(Profile profile, uint32_t slots, uint32_t count, uint32_t fail
 }
 
 TEST(Disruption, IsThatOfTheBestRings) {
-  // Percentages measured with Katran's library, from a single random choice each.
+  // Percentages that were measured with Katran's library, each for a single random choice.
   struct Case {
     uint32_t slots, members;
     std::array<std::pair<uint32_t, double>, 4> failures;
@@ -322,7 +322,7 @@ TEST(KatranSlots, DependNeitherOnTheDestinationNorTheProtocol) {
   EXPECT_EQ(SlotOf(Flow("192.168.1.1", 31337, "8.8.8.8", 80, 17), rule), 48717u);
 }
 
-/// The expected slots were computed by the model that computed the rings.
+/// The model that computed the rings also computed the expected slots.
 TEST(SluiceAndPaperSlots, AreAsDescribed) {
   struct Case {
     FlowKey flow;
@@ -390,7 +390,8 @@ TEST(Slots, DependOnWhatTheRuleOfTheirVipLeaves) {
   }
 }
 
-/// Returns chi-squared over 251 slots of similar flows: one field counts up.
+/// Returns the chi-squared statistic over 251 slots, for flows that differ only in one field, which
+/// counts up.
 double ChiSquared(const SlotRule& rule, bool ipv6, int field) {
   constexpr uint32_t kFlows = 251 * 200;
   std::vector<uint32_t> counts(251);

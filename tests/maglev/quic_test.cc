@@ -168,7 +168,7 @@ TEST(MaglevQuic, ReadsTheExamplesOfTheRfcs) {
   // RFC 9001 appendix A.2: a client's Initial to 0x8394c8f03e515708, version 1, protected.
   EXPECT_EQ(Read(FromHex("c000000001088394c8f03e5157080000449e7b9aec34d1b1c98dd7689fb8ec11")),
             kInitial);
-  // RFC 9369 appendix A.2: the same with version 2.
+  // RFC 9369 appendix A.2: the same Initial with version 2.
   EXPECT_EQ(Read(FromHex("d76b3343cf088394c8f03e5157080000449ea0c95e82ffe67b6abcdb4298b485")),
             kInitial);
   // RFC 9001 appendix A.4: a server's Retry to a client with an empty id.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the construction of rings and the lookup of flows. Each is compared with a plain
-// implementation in the same run: Katran's loop with one division per step for construction, and
-// DPDK's jhash of the 5-tuple modulo an array of 65537 for lookup. Lookups cycle through 16384
-// flows, so that none repeats a recent one.
+// Measures the construction of rings and the lookup of flows, and compares each with a plain
+// implementation in the same run. The construction is compared with Katran's loop, which has one
+// division per step; the lookup is compared with DPDK's jhash of the 5-tuple modulo an array of
+// 65537. Lookups cycle through 16384 flows, so that no lookup repeats a recent flow.
 #include <benchmark/benchmark.h>
 #include <rte_jhash.h>
 

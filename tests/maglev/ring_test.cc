@@ -192,7 +192,7 @@ TEST(Ring, IsFullBeforeTheFirstRoundEndsIfWeightsExceedIt) {
   }
 }
 
-/// Returns the number of slots of the dropped real, and of slots of other reals that moved.
+/// Returns two counts: the slots of the dropped real, and the slots of other reals that moved.
 std::pair<uint32_t, uint32_t> Dropping(std::vector<Permutation> permutations, size_t dropped) {
   const Ring before = FillRing(permutations, kSmallRing, kFirstRound);
   permutations[dropped].weight = 0;
@@ -234,7 +234,7 @@ TEST(Ring, OfMoreThan65536SlotsIsThatOf64BitArithmetic) {
   std::mt19937 random(5);
   ExpectOraclesRing(RandomPermutations(random, 1000, kSmallRing), kSmallRing, kProportional);
   ExpectOraclesRing(RandomPermutations(random, 300, kLargeRing), kLargeRing, kProportional);
-  // The largest possible steps.
+  // These are the largest possible steps.
   ExpectOraclesRing({{kLargeRing - 1, kLargeRing - 1}, {0, kLargeRing - 1}, {5, kLargeRing - 2}},
                     kLargeRing, kProportional);
 }
@@ -319,7 +319,7 @@ TEST(Ring, SharesStayTrueToProportionalWeights) {
         Counts(FillRing(permutations, kSmallRing, kProportional), permutations.size());
     for (size_t i = 0; i < permutations.size(); ++i) {
       const double share = static_cast<double>(permutations[i].weight) * kSmallRing / sum;
-      // Each round rounds every share down and distributes the rest by weight.
+      // Each round rounds every share down and distributes the remaining slots by weight.
       EXPECT_NEAR(counts[i], share, 1.5) << "weight " << permutations[i].weight << " of " << sum;
     }
   }

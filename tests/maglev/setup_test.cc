@@ -121,7 +121,7 @@ TEST(Check, WantsNumbersWithinTheirLimits) {
 }
 
 TEST(Check, WantsRoomForTheSmallestPacketsInTheMtu) {
-  // RFC 8200: an IPv6 packet of 1280 bytes must fit, within 40 bytes of outer header.
+  // RFC 8200: an IPv6 packet of 1280 bytes must fit; the outer header has 40 bytes.
   EXPECT_THAT(After([](auto& setup) { setup.mtu = 1320; }), IsEmpty());
   EXPECT_THAT(After([](auto& setup) {
                 setup.mtu = 1319;
@@ -403,7 +403,7 @@ TEST(Check, WantsBackendsThatCanBeReached) {
               }),
               IsEmpty())
       << "health checks reach this machine";
-  // The address of another VIP, which follows in the list.
+  // This is the address of another VIP, which follows in the list.
   EXPECT_THAT(
       After([](auto& setup) { setup.vips[0].backends[0].address = Address("2001:db8::80"); }),
       ElementsAre(HasSubstr("address 2001:db8::80 is a VIP")));

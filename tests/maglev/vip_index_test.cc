@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests prefixes, and the lookup of the VIP for a destination. Compares the tables with a linear
-// search in this test.
+// Tests prefixes and the lookup of the VIP for a destination. The reference is a linear search in
+// this test.
 #include "engine/maglev/vip_index.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(IpPrefix, EndsAtItsBits) {
   EXPECT_FALSE(Prefix("192.0.2.0/24").Contains(Address("192.0.3.0")));
   EXPECT_FALSE(Prefix("0.0.0.0/0").Contains(Address("::")));
   EXPECT_FALSE(Prefix("::/0").Contains(Address("0.0.0.0")));
-  // More host bits than the address has clear all bits.
+  // If there are more host bits than address bits, all bits are cleared.
   EXPECT_EQ(WithoutHostBits(Address("192.0.2.1"), 33), Address("0.0.0.0"));
   EXPECT_EQ(WithoutHostBits(Address("2001:db8::1"), 4000), Address("::"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests device arguments: parsed ones, arguments that are passed on, and one-line errors that name
-// the key and the fix.
+// Tests device arguments: arguments that the driver parses or passes on, and one-line errors that
+// name the key and the fix.
 #include <gtest/gtest.h>
 
 #include <string>

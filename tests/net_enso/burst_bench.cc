@@ -100,9 +100,9 @@ std::vector<std::vector<uint8_t>> MakeFrames(const std::vector<uint32_t>& sizes)
   return frames;
 }
 
-/// Returns a ring size, in notification slots, above the number of rx_head stores; exits if it
-/// would exceed 2^20. The driver reads a register after as many head stores as the ring has slots,
-/// and nothing would answer the read in this program.
+/// Returns a ring size N, in notification slots, above the number of rx_head stores. Exits if N
+/// would exceed 2^20. The driver reads a register after every N head stores, and this program does
+/// not answer that read.
 uint32_t RingEntries(uint64_t head_stores) {
   constexpr uint64_t kMaxEntries = 1 << 20;
   const uint64_t entries = std::bit_ceil(head_stores + head_stores / 4);

@@ -21,7 +21,7 @@ constexpr uint64_t kUdp4 = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBU
 constexpr uint64_t kTcp4 = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_TCP_CKSUM;
 constexpr uint64_t kUdp6 = RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
 
-/// Returns the frame with modified 16-bit fields at `offsets`.
+/// Returns the frame with the 16-bit fields at `offsets` modified.
 Bytes Spoilt(Bytes frame, const std::vector<size_t>& offsets) {
   for (const size_t at : offsets) frame[at] ^= 0xa5, frame[at + 1] ^= 0x5a;
   return frame;
@@ -36,7 +36,7 @@ Bytes ZeroSum() {
   Bytes frame = Ipv4Frame({.length = 60});
   frame[58] = frame[59] = 0;
   frame = WithChecksums(frame);
-  // The old checksum becomes data, so the sum of all words is all ones.
+  // The old checksum becomes data, so the sum of all words becomes all ones.
   frame[58] = frame[40], frame[59] = frame[41];
   frame[40] = frame[41] = 0xff;
   return frame;

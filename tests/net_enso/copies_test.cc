@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that frames which outgrow their space in a pipe leave as copies, in order with frames that
-// are sent in place: through StreamingQueue, EnsoPipes, the driver and the model, compared byte by
-// byte on the wire.
+// Tests frames that outgrow their space in a pipe and therefore leave as copies, in order with
+// frames that are sent in place. The frames pass StreamingQueue, EnsoPipes, the driver and the
+// model, and are compared byte by byte on the wire.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <sched.h>
@@ -89,7 +89,7 @@ class Worker {
     });
   }
 
-  /// Lets all frames arrive at once and be processed.
+  /// Passes all frames to the worker at once and waits until they are processed.
   void Handle(std::span<const Bytes> frames, Builder& engine) {
     std::vector<device::WireFrame> arrived;
     for (const Bytes& frame : frames) {
@@ -104,8 +104,8 @@ class Worker {
     ASSERT_EQ(engine.processed, all);
     nic_.Step();
   }
-  /// Sends additional frames while the device works. Returns the accepted ones: on a busy machine
-  /// the device may exceed the worker's maximum wait.
+  /// Sends additional frames while the device works. Returns the accepted frames. A busy machine
+  /// may reject some, if the device exceeds the worker's maximum wait.
   std::vector<Bytes> Send(std::span<const Bytes> frames) {
     return nic_.Control([&] {
       std::vector<Bytes> accepted;
@@ -151,7 +151,7 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   uint32_t dropped = 0, grow = 0;
   for (uint32_t round = 0; round < 300; ++round) {
     std::vector<Bytes> frames;
-    // A round fills at most half of the pipe, because the space of the last round may not be
+    // A round fills at most half of the pipe, because the space of the previous round may not be
     // released yet.
     for (uint32_t i = 0; i < 1 + random() % 5; ++i) {
       Bytes frame = Numbered(60 + random() % (random() % 3 == 0 ? 1400 : 100), round * 8 + i);
@@ -169,8 +169,8 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   EXPECT_EQ(worker.counters().tx_pkts, expected.size());
   EXPECT_EQ(worker.counters().engine_drops[1], dropped);
   EXPECT_TRUE(worker.counters().Conserved());
-  // Spares are used by all frames except the first one, which precedes any request, and those for
-  // which the ring had no space.
+  // All frames use spares, except the first frame, which precedes any request, and frames for which
+  // the ring had no space.
   EXPECT_GT(engine.spares, grow / 2);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the driver's software description of a frame: checksums that DPDK computed, packet types of
-// rte_mbuf_ptype.h, and the hash of the vectors in docs/enso-hardware.md.
+// Tests the driver's software description of a frame. The reference values are checksums that DPDK
+// computed, packet types of rte_mbuf_ptype.h, and the hash vectors in docs/enso-hardware.md.
 #include <netinet/in.h>
 #include <rte_ip.h>
 

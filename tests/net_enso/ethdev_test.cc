@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the ethdev interface end to end over the model NIC: every frame has exactly one outcome,
-// and every outcome a counter.
+// Tests the ethdev interface end to end over the model NIC. Every frame must have exactly one
+// outcome, and every outcome a counter.
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 
@@ -54,10 +54,10 @@ void SendFrame(const Vdev& vdev, const Pool& pool, const Bytes& frame, uint16_t 
   ASSERT_EQ(rte_eth_tx_burst(vdev.port(), 0, &mbuf, 1), 1);
 }
 
-/// Counts the missing frames that a verifier can detect. Frames are numbered within a flow, and a
-/// gap is detected when a later frame of the flow returns; frames after the last returned one are
-/// not detected. All frames of a flow are received and sent on one queue, in the order of their
-/// numbers.
+/// Counts the missing frames that a verifier can detect. Frames are numbered per flow. The verifier
+/// detects a gap when a later frame of the flow returns, so it does not detect frames after the
+/// last returned one. All frames of a flow are received and sent on one queue, in the order of
+/// their numbers.
 class Gaps {
  public:
   void FrameIsKept(uint32_t flow) { ++unseen_[flow]; }
@@ -65,7 +65,7 @@ class Gaps {
   uint64_t seen() const { return seen_; }
 
  private:
-  /// Per flow: frames kept since the last one that returned.
+  /// For each flow, the number of frames kept since the last frame that returned.
   std::map<uint32_t, uint64_t> unseen_;
   uint64_t seen_ = 0;
 };
@@ -77,8 +77,8 @@ uint32_t FlowOf(const rte_mbuf* mbuf) {
   return source;
 }
 
-/// Sends back frames received on four queues, except one in `keep_one_in` (0: none) and those that
-/// a full queue rejects.
+/// Sends back the frames that are received on four queues. Keeps one in `keep_one_in` of them (0:
+/// none), and does not send frames that a full queue rejects.
 void EchoOnFourQueues(uint32_t keep_one_in) {
   constexpr uint64_t kFrames = 50'000;
   const Pool pool(4096);
@@ -181,8 +181,8 @@ TEST(Ethdev, ReceivesMoreThanIpv4) {
   EXPECT_EQ(vdev.Xstat("rx_desync"), 0u);
 }
 
-/// A wrong total length cannot be corrected, because the ring contains no lengths. But every flit
-/// is counted, and the walk stays within the notified range.
+/// The driver cannot correct a wrong total length, because the ring contains no lengths.
+/// Nevertheless every flit is counted, and the walk stays within the notified range.
 TEST(Ethdev, LyingLengthsAreCountedInFlits) {
   std::vector<Bytes> frames;
   uint32_t flits = 0;
@@ -311,7 +311,7 @@ TEST(Ethdev, WhatTheNicCannotSendLeavesThroughTheExceptionPort) {
     SendFrame(vdev, pool, ArpFrame());
     EXPECT_EQ(rte_ring_count(ring), 0u) << "is sent nothing";
     EXPECT_EQ(vdev.Stats().oerrors, 1u);
-    // A free ring with that name is used from the next start on.
+    // After the other port is stopped, the next start finds it by its name and uses it.
     EXPECT_EQ(rte_eth_dev_stop(static_cast<uint16_t>(other)), 0);
     EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
     EXPECT_EQ(rte_eth_dev_start(vdev.port()), 0);
@@ -337,12 +337,12 @@ TEST(Ethdev, SegmentsAreSentAsOneFrame) {
   }
 }
 
-/// A frame may claim more bytes than it has, as long as they are in its last flit; they are then 0.
+/// A frame may claim more bytes than it has if they are in its last flit. These bytes are 0.
 TEST(Ethdev, BytesOfTheLastFlitThatNoFrameHasLeaveAsZeros) {
   const Pool pool(2048);
   Vdev vdev("wire=loopback");
   vdev.Start(1, pool.get());
-  // Fills the pipe of 2 MiB once, so that every byte has other content.
+  // Fills the pipe of 2 MiB once, so that every byte has old content.
   constexpr uint32_t kFlits = 23;
   for (uint32_t flits = 0; flits <= (2u << 20) / 64; flits += kBurst * kFlits) {
     rte_mbuf* mbufs[kBurst];
@@ -381,7 +381,7 @@ TEST(Ethdev, FullPipeTakesFewerThanOffered) {
   const Pool pool(8192);
   Vdev vdev("wire=loopback");
   vdev.Start(1, pool.get());
-  // One flit in 1000 cycles of 5 ns: the pipe fills faster than it drains.
+  // The limit is one flit in 1000 cycles of 5 ns, so the pipe fills faster than it drains.
   ASSERT_EQ(rte_pmd_enso_set_rate_limit(vdev.port(), true, 1, 1000), 0);
   uint64_t taken = 0;
   uint16_t sent = kBurst;

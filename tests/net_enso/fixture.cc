@@ -213,7 +213,7 @@ Bytes Contents(const rte_mbuf* mbuf) {
 
 }  // namespace sluice::net_enso
 
-/// Starts one EAL for the process: no huge pages, and only the tests' devices.
+/// Starts one EAL for the process, without huge pages and with only the tests' devices.
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const sluice::EalRun eal(argv[0],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A net_enso port per test, frames to send, and counters to check.
+// A net_enso port per test, frames to send, and checks of counters.
 #pragma once
 
 #include <rte_bus_vdev.h>
@@ -18,7 +18,7 @@ namespace sluice::net_enso {
 
 using Bytes = std::vector<uint8_t>;
 
-/// A vdev that lives as long as the object.
+/// A vdev that exists as long as the object.
 class Vdev {
  public:
   explicit Vdev(const std::string& arguments);
@@ -64,15 +64,15 @@ Bytes Ipv4Frame(const FrameSpec& spec);
 Bytes ArpFrame();
 Bytes VlanFrame(uint32_t length, uint32_t seed);
 Bytes Ipv6Frame(uint32_t length, uint32_t seed);
-/// Returns an IPv6 frame as UDP with the checksum that DPDK computes.
+/// Returns a UDP frame over IPv6 with the checksum that DPDK computes.
 Bytes Udp6Frame(uint32_t length, uint32_t seed);
 /// Sets the header checksum and the UDP or TCP checksum of an IPv4 frame without options, as
 /// computed by DPDK.
 Bytes WithChecksums(Bytes frame);
-/// Return frames with correct checksums, 101 and 102 bytes long.
+/// Return frames with correct checksums; their lengths are 101 and 102 bytes.
 Bytes Udp();
 Bytes Tcp();
-/// Sets the total length of an IPv4 frame to another value.
+/// Sets the total length field of an IPv4 frame.
 Bytes WithTotalLength(Bytes frame, uint16_t total_length);
 
 /// A capture of Ethernet frames; the file is removed by the destructor.

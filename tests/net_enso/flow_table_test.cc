@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Compares the driver's mirror of the flow table with docs/enso-hardware.md, "Steering": hash
-// vectors, four rows per key, no eviction, no deletion.
+// vectors, four rows per key, no eviction and no deletion.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
@@ -71,8 +71,8 @@ TEST(FlowTable, UnboundKeyMissesAndCanBeBoundAgain) {
 }
 
 TEST(FlowTable, UnbindingDoesNotFreeARow) {
-  // Fills the table until the first refusal, then unbinds everything: the refused key still has no
-  // row, because the hardware deletes nothing.
+  // Fills the table until the first refusal, then unbinds all keys. The refused key must still have
+  // no row, because the hardware deletes nothing.
   FlowTable table;
   std::mt19937 random(1);
   std::vector<FlowKey> stored;
@@ -87,8 +87,8 @@ TEST(FlowTable, UnbindingDoesNotFreeARow) {
   EXPECT_EQ(table.Insert(refused, 1), Result::kFull);
 }
 
-/// A small model of the hardware table, written from docs/enso-hardware.md only: the used rows and
-/// their keys.
+/// A small model of the hardware table: the used rows and their keys. It follows only
+/// docs/enso-hardware.md.
 class RowBook {
  public:
   bool Stores(const FlowKey& key) {

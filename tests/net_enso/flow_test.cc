@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests rte_flow on the port: rules that the NIC's table supports are steered and counted; others
-// are refused with a message and steer nothing.
+// Tests rte_flow on the port. The NIC must steer and count rules that its table supports; the
+// driver must refuse other rules with a message, and they must steer nothing.
 #include <netinet/in.h>
 #include <rte_byteorder.h>
 #include <rte_flow.h>
@@ -78,7 +78,7 @@ class FlowTest : public testing::Test {
     EXPECT_NE(std::string(error_.message).find(word), std::string::npos) << error_.message;
     EXPECT_EQ(Create(rule), nullptr) << word;
   }
-  /// Sends a frame and returns the queue on which it came back, −1 for none.
+  /// Sends a frame. Returns the queue on which it came back, or −1 if it did not.
   int QueueOf(const FrameSpec& spec) {
     rte_mbuf* mbuf = pool_.Fill(Ipv4Frame(spec));
     EXPECT_EQ(rte_eth_tx_burst(vdev_.port(), 0, &mbuf, 1), 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a device in another process that loses its power while a port uses it: the link is down,
-// and stop and start, or a reset, make the port usable again.
+// Tests a device in another process that loses its power while a port uses it. The link must go
+// down, and stop and start, or a reset, must make the port usable again.
 #include <cerrno>
 #include <memory>
 #include <vector>

@@ -42,7 +42,7 @@ class Nb {
   rte_pmd_enso_nb* nb_ = nullptr;
 };
 
-/// Returns the frames of a span, separated by their lengths.
+/// Returns the frames of a span, split by their lengths.
 std::vector<Bytes> FramesOf(const rte_pmd_enso_span& span) {
   std::vector<Bytes> frames;
   for (uint32_t at = 0; at < span.bytes;) {
@@ -99,7 +99,7 @@ TEST(Native, EveryFrameOfTheWireArrivesOnSomeFallbackPipe) {
   EXPECT_EQ(vdev.Stats().imissed, 0u);
 }
 
-/// Zero copy: received memory is sent, and returned to the NIC after transmission.
+/// Zero copy: the test sends received memory and returns it to the NIC after transmission.
 TEST(Native, EchoInPlaceReturnsEveryFrameOnceAndWhole) {
   const Vdev vdev("wire=gen:size=random+flows=50+count=30000,verify=full");
   const Nb nb(vdev);
@@ -133,7 +133,7 @@ TEST(Native, TxPipeSendsWhatWasComposedInOrder) {
   nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
   std::mt19937 random(3);
   uint32_t seed = 0;
-  // Enough bytes for the TX pipe and the RX pipe to wrap twice.
+  // Sends enough bytes for the TX pipe and the RX pipe to wrap twice.
   for (int round = 0; round < 60; ++round) {
     std::vector<Bytes> sent;
     for (int i = 0; i < 100; ++i) {
@@ -238,7 +238,7 @@ TEST(Native, FallbackPipesCloseInAnyOrderUnderTraffic) {
       EXPECT_TRUE(receive_some()) << "pipes 0 and 1 go on";
     }
   }
-  // The new pipe gets the free index 0, so that the pipes 0 and 1 are a set of two again.
+  // The new pipe gets the free index 0, so that pipes 0 and 1 form a set of two again.
   nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
   EXPECT_TRUE(receive_some());
   EXPECT_EQ(vdev.Xstat("model_wedged"), 0u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A notification buffer with a NIC simulated by the test, slot by slot: registers are memory, and
-// the test writes the rings in place of the NIC.
+// A notification buffer for which the test simulates the NIC, slot by slot: registers are memory,
+// and the test writes the rings in place of the NIC.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline constexpr Geometry kGeometry{
 inline constexpr uint32_t kPipeBytes = 1024 * 64;
 inline constexpr uint32_t kNb = 1;  ///< Buffer 0 is used for the driver's configuration.
 
-/// Registers as memory: they contain the last stored value, like the NIC's RAM.
+/// Registers in memory. They contain the last stored value, like the NIC's RAM.
 class MemoryBackend final : public Backend {
  public:
   MemoryBackend()

@@ -357,7 +357,7 @@ TEST_F(NbTest, CatchingUpNeverGoesBack) {
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 0u);
 }
 
-/// A tail that a NIC never stores, as when a read is not answered any more.
+/// The register returns a tail that no NIC stores, as it does when a read is no longer answered.
 TEST_F(NbTest, CatchingUpWithGarbageChangesNothing) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -388,8 +388,8 @@ class PrefetchingNbTest : public NbTest {
                 .prefetches = true}) {}
 };
 
-/// A poll that returns data of a pipe stores the pipe's unchanged head, so that data that arrives
-/// meanwhile is notified. It does not store the head of a pipe without data.
+/// A poll that returns data of a pipe stores the pipe's unchanged head, so that the NIC notifies
+/// data that arrives meanwhile. The poll does not store the head of a pipe without data.
 TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -413,8 +413,8 @@ TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
 TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
-  // The NIC has written 900 slots that are not read. Together with those that the trigger queue and
-  // the pipe may use, no slot is left.
+  // The NIC has written 900 slots that are not read. The trigger queue and the pipe may use the
+  // rest, so no slot is free.
   bar_.Write32(NbPage(kNb) + kRxTail, 900);
   constexpr uint32_t kMarker = 0xabcd;
   uint32_t stores = 0;

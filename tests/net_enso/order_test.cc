@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checks the order of the driver's register stores, store by store: the NIC has hazards that its
-// responses do not reveal (docs/enso-hardware.md, "Traps").
+// Checks the order of the driver's register stores, store by store. The reason is that the NIC has
+// hazards that its responses do not reveal (docs/enso-hardware.md, "Traps").
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Referee {
 
   uint32_t heads_of_disabled_pipes = 0;
   uint32_t halves = 0;  ///< Number of addresses that were stored in two halves.
-  /// Shortest time from the last head store of a pipe to the pipe's end.
+  /// Shortest time between the last head store of a pipe and the end of the pipe.
   steady_clock::duration shortest = steady_clock::duration::max();
 
  private:
@@ -60,7 +60,7 @@ class OrderTest : public testing::Test {
  protected:
   OrderTest() {
     nic_.on_store = [this](bar::RegisterAccess store) { referee_.Watch(store); };
-    // State left by a dead process before the device accesses the NIC.
+    // This state was left by a dead process before the device accesses the NIC.
     nic_.device().WriteRegister(PipePage(8191) + kRxTail, 4, 9);
     nic_.device().WriteRegister(PipePage(8191) + kRxHead, 4, 9);
     nic_.device().WriteRegister(PipePage(0) + kRxHead, 4, 0);

@@ -108,8 +108,8 @@ TEST(Pci, BufferIsBroughtUpInTheBar) {
     return;
   }
   ASSERT_EQ(result, 0);
-  // Buffer 0 is the driver's, buffer 1 the opened one: RX ring in the first MiB of a huge page, TX
-  // ring in the second.
+  // Buffer 0 belongs to the driver, and the test opened buffer 1. Its RX ring is in the first MiB
+  // of a huge page, and its TX ring in the second.
   const uint64_t rx_mem = BarRegister(NbPage(1) + kRxMemLo);
   EXPECT_EQ(rx_mem % (2 << 20), 0u);
   EXPECT_NE(rx_mem, 0u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests several copies of a plugin in one process: only the first loaded one registers.
+// Tests several copies of a plugin in one process: only the copy that is loaded first registers its
+// driver.
 #include "register_once.h"
 
 #include <dlfcn.h>

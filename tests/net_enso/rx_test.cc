@@ -34,7 +34,7 @@ class RxTest : public NbTest {
     queue_.pool = pool.get();
     queue_.room = rte_pktmbuf_data_room_size(pool.get()) - RTE_PKTMBUF_HEADROOM;
   }
-  /// Writes a frame as from the wire, and notifies it.
+  /// Writes a frame like one from the wire, and notifies it.
   void Arrive(const Bytes& frame) {
     std::memcpy(pipe_->At(tail_), frame.data(), frame.size());
     tail_ += FlitsOf(frame.size());
@@ -47,7 +47,7 @@ class RxTest : public NbTest {
   uint32_t tail_ = 0;
 };
 
-// A burst processes at most the frames of one poll, regardless of their rate.
+// A burst processes at most the frames of one poll, even if more frames arrive.
 TEST_F(RxTest, ABurstEndsThoughUnusableFramesGoOn) {
   const Pool pool(64);
   UsePool(pool);
@@ -86,10 +86,10 @@ TEST_F(RxTest, WhatArrivedOnAnyPipeIsDiscarded) {
   }
 }
 
-// Tests frame lengths exact to the byte, and pools exact to the last mbuf.
+// The frame lengths are exact to the byte, and the pools are exact to the last mbuf.
 TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
   const struct {
-    uint16_t room;  // Data bytes of an mbuf, in whole flits or not.
+    uint16_t room;  // Data bytes of an mbuf; not always a multiple of the flit size.
     uint32_t length;
     uint16_t segments;
   } kCases[] = {{256, 255, 1}, {256, 256, 1}, {256, 257, 2}, {256, 512, 2}, {256, 513, 3},

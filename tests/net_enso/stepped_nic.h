@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The driver's device without a thread: an Ensō model that runs only when the test steps it, and
-// the back end that probing would create for it.
+// The driver's device without a thread: an Ensō model that runs only when the test steps it, and a
+// back end like the one that probing creates.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class SteppedNic {
   explicit SteppedNic(const Geometry& geometry)
       : nic_(*dma_, {.pipe_flits = geometry.pipe_flits, .nb_entries = geometry.nb_entries}) {}
 
-  /// Processes all register stores so far and their effects.
+  /// Processes all earlier register stores and their effects.
   void Step() {
     const auto write = [&](bar::RegisterAccess a) {
       if (on_store) on_store(a);
@@ -86,7 +86,7 @@ class SteppedNic {
   Wire wire_{*this};
 };
 
-/// The back end that probing returns: it uses the NIC above instead of one with a thread.
+/// The back end that probing returns. It uses the NIC above instead of a NIC with a thread.
 class SteppedBackend final : public Backend {
  public:
   explicit SteppedBackend(SteppedNic& nic) : nic_(nic) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the clock of a port, timestamps of PTP frames and of all frames, and other information that
-// the device reports.
+// ethdev reports about the port.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>
 #include <rte_ethdev.h>
@@ -23,7 +23,7 @@ double Seconds(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Reads the clock.
+/// Returns the time of the port's clock.
 double ReadTime(uint16_t port) {
   timespec now{};
   EXPECT_EQ(rte_eth_timesync_read_time(port, &now), 0);

@@ -37,7 +37,7 @@ class DeviceProcess {
   }
 
   const std::string& socket() const { return socket_; }
-  /// Resets the device, without a new process.
+  /// Resets the device without starting a new process.
   void Reset() { kill(process_, SIGHUP); }
   void Replace() {
     Kill();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a port on a device in another process that loses its power: the links' thread sets the
-// device up again, including filters, RSS and flow rules, and continues.
+// Tests a port on a device in another process that loses its power. The thread of the links must
+// set the device up again, including filters, RSS and flow rules, and continue.
 #include <rte_bus_vdev.h>
 #include <rte_cycles.h>
 #include <rte_errno.h>
@@ -79,14 +79,13 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 2); }));
   // Counters never decrease, even if the new device starts with other values.
   EXPECT_EQ(rte_eth_stats_get(port.id, &counted[1]), 0);
-  // The number of frames that this device forwarded: three times 1000, then 5000. Its counters were
-  // not read before.
+  // This device forwarded three times 1000 frames, then 5000. Its counters were not read before.
   EXPECT_GE(counted[0].ipackets, 8000u);
   EXPECT_GE(counted[1].ipackets, counted[0].ipackets);
   EXPECT_GE(counted[1].imissed, counted[0].imissed);
   const uint64_t then = port.links[2].received;
   EXPECT_TRUE(EchoPatiently(port, [&] { return port.links[2].received > then + 5000; }));
-  // The other links get no more frames, except those that the device had already steered, which fit
+  // The other links get no more frames except those that the device had already steered. These fit
   // into few regions.
   EXPECT_LE(port.links[0].received + port.links[1].received, others + 2 * 7 * 512);
   for (const Link& link : port.links) {
@@ -97,8 +96,8 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("link_resets"), 6u);
   EXPECT_EQ(stats.at("wire_corrupted"), 0u);
-  // A killed device loses its generator's state: earlier frames return to a new device, which sends
-  // the same numbers again.
+  // A killed device loses its generator's state. The new device sends the same numbers again, while
+  // earlier frames return to it.
   if (GetParam() == &DeviceProcess::Reset) {
     EXPECT_EQ(stats.at("wire_duplicated"), 0u);
   }

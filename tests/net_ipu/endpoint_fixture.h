@@ -26,7 +26,7 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  /// One step of an echo: sends received frames back in place.
+  /// Runs one step of an echo: sends received frames back in place.
   void Echo(const Link::Look& look = nullptr) {
     const uint32_t count = rte_pmd_ipu_endpoint_wait(handle, frames);
     if (count == 0) return;

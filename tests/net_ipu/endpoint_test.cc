@@ -123,7 +123,7 @@ TEST(EndpointClose, FramesThatNobodyLookedAtAreCounted) {
   {
     Endpoint endpoint(port.id, 0);
     port.Up();
-    // Loads a line; the received frames are never answered.
+    // Loads a line and never answers the received frames.
     rte_pmd_ipu_endpoint_wait(endpoint.handle, endpoint.frames);
     EXPECT_TRUE(Eventually([&] { return port.Xstats().at("model_rx_frames") > 0; }));
     port.Down();

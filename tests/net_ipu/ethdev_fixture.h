@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A net_ipu port through ethdev only, as an application uses it.
+// A net_ipu port that a test uses only through ethdev, as an application does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -92,8 +92,8 @@ class Port {
     }
     return true;
   }
-  /// Sends received frames back until `packets` have been sent, or until a timeout. Returns the
-  /// number sent.
+  /// Sends received frames back until `packets` frames have been sent, or until a timeout. Returns
+  /// the number of frames sent.
   uint64_t Echo(uint64_t packets) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     uint64_t echoed = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests net_ipu as an application uses it: probe, traffic, RSS, flow rules, restart, statistics.
-// The model runs in a separate thread.
+// Tests net_ipu as an application uses it: probing, traffic, RSS, flow rules, restarts and
+// statistics. The model runs in a separate thread.
 #include <gtest/gtest.h>
 #include <rte_flow.h>
 #include <rte_thash.h>
@@ -90,7 +90,8 @@ TEST(Traffic, AnMtuThatTheBuffersHoldNoFrameOfIsRefusedWhileRunning) {
       port.ReceiveUntil([&] { return received == 100; }, [&](uint16_t, rte_mbuf*) { ++received; }));
 }
 
-/// Returns DPDK's hash of an IPv4/UDP frame: of the addresses, or also of the ports.
+/// Returns DPDK's hash of an IPv4/UDP frame. The hash covers the addresses and, if `with_ports` is
+/// set, the ports.
 uint32_t SoftwareHash(const rte_mbuf* m, const uint8_t* key, bool with_ports) {
   const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
   const auto* ports = reinterpret_cast<const rte_be16_t*>(ip + 1);
@@ -268,7 +269,7 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
             -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dst_port = 0x00ff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.src_port = 0x7fff; }), -ENOTSUP);
-  // A partial mask of the protocol that the UDP item implies.
+  // The mask covers only a part of the protocol that the UDP item implies.
   EXPECT_EQ(refused([](Rule& r) {
               r.ip_spec.hdr.next_proto_id = IPPROTO_UDP;
               r.ip_mask.hdr.next_proto_id = 0x7f;
@@ -304,7 +305,7 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
   EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_METER; }), -ENOTSUP);
 }
 
-/// A rule as offered by Open vSwitch for a flow that it forwards itself.
+/// A rule as Open vSwitch offers it for a flow that Open vSwitch forwards itself.
 TEST(Flow, RulesOfOpenVswitchMarkFramesAndLeaveTheirQueueToRss) {
   Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
   const uint16_t queues[] = {0, 1};
@@ -402,7 +403,7 @@ TEST(Flow, ItemsBelowIpMustAgree) {
       result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1; }),
       -ENOTSUP);
   EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_esp_ext = 1; }), -ENOTSUP);
-  // A rule's RSS action cannot select queues or a level: the RSS of the port spreads the frames.
+  // A rule's RSS action cannot select queues or a level, because the port's RSS spreads the frames.
   rss.queue_num = 1, rss.queue = one;
   EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), -ENOTSUP);
   rss.queue_num = 0, rss.level = 2;
@@ -542,7 +543,7 @@ TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("model_rx_frames"),
             stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
-  // The basic statistics contain all frames that a stop lost.
+  // The basic statistics include all frames that a stop lost.
   EXPECT_EQ(stats.at("rx_good_packets") + stats.at("rx_missed_errors"),
             stats.at("model_rx_frames") + stats.at("model_rx_no_descriptor") +
                 stats.at("model_rx_disabled"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Events of a port as an application receives them, on EAL's interrupt thread.
+// Records events of a port as an application receives them, on EAL's interrupt thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class EventLog {
     const std::scoped_lock lock(mutex_);
     return link_up_;
   }
-  /// Returns false if there are fewer events after a minute.
+  /// Waits until there are `events` events. Returns false after a minute.
   bool WaitFor(size_t events) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (count() < events) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests notifications of a port: link changes, receive interrupts, aged rules. Also tests ports
+// Tests notifications of a port: link changes, receive interrupts and aged rules. Also tests ports
 // with many rules.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
@@ -56,7 +56,7 @@ class Waiting {
         rte_eth_dev_rx_intr_ctl_q(port_.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, &port_),
         0);
   }
-  /// Returns whether an interrupt arrives; if it must not, waits only briefly.
+  /// Returns whether an interrupt arrives. Waits only briefly if it must not arrive.
   bool Comes(bool must) {
     rte_epoll_event event{};
     const int events = rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, must ? 60'000 : 20);
@@ -169,7 +169,7 @@ TEST(Ages, AreSecondsAndThereIsOne) {
             -EINVAL);
 }
 
-/// Frames that matched the rule before the flush are marked, later ones are not. The number of
+/// Frames that matched the rule before the flush are marked; later frames are not. The number of
 /// marks is therefore the expected count.
 TEST(Flush, LosesNoHitOfASharedCounter) {
   Port port("wire=gen:size=64+flows=10");
@@ -218,7 +218,7 @@ TEST(Flow, TwentyThousandRulesStandAndAFullTableSaysSo) {
             nullptr);
   EXPECT_EQ(rte_errno, ENOSPC);
   EXPECT_NE(std::string(rule.error.message).find("no more rules"), std::string::npos);
-  // Destroys rules from the middle on, which is the worst order for a search in a list.
+  // Destroys rules starting from the middle, which is the worst order for a search in a list.
   for (uint32_t i = 0; i < 12'768; ++i) {
     ASSERT_EQ(rte_flow_destroy(port.id, flows[(16'384 + i) % flows.size()], &rule.error), 0);
   }

@@ -24,7 +24,7 @@ bool LinkIsUp(uint16_t port) {
   return rte_eth_link_get_nowait(port, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-/// Stops and starts the port until its device is back. Returns false on a timeout.
+/// Stops and starts the port until its device accepts it again. Returns false on a timeout.
 bool Restarts(uint16_t port) {
   return Eventually([&] {
     usleep(50'000);
@@ -45,7 +45,7 @@ TEST(DeviceEvents, ADeathIsALostLinkAndARemoval) {
   ASSERT_TRUE(removals.WaitFor(1));
   EXPECT_FALSE(LinkIsUp(port.id));
   device.Start();
-  // The device is back without the port's rings until the port is started again.
+  // The device is back, but it does not have the port's rings until the port is restarted.
   ASSERT_TRUE(Restarts(port.id));
   device.Kill();
   ASSERT_TRUE(removals.WaitFor(2)) << "again";
@@ -120,7 +120,7 @@ class Aggregate {
     rte_mempool_free(pool_);
   }
 
-  /// Sends a frame and receives returned frames.
+  /// Sends one frame and receives the returned frames.
   void Turn() {
     rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_);
     if (mbuf != nullptr) {

@@ -31,7 +31,7 @@ std::string FrameTo(const Address& destination) {
   return frame;
 }
 
-/// Returns for each address whether a frame to it is received.
+/// Returns for each address whether the port receives a frame to it.
 std::vector<bool> Taken(Port& port, const std::vector<Address>& destinations) {
   std::vector<bool> taken;
   for (const Address& destination : destinations) {
@@ -101,7 +101,7 @@ struct Received {
   uint32_t type;
 };
 
-/// Sends `count` frames together. Returns the received ones.
+/// Sends `count` frames in one burst. Returns the received frames.
 std::vector<Received> SendAndReceive(Port& port, const std::string& frame, uint64_t flags,
                                      uint16_t tci, uint16_t count) {
   std::vector<rte_mbuf*> mbufs;
@@ -130,8 +130,8 @@ TEST(Vlan, TagsAreInsertedAndStrippedWhileThePortRuns) {
     const char* bursts;
     uint16_t room, mtu, count;
   };
-  // The three receive paths: vector, scalar (fewer frames than a group), and frames in several
-  // buffers.
+  // The cases cover the three receive paths: vector, scalar (fewer frames than a group), and frames
+  // in several buffers.
   for (const Case& c : {Case{"vector", 2048, 1500, 8}, Case{"scalar", 2048, 1500, 1},
                         Case{"scattered", 192, 1500, 8}}) {
     SCOPED_TRACE(c.bursts);

@@ -10,7 +10,7 @@
 
 namespace sluice::net_ipu::test {
 
-/// eth / ipv4 / udp with the given fields, and the given actions.
+/// A rule "eth / ipv4 / udp" with the given fields and actions.
 struct Rule {
   rte_flow_attr attributes{};
   rte_flow_item_ipv4 ip_spec{}, ip_mask{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the allocation of numbers to secondary processes.
+// Tests how secondary processes get their numbers.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -23,7 +23,7 @@ namespace sluice::net_ipu::test {
 inline uint32_t OffsetOf(uint32_t entry) { return entry & 0x3ffff; }
 inline uint32_t LengthOf(uint32_t entry) { return entry >> 18; }
 
-/// rte_pmd_ipu_link_conf with defaults, for tests that set some members.
+/// rte_pmd_ipu_link_conf with defaults, for tests that set only some members.
 struct Sizes {
   uint32_t regions = 0;
   uint32_t region_bytes = 0;
@@ -69,7 +69,7 @@ class Link {
 
   using Look = std::function<void(const uint8_t* frame, uint32_t length)>;
 
-  /// One step of an echo: sends received frames back in place.
+  /// Runs one step of an echo: sends received frames back in place.
   void Echo(const Look& look = nullptr) {
     rte_pmd_ipu_region region;
     if (!Own(&region)) return;

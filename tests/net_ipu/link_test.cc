@@ -287,7 +287,7 @@ TEST(LinkAndRings, ShareAPortButNotAQueue) {
   port.links.clear();
   EXPECT_EQ(port.Xstats().at("wire_returned"), 20000u);
   ExpectNothingLost(port.Xstats());
-  // After the link is closed, the rings with its number can be used.
+  // After the link is closed, the rings with its queue number can be used.
   ASSERT_EQ(rte_eth_dev_start(port.id), 0);
   rte_eth_rxq_info queue;
   EXPECT_EQ(rte_eth_rx_queue_info_get(port.id, 1, &queue), 0);

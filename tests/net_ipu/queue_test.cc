@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the driver's rings with a stepped model: every ring size and burst size, both receive
-// paths, hostile write-backs, and that no mbuf leaks.
+// paths, and hostile write-backs. Also checks that no mbuf leaks.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 

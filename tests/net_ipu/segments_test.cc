@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a large TCP frame through ethdev, segmented by the port's device.
+// Tests that the port's device segments a large TCP frame sent through ethdev.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <rte_ip.h>

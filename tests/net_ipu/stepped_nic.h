@@ -44,7 +44,7 @@ class SteppedNic {
   bar::DmaSpace& dma() { return dma_; }
   device::ipu::IpuNic& device() { return nic_; }
 
-  /// Lets the device process all register stores so far.
+  /// Lets the device process all earlier register stores.
   void Drain() {
     while (posted_->Drain(
                1024, [&](bar::RegisterAccess a) { nic_.WriteRegister(a.offset, a.bytes, a.value); },
@@ -71,7 +71,7 @@ class SteppedNic {
 
  private:
   static int AddList(const rte_memseg_list* list, void* dma) {
-    // Whole virtual areas, because the driver never uses the unmapped parts.
+    // Adds complete virtual areas, because the driver never uses the unmapped parts.
     static_cast<bar::DmaSpace*>(dma)->Add(reinterpret_cast<uint64_t>(list->base_va), list->base_va,
                                           list->len);
     return 0;

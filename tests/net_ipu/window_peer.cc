@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's side of a window, in a separate process: answers swaps at the window in the inherited
-// file until its standard input ends.
+// The NIC's side of a window, in a separate process. It answers swaps at the window in the
+// inherited file until its standard input ends.
 //
-// usage: net_ipu_window_peer FD LINES
+//  usage: net_ipu_window_peer FD LINES
 #include <poll.h>
 #include <rte_bus_vdev.h>
 #include <rte_ethdev.h>

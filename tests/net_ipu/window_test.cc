@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests windows through rte_pmd_ipu.h: each back end transfers lines and swaps, reports its
-// capabilities, and traces its operations.
+// Tests windows through rte_pmd_ipu.h. Each back end must transfer lines and swaps, report its
+// capabilities, and trace its operations.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rte_bus_vdev.h>
@@ -174,7 +174,7 @@ TEST_F(WindowTest, ABarCarriesSealedLines) {
   ASSERT_TRUE(bar::UnsealLine(line));
   EXPECT_EQ(line.word, kWords);
 
-  // The device's lines follow the host's.
+  // The device's lines follow the host's lines.
   bar::Line& nic = file.At(kOffset + (kLines + 3) * 64);
   nic = bar::SealLine({.word = kWords});
   std::array<uint64_t, 8> words;

@@ -25,7 +25,7 @@ using EchoQueue = nic::BilateralQueue<nic_test::LinkPair>;
 
 }  // namespace
 
-/// Handles one region.
+/// Processes one region.
 extern "C" __attribute__((noinline)) uint32_t WorkerPoll(EchoQueue* queue) {
   engine::IncrementEcho echo;
   return queue->Poll(echo, 0);

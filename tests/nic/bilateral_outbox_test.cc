@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the frames that a bilateral queue places after the received frames of a region: answers
-// that do not fit in the received frame's slot, and frames that the engine sends. All of them leave
-// in the order in which the engine handled the frames.
+// that do not fit in the received frame's slot, and frames that the engine sends. They all leave in
+// the order in which the engine handled the frames.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -360,7 +360,8 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   };
   uint32_t sent = 0;
   QueueCounters counters;
-  // Valid entries up to the region's end, in no particular order: no free space remains after them.
+  // The entries are valid and in no particular order. One frame ends with the region, so no free
+  // space remains.
   run({swap::MakeEntry(bytes - 128, 128), swap::MakeEntry(data, 60)}, &sent, &counters);
   EXPECT_EQ(counters.tx_full, 2u) << "answers of 700 bytes";
   EXPECT_EQ(sent, 2u) << "they wait for the next region";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of the bilateral interface: frames of one length at equal distances, which the queue handles
-// without a look at each entry. They end as all other frames do.
+// Tests rows of the bilateral interface: frames of one length at equal distances, which the queue
+// handles without reading each entry. Their outcomes must be those of all other frames.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -88,7 +88,8 @@ TEST(BilateralRow, AnAnswerMayGrowIntoTheTailroomOfItsSlot) {
   EXPECT_EQ(queue.counters().tx_bytes, 16u * 128);
 }
 
-/// The NIC writes `count` entries: `first`, and each further one `step` more.
+/// The NIC writes `count` entries. The first is `first`, and each further entry is larger by
+/// `step`.
 struct Written {
   swap::Entry first, step;
   uint32_t count;
@@ -99,7 +100,7 @@ TEST(BilateralRow, EntriesAtEqualDistancesMustDescribeFramesInTheRegion) {
   const uint32_t bytes = geometry.region_bytes, data = 64 + 4 * geometry.max_frames;
   const swap::Entry backwards = -swap::Entry{64}, longer = swap::MakeEntry(0, 1);
   const Written kCases[] = {
-      {swap::MakeEntry(data, 64), 64, 16},             // Sound.
+      {swap::MakeEntry(data, 64), 64, 16},             // A valid row.
       {swap::MakeEntry(bytes - 16 * 64, 64), 64, 16},  // Ends with the region.
       {swap::MakeEntry(bytes - 15 * 64, 64), 64, 16},  // One frame too many.
       {swap::MakeEntry(bytes - 16 * 64, 65), 64, 16},  // One byte too many.
@@ -118,7 +119,7 @@ TEST(BilateralRow, EntriesAtEqualDistancesMustDescribeFramesInTheRegion) {
     BilateralQueue<LinkPair> queue(link);
     EndsByFirstByte engine;
     for (uint32_t i = 0; i < written.count; ++i) ASSERT_TRUE(link.Receive(InOrder(0, 0, 60)));
-    // The first region that the NIC fills is the last of its stack of free ones.
+    // The NIC has a stack of free regions, and first fills the last one of it.
     swap::Entry* const entries = link.memory().region(geometry.regions - 1).entries();
     uint32_t unsound = 0;
     for (uint32_t i = 0; i < written.count; ++i) {

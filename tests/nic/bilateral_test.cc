@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the bilateral queue on a link with the NIC's end in the test: every frame that the NIC
-// places in a region has exactly one outcome, even if the NIC's entries are invalid.
+// Tests the bilateral queue on a link; the test acts as the NIC's end. Every frame that the NIC
+// places in a region must have exactly one outcome, even if the NIC's entries are invalid.
 #include "nic/bilateral.h"
 
 #include <gtest/gtest.h>
@@ -107,8 +107,8 @@ TEST_P(Bilateral, RegionAfterRegionNothingIsLostOrTurnedAround) {
   for (uint32_t i = 0; i < 5000; ++i) {
     Bytes frame = Ipv4Frame(60 + i % 1400);
     PutBe16(frame, 42, i);
-    while (!link.Receive(
-        frame)) {  // The region is full because the host is slower. The NIC must not drop frames.
+    while (!link.Receive(frame)) {  // The region is full because the host is slower than the NIC.
+                                    // The NIC must not drop frames.
       Poll(queue, engine);
       for (Bytes& back : link.Send()) sent.push_back(std::move(back));
     }
@@ -187,7 +187,7 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
     ASSERT_TRUE(link.Receive(Ordered(0, 60)));
   }
   ASSERT_TRUE(link.Receive(Ordered(0, 61)));
-  // The NIC first fills the last region of its stack of free ones.
+  // The NIC has a stack of free regions, and first fills the last one of it.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   ASSERT_EQ(region.header().count, std::size(lies) + std::size(edges) + 1);
   std::copy(std::begin(lies), std::end(lies), region.entries());
@@ -252,7 +252,7 @@ TEST_P(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
     ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
     expected.emplace_back(c.headroom, c.tailroom);
   }
-  // The NIC first fills the last region of its stack of free ones.
+  // The NIC has a stack of free regions, and first fills the last one of it.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   swap::Entry* entry = region.entries();
   for (const auto& c : kCases) *entry++ = swap::MakeEntry(c.offset, c.length);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Sends random traffic through each kind of queue to an engine: in single frames, in bursts in
-// which it answers all frames, and in bursts in which it answers some. Sent frames and counters
-// must be equal, and a frame that the engine does not access must leave unchanged.
+// which the engine answers all frames, and in bursts in which it answers only some. Sent frames and
+// counters must be equal. A frame that the engine does not access must leave unchanged.
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 
@@ -209,7 +209,7 @@ TYPED_TEST(BurstTest, EveryFrameEndsAsItDoesFrameByFrame) {
   }
 }
 
-/// Accesses every seventh frame only, and adds up the totals of all frames.
+/// Accesses only every seventh frame, and adds up the totals of all frames.
 struct Jumps {
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t) {

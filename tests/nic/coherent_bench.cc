@@ -26,7 +26,7 @@ using EchoQueue = nic::CoherentQueue<nic_test::LinePair>;
 
 }  // namespace
 
-/// Handles one line.
+/// Processes one line.
 extern "C" __attribute__((noinline)) uint32_t WorkerPoll(EchoQueue* queue) {
   engine::IncrementEcho echo;
   return queue->Poll(echo, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the coherent queue on an endpoint with the NIC's end in the test: every frame in a line has
-// exactly one outcome, and the engine's answers leave unchanged.
+// Tests the coherent queue on an endpoint; the test acts as the NIC's end. Every frame in a line
+// must have exactly one outcome, and the engine's answers must leave unchanged.
 #include "nic/coherent.h"
 
 #include <gtest/gtest.h>
@@ -125,7 +125,8 @@ TEST_P(Coherent, LineAfterLineNothingIsLostOrTurnedAround) {
     Bytes frame = Ipv4Frame(60 + i % 1400);
     PutBe16(frame, 42, i);
     while (!lines.Receive(frame))
-      collect();  // The line is full because the host is slower. The NIC must not drop frames.
+      collect();  // The line is full because the host is slower than the NIC. The NIC must not drop
+                  // frames.
     received.push_back(std::move(frame));
   }
   for (int quiet = 0; quiet < 4; ++quiet) collect();
@@ -198,8 +199,8 @@ struct EveryThirdGrows {
 };
 
 TEST_P(Coherent, AnswersKeepTheOrderOfTheirFramesWhereverTheyLeaveFrom) {
-  // A line has 10344 bytes. All answers of 1400 bytes fit neither into the received line nor into a
-  // line to send.
+  // A line has 10344 bytes. Neither the received line nor one line to send has room for all answers
+  // of 1400 bytes.
   LinePair lines(0, 80);
   Queue queue(lines);
   EveryThirdGrows engine;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a test with each contract between a queue and an engine: frame by frame, bursts in which
-// each frame is answered, and bursts in which only some frames are answered.
+// Runs a test with each contract between a queue and an engine: single frames, bursts in which each
+// frame is answered, and bursts in which only some frames are answered.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ auto By(Contract contract, Engine& engine, Use use) {
   return use(bursts);
 }
 
-/// Polls at time 0 with an engine that works frame by frame, adapted to this contract.
+/// Polls at time 0 with an engine for single frames, adapted to this contract.
 template <typename Queue, typename Engine>
 uint32_t PollBy(Contract contract, Queue& queue, Engine& engine) {
   return By(contract, engine, [&](auto& worker) { return queue.Poll(worker, 0); });

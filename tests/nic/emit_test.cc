@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests frames of a generator through each kind of queue: they leave in order and are written in
-// place. Frames for which the queue has no space are neither sent nor counted.
+// Tests how frames of a generator pass each kind of queue. They must leave in order and be written
+// in place. Frames for which the queue has no space must be neither sent nor counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -44,7 +44,8 @@ class LinePair : private device::FrameSink {
     if (!nic_.Enable(*dma_, kBus, bytes_, 0)) std::abort();
   }
 
-  // The host's end. If `answers`, the NIC serves the endpoint at each call of the host.
+  // Methods of the host's end. If `answers` is set, the NIC serves the endpoint at each call of the
+  // host.
   uint32_t Wait(Frame* frames) {
     if (answers) Serve();
     return host_->Wait(frames);
@@ -73,7 +74,7 @@ class LinePair : private device::FrameSink {
   }
   bool LinkUp() const { return !host_->faulted(); }
 
-  // The NIC's end.
+  // Methods of the NIC's end.
   void Serve() {
     nic_.Serve(now_ns, statistics);
     while (nic_.enabled() && nic_.pending()) {

@@ -34,7 +34,7 @@ class LinkPair {
     }
   }
 
-  // The host's end. If `answers`, the NIC answers at each poll of the host.
+  // Methods of the host's end. If `answers` is set, the NIC answers at each poll of the host.
   bool Region(nic::HeldRegion& region) {
     if (!host_->holding()) return false;
     const swap::Geometry& geometry = host_->geometry();
@@ -57,7 +57,7 @@ class LinkPair {
   bool LinkUp() const { return !host_->faulted(); }
   uint32_t headroom_bytes() const { return host_->geometry().headroom_bytes; }
 
-  // The NIC's end.
+  // Methods of the NIC's end.
   bool Receive(std::span<const uint8_t> frame) {
     uint8_t* const room = nic_->Reserve(static_cast<uint32_t>(frame.size()));
     if (room == nullptr) return false;
@@ -65,7 +65,7 @@ class LinkPair {
     nic_->Publish(static_cast<uint32_t>(frame.size()));
     return true;
   }
-  /// Returns all frames that the host gave for sending.
+  /// Returns all frames that the host gave to the NIC for sending.
   std::vector<std::vector<uint8_t>> Send() {
     std::vector<std::vector<uint8_t>> sent;
     swap::FrameToSend frames[32];
@@ -77,7 +77,7 @@ class LinkPair {
     }
     return sent;
   }
-  /// Like Send, but without reading the frames. Returns their number.
+  /// Like Send, but does not read the frames. Returns the number of frames.
   uint64_t SkipToSend() {
     uint64_t sent = 0;
     swap::FrameToSend frames[64];

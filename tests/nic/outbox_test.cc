@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the frames that an engine sends through queues on an ethdev: all of them leave, in order,
-// and are counted.
+// Tests the frames that an engine sends through queues on an ethdev. They must all leave, in order,
+// and be counted.
 #include "packet/outbox.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ Bytes Numbered(uint8_t first, uint32_t number, uint32_t length = 60) {
   return frame;
 }
 
-// Sends numbered frames for each received one. The first byte of the received frame is their
-// number, and its second byte selects the verdict.
+// Sends numbered copies for each received frame. The frame's first byte is the number of copies,
+// and its second byte selects the verdict.
 struct Multiplier {
   void set_outbox(packet::Outbox given) { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {
@@ -124,7 +124,8 @@ class OutboxTest : public RingPort, public ByContract {
   }
 };
 
-// Omits the contract in which an engine leaves frames unanswered, which has no defined order.
+// Omits the contract in which an engine does not answer all frames, because that contract defines
+// no order.
 INSTANTIATE_TEST_SUITE_P(Contracts, OutboxTest,
                          testing::Values(Contract::kFrames, Contract::kBursts), NameOf);
 

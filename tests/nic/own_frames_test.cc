@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the address filter: the frames that reach its engine, one by one and in bursts, and the
+// Tests the address filter: which frames reach the engine, in single frames and in bursts, and the
 // verdicts of all other frames.
 #include "nic/own_frames.h"
 

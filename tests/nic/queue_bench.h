@@ -59,8 +59,8 @@ struct QueueBenchOptions {
   }
 };
 
-/// A PipeSet for a StreamingQueue: the contents of memory have arrived, and sent frames disappear.
-/// Copies may be built one after another and disappear with Flush.
+/// A PipeSet for a StreamingQueue. The contents of memory have arrived, and sent frames disappear.
+/// Copies may be built one after another; Flush removes them.
 class MemoryPipes {
  public:
   static constexpr uint32_t kMaxFrameBytes = 9728;
@@ -107,8 +107,8 @@ template <typename Queue, typename Engine>
   return queue.Poll(engine, 0);
 }
 
-/// Measures an engine. `frames()` returns the next frame, of options.size bytes; the engine must
-/// forward all frames.
+/// Measures an engine. `frames()` returns the next frame, which has options.size bytes. The engine
+/// must forward all frames.
 template <typename Engine, typename Frames>
 class QueueBench {
  public:

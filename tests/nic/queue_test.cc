@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the packetized queue, and the streaming queue over an ethdev, on rings with their other
-// ends in the test: every mbuf is either transmitted or freed.
+// Tests the packetized queue and the streaming queue over an ethdev. The test has the other ends of
+// the rings. Every mbuf must be either transmitted or freed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -138,7 +138,7 @@ TEST_P(QueueTest, PacketizedWaitsForAPortWhoseThreadIsLate) {
     ByFirstByte engine;
     for (uint32_t i = 0; i < 300; ++i) Receive(Ordered(0, 60));
     // Accepts frames again 20 ms after the transmit ring is full, like a port thread that was
-    // preempted by others.
+    // preempted.
     Clock::time_point taken;
     std::thread port([&] {
       while (rte_ring_count(transmit_) < kTransmitRing - 1) std::this_thread::yield();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the reassembly of fragments: in every order, too many, too late, overlapping, truncated,
-// and with wrong lengths. Each fragment has one outcome. A reassembled datagram must equal the one
-// that was fragmented here according to RFC 791 (section 3.2) and RFC 8200 (section 4.5).
+// Tests the reassembly of fragments that are in any order, too many, too late, overlapping,
+// truncated, or have wrong lengths. Each fragment must have one outcome. A reassembled datagram
+// must equal the original, which the test fragments according to RFC 791 (section 3.2) and RFC 8200
+// (section 4.5).
 #include "nic/reassembling.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ struct Kind {
   bool vlan = false;
 };
 
-/// Returns a datagram with Ethernet and IP headers and `payload`; no IPv6 fragment header.
+/// Returns a datagram with Ethernet and IP headers and `payload`. It has no IPv6 fragment header.
 Bytes Whole(Kind kind, const Bytes& payload, uint32_t id = 7) {
   Bytes frame(kOurs.begin(), kOurs.end());
   frame.insert(frame.end(), kTheirs.begin(), kTheirs.end());
@@ -106,7 +107,8 @@ Bytes Fragment(Kind kind, const Bytes& payload, size_t from, size_t to, bool mor
   return frame;
 }
 
-/// Returns a UDP datagram: 16 bytes of header and data for each of `count` fragments, and 5 more.
+/// Returns a UDP datagram with 16 bytes of header and data for each of `count` fragments, and 5
+/// bytes more.
 Bytes Payload(size_t count) {
   Bytes payload(16 * count + 5);
   for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i * 7 + 1);
@@ -192,8 +194,8 @@ class Rig {
     if (verdict.action == packet::Action::kDrop) ++counters.engine_drops[verdict.reason];
   }
 
-  /// A proxy, because the front constructs its engine in place. Forwards bursts to the rig's
-  /// engine.
+  /// An engine that forwards bursts to the rig's engine. It is a proxy because the front constructs
+  /// its engine in place.
   struct Forwarded {
     static constexpr auto kDropReasons = Recording::kDropReasons;
     const Recording::Own& own() const { return rig->engine.own(); }
@@ -330,12 +332,13 @@ struct Range {
   bool more;
 };
 struct Misfit {
-  /// Number of fragments dropped, up to and including the first inconsistent one.
+  /// Number of fragments that are dropped, including the first inconsistent one.
   uint64_t overlap;
   std::vector<Range> ranges;
 };
 
-// Byte ranges of one datagram of 53 bytes in the order of arrival; each set is inconsistent.
+// Each case lists byte ranges of one datagram of 53 bytes, in the order of arrival. The ranges of a
+// case are inconsistent.
 TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
   const Misfit cases[] = {
       {2, {{0, 16, true}, {0, 16, true}}},      // The first fragment, twice.
@@ -463,7 +466,8 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
       {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
       {Fragment({}, payload, 16, 24, true), R::kMalformed},  // Offset set after this table.
       {Fragment({}, payload, 0, 64, true), R::kMalformed}};  // Checksum changed after this table.
-  // 65528 + 8 and the header exceed an IPv4 datagram, although the data does not exceed 65535.
+  // 65528 + 8 plus the header exceed the length of an IPv4 datagram, although the data does not
+  // exceed 65535.
   packet::StoreBe16(&cases[5].frame[20], 0x2000 | (65512 / 8));
   Seal(&cases[5].frame);
   cases[6].frame[22] ^= 1;
@@ -475,7 +479,7 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
   }
 }
 
-// A datagram has at most 65535 bytes, including the header for IPv4 (RFC 791), excluding it for
+// A datagram has at most 65535 bytes: including the header for IPv4 (RFC 791), and excluding it for
 // IPv6 (RFC 8200).
 TEST(Reassembling, TakesFragmentsUpToTheEndOfTheLongestDatagram) {
   const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A port with its other end in the test, for queues on an ethdev.
+// A port for queues on an ethdev. The test acts as the port's peer.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares the walk over contiguous bytes with a naive one, frame by frame and span by span, for
-// arbitrary bytes: the engine sees the same frames, the outcomes are equal, and every byte is
-// returned exactly once and in order.
+// Compares the walk over contiguous bytes with a naive walk, frame by frame and span by span, for
+// arbitrary bytes. The engine must see the same frames, the outcomes must be equal, and every byte
+// must be returned exactly once and in order.
 #include "nic/span_walker.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ class RecordingPipes {
   struct Pipe {
     Bytes memory;
     uint32_t given_back = 0;
-    // Sent frames. Runs are split by the IPv4 length, as a transmitter splits them.
+    // Sent frames. A run is split by the IPv4 lengths, as a transmitter splits it.
     std::vector<Bytes> sent;
   };
 
@@ -135,7 +135,7 @@ class RecordingPipes {
 
   std::vector<std::unique_ptr<Pipe>> pipes;
   std::vector<Bytes> copies;
-  std::vector<Bytes> left;  // Sent copies, and frames of runs.
+  std::vector<Bytes> left;  // Sent copies, and the frames of sent runs.
   uint32_t longest_run = 0;
   uint32_t built = 0;  // Copies sent with SendBuilt.
   bool refuse_sends = false;
@@ -215,7 +215,7 @@ uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& span
   return By(contract, engine, [&](auto& worker) { return walker.Walk(spans, worker, 0); });
 }
 
-// Walks frames of one length without looking ahead.
+// An engine that walks frames of one length without looking ahead.
 struct Unprepared : Scripted {
   void Prepare(const uint8_t* frame, uint32_t length) = delete;
 };
@@ -432,8 +432,8 @@ TEST(SpanWalker, FramesOfALonePipeArePreparedWholeAndWellAhead) {
   for (size_t i = 0; i < 90; ++i) EXPECT_EQ(engine.ahead[i], 8u) << "frame " << i;
 }
 
-// Prepends 20 bytes to the IPv4 packet, in the spare buffer if there is one, else in a private
-// buffer.
+// Prepends 20 bytes to the IPv4 packet. Uses the spare buffer if there is one, and a private buffer
+// otherwise.
 struct Wrapper {
   Verdict Process(Frame& frame, uint64_t /*now*/) {
     uint8_t* const start = frame.spare != nullptr ? frame.spare : room.data();
@@ -480,7 +480,7 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   EXPECT_TRUE(counters.Conserved());
 }
 
-// Sends copies of a frame before its answer; the frame's last byte is their number.
+// Sends copies of a frame before its answer. The frame's last byte is the number of copies.
 struct Repeating {
   void set_outbox(packet::Outbox given) { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fixture of the tests that hold for every channel, over shared memory and over every kind of
+// Fixture of the tests that apply to every channel: over shared memory, and over every kind of
 // window in virtual time.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a host and an agent on two threads, each of which records a log. The logs are checked at the
-// end: each event occurs once and in order, each decision ends once and equally at both ends, and
-// it is enforced only as it was committed.
+// Runs a host and an agent in two threads, each of which records a log. The logs are checked at the
+// end. Each event must occur once and in order, each decision must end once with the same outcome
+// at both ends, and it must be enforced only as it was committed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

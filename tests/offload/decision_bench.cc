@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-offload-bench [cpu cpu]: measures the latency of a decision between two cores, from the
-// host's ask until it is enforced, over each channel, and compares it with the minimum: a bare
-// ping-pong of one word on one line in each direction. The judge allows every decision and the
-// agent knows its answer, so only the channels are measured. All modes alternate in short blocks on
-// the same two pinned threads, so that disturbances affect all of them. In the prestaged mode, the
-// decision is available and was read (as a prefetch does) before the host asks.
+// sluice-offload-bench [cpu cpu]: measures the latency of a decision between two cores over each
+// channel, from the host's ask until the decision is enforced. Compares the latency with the
+// minimum: a bare ping-pong of one word on one line in each direction. The judge allows every
+// decision and the agent knows its answer, so only the channels are measured. All modes alternate
+// in short blocks on the same two pinned threads, so that disturbances affect all of them. In the
+// prestaged mode, the decision is available and was read (as a prefetch does) before the host asks.
 //
 // Prints one line of JSON: TSC cycles from ask to enforcement, the ratio to the bare round trip,
-// and decisions per second, one at a time, including outcome and acknowledgement.
+// and decisions per second. Decisions are made one at a time, including outcome and
+// acknowledgement.
 #include <pthread.h>
 #include <sched.h>
 
@@ -41,7 +42,7 @@ constexpr uint32_t kPlaces = 32;
 constexpr uint32_t kBlocks = 6 * kPlaces;  // Blocks per mode.
 constexpr uint32_t kRoundTrips = 300;
 constexpr uint32_t kWarmUp = 50;  // Warm-up rounds per block; not counted.
-constexpr uint32_t kEvents = 4;   // Events in flight.
+constexpr uint32_t kEvents = 4;   // Number of events in flight.
 
 struct alignas(128) Word {
   std::atomic<uint64_t> value{0};
@@ -229,8 +230,8 @@ void Bench::HostAsks(Samples& samples, Host& host, bool prestaged) {
     Item item;
     Await(ready_, ++expected_);
     do {
-      // Polls once, as at a task's safe points, or in the prestaged mode until the decision is
-      // available. Look also handles the agent's acknowledgements.
+      // Polls once, as a task does at its safe points. In the prestaged mode, polls until the
+      // decision is available. Look also handles the agent's acknowledgements.
     } while (!host.Look(0, item) && prestaged);
     const uint64_t begin = sluice::cpu::Cycles();
     host.Ask(0, Item{{++number}});

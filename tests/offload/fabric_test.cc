@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the effects of the window: caches with stale lines, interrupts, links that go down, and the
-// bytes and times of decisions. Expected times: one way is 379 ns, a read 750 ns.
+// bytes and duration of decisions. Expected durations: one way needs 379 ns, and a read 750 ns.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -225,8 +225,8 @@ TEST(Latency, OfAnAskedDecisionIsOneRoundTripAndTheAgentsTime) {
   rig.host().Ask(0, Numbered(1));
   rig.window().pair().queue().Run();
   ASSERT_EQ(judge.applied.size(), 1u);
-  // The agent reads the ring and the ask (30 ns each), and the host reads the answer (40 ns each)
-  // and posts the closing line (80 ns), on top of the round trip and the decision.
+  // The round trip and the decision are not the only costs: the agent reads the ring and the ask
+  // (30 ns each), and the host reads the answer (40 ns each) and posts the closing line (80 ns).
   EXPECT_GE(enforced - start, 758_ns + kDecision);
   EXPECT_LE(enforced - start, 758_ns + kDecision + 6 * 30_ns + 2 * 40_ns + 80_ns);
   nic.OnArrival(nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a hostile peer: each of its lines may be modified, copied from another or an old line, or
-// random. The honest end must not crash, must deliver only items that a line contained, must end
+// Tests a hostile peer: each of its lines may be modified, copied from another line or an old line,
+// or random. The honest end must not crash, must deliver only items that a line contained, must end
 // each commit at most once, and must count invalid lines.
 #include <gtest/gtest.h>
 

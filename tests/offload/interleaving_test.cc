@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores commit, recall and ruling in every order: one slot, some decisions, an ask, and an agent
-// that is replaced. The ends are the real ones. Their posts are in flight, in order, until separate
-// steps deliver them as words, halves or lines. After each step, a decision is enforced at most
-// once, and the agent's outcomes match the host's actions. At the end of every path, each decision
-// of the living agent has ended and the agent has its outcome.
+// Explores commit, recall and ruling in every order, with one slot, some decisions, an ask, and an
+// agent that is replaced. The two ends are the real implementations. Their posts are in flight, in
+// order, until separate steps deliver them as words, halves or lines. After each step, a decision
+// must have been enforced at most once, and the agent's outcomes must match the host's actions. At
+// the end of every path, each decision of the living agent must have ended, and the agent must have
+// its outcome.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -37,7 +38,8 @@ struct Store {
   uint64_t value;
 };
 
-/// Units of delivery: single words, word 0 last; words 1 to 7 and then word 0; the whole line.
+/// Units of delivery: single words, with word 0 last; words 1 to 7 followed by word 0; or the
+/// complete line.
 enum class Pieces : uint8_t { kWords, kHalves, kWhole };
 
 /// One direction: the reader's view and the stores in flight.
@@ -74,7 +76,7 @@ struct World {
   std::array<EndState, 2> trails;       ///< Indexed by end: host, agent.
 };
 
-/// The world of the ends in use. It is copied together with them.
+/// The world that the ends currently use. It is copied together with the ends.
 World* current = nullptr;
 
 template <bar::WindowSide kSide>

@@ -102,7 +102,8 @@ using Uncached = VirtualTime<fabric::HostStores::kUncached, fabric::NicLines::kU
 using WriteThrough =
     VirtualTime<fabric::HostStores::kWriteCombining, fabric::NicLines::kWriteThrough>;
 
-/// Returns `ruling` for each decision. The outcome contains 500 and the decision's first word.
+/// A judge that returns `ruling` for each decision. The outcome contains 500 and the decision's
+/// first word.
 struct TestJudge {
   Ruling Check(Slot, const Item& decision, Item& outcome) {
     ++checks;
@@ -123,7 +124,7 @@ struct TestJudge {
   std::vector<Slot> slots;
 };
 
-/// Returns an item with different words.
+/// Returns an item in which each word is a different function of `number`.
 inline Item Numbered(uint64_t number) {
   return {{number, number ^ 0x1111, ~number, number << 32, number * 0x9e37'79b9'7f4a'7c15}};
 }
@@ -143,7 +144,7 @@ class Rig {
   }
 
   /// Runs until the host has seen a restart and the agent can commit. Returns false if the ends do
-  /// not connect.
+  /// not connect in time.
   bool Meet() {
     for (uint32_t round = 0; round < 100; ++round) {
       Settle();

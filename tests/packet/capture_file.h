@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Capture files composed byte by byte in two formats: pcap (draft-ietf-opsawg-pcap), in either byte
-// order and resolution, and pcapng (draft-ietf-opsawg-pcapng).
+// Capture files that tests compose byte by byte in two formats: pcap (draft-ietf-opsawg-pcap), in
+// either byte order and resolution, and pcapng (draft-ietf-opsawg-pcapng).
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 namespace sluice::test {
 
-/// A file in memory with a path; both exist as long as the object.
+/// A file in memory with a path. Both exist as long as the object.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::span<const uint8_t> bytes = {})

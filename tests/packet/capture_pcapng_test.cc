@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests pcapng captures that other tools write and libpcap rejects, composed from the format's
-// draft.
+// Tests pcapng captures that other tools write but libpcap rejects. The test composes them from the
+// format's draft.
 #include "packet/capture_pcapng.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Pcapng, SectionsAndInterfacesAreTheirOwn) {
     file.AddInterface(1, 262144);
     file.AddInterface(113, 262144);  // Linux cooked; no frames of this interface follow.
     file.AddOtherBlock();
-    // Nanosecond resolution, and if_tsoffset corrects a clock that is 5 s slow.
+    // The resolution is nanoseconds, and if_tsoffset corrects a clock that is 5 s slow.
     const Bytes offset = big_endian ? Bytes{0, 0, 0, 0, 0, 0, 0, 5} : Bytes{5, 0, 0, 0, 0, 0, 0, 0};
     file.AddInterface(1, 33, {{9, {9}}, {14, offset}});
     file.AddInterface(1, 0, {{9, {0x80 | 10}}});  // 1024 ticks per second.

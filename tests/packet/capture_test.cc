@@ -24,7 +24,7 @@ struct Stored {
   friend bool operator==(const Stored&, const Stored&) = default;
 };
 
-/// All records up to the end or to the first error. `error` is empty without an error.
+/// All records up to the end or the first error. `error` is empty if there was no error.
 struct Contents {
   std::vector<Stored> records;
   std::string error;
@@ -186,7 +186,7 @@ TEST(CaptureReader, EveryTruncationOfAFile) {
   }
 }
 
-/// Appends a pcapng block (draft-ietf-opsawg-pcapng) with `body` padded to whole words.
+/// Appends a pcapng block (draft-ietf-opsawg-pcapng). Pads `body` to complete words.
 void AddBlock(uint32_t type, Bytes body, Bytes* file) {
   while (body.size() % 4 != 0) body.push_back(0);
   const auto word = [file](uint32_t value) {
@@ -200,7 +200,7 @@ void AddBlock(uint32_t type, Bytes body, Bytes* file) {
   word(length);
 }
 
-// The previous test for pcapng blocks. A section without interfaces or without packets is a
+// Like the previous test, with pcapng blocks. A section without interfaces or without packets is a
 // complete file.
 TEST(CaptureReader, EveryTruncationOfAFileOfBlocks) {
   const Bytes section{0x4d, 0x3c, 0x2b, 0x1a, 1,    0,    0,    0,
@@ -296,7 +296,7 @@ TEST(CaptureWriter, ReportsAFullDisk) {
   auto writer =
       CaptureWriter::Open("/dev/full", CaptureWriter::Resolution::kNanoseconds, 65535, &error);
   ASSERT_TRUE(writer) << error;
-  // More than the stream's buffer, so that a write fails before the flush.
+  // The data exceeds the stream's buffer, so that a write fails before the flush.
   const Bytes frame(1514);
   for (int i = 0; i < 1000; ++i) writer->Write({frame.data(), 1514, 1514, 0});
   EXPECT_FALSE(writer->Close(&error));

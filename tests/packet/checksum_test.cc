@@ -71,12 +71,12 @@ TEST(IncrementalChecksum, UdpLeavesNoChecksumAlone) {
   }
 }
 
-/// All 16-bit words at edge cases, and some others.
+/// Edge cases of 16-bit words, and some other values.
 const uint16_t kWords[] = {0x0000, 0x0001, 0x00ff, 0x0100, 0x7fff, 0x8000,
                            0x8001, 0xff00, 0xfffe, 0xffff, 0x5555, 0x3285};
 
-/// Updates data of two words, the second of which changes. If the first word is not 0, the
-/// incremental result equals the recomputed one bit for bit.
+/// Changes the second of two words. If the first word is not 0, the incremental result equals the
+/// recomputed checksum bit for bit.
 TEST(IncrementalChecksum, EqualsRecomputationAtTheCorners) {
   for (uint16_t fixed : kWords) {
     for (uint16_t before : kWords) {
@@ -90,7 +90,7 @@ TEST(IncrementalChecksum, EqualsRecomputationAtTheCorners) {
   }
 }
 
-/// A sender may store either zero. Updates of both must be valid.
+/// A sender may store either form of zero. Both must still be valid after an update.
 TEST(IncrementalChecksum, KeepsEitherZeroValid) {
   for (uint16_t before : kWords) {
     const uint16_t fixed =

@@ -64,8 +64,8 @@ TEST(Datagram, IsFoundWhereverItLiesOrSaysWhatElseThereIs) {
   EXPECT_EQ(In(Changed(Changed(test::kUdp6, 60, 0), 61, 0)).kind, Kind::kBadChecksum);
 }
 
-// The answer has the length of the request, with addresses and ports swapped, so its sum equals
-// that of the fixture until its payload changes.
+// The answer has the length of the request, and its addresses and ports are swapped. Its sum
+// therefore equals that of the fixture until the payload changes.
 TEST(Datagram, AnswersWithAChecksumIfItCameWithOne) {
   const struct {
     const char* name;
@@ -73,7 +73,7 @@ TEST(Datagram, AnswersWithAChecksumIfItCameWithOne) {
     uint16_t first_word;  ///< First word of a payload that makes the sum ffff.
     uint16_t checksum;    ///< Checksum of the fixture with its original payload.
   } kCases[] = {
-      // 3031 + the checksum, including the carry.
+      // The value is 0x3031 plus the checksum, including the carry.
       {"udp4", test::kUdp4, 0x162e, 0xe5fc},
       {"vlan udp4", test::kVlanUdp4, 0x162e, 0xe5fc},
       {"udp6", test::kUdp6, 0x302c, 0xfffa},

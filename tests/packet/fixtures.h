@@ -26,8 +26,8 @@ inline Bytes FromHex(std::string_view hex) {
   return bytes;
 }
 
-/// A copy on the heap of exactly its size, so that AddressSanitizer detects accesses beyond the
-/// frame; with optional room after it.
+/// A heap copy of exactly its size, so that AddressSanitizer detects accesses beyond the frame. It
+/// optionally has extra space after the frame.
 class ExactBuffer {
  public:
   explicit ExactBuffer(std::span<const uint8_t> bytes, size_t room = 0)

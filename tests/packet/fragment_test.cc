@@ -60,7 +60,8 @@ Bytes Accept(Defragmenter& defragmenter, const Bytes& piece, uint64_t now = 0) {
   return {taken.frame, taken.frame + taken.length};
 }
 
-// RFC 791 section 3.2: 20 bytes of header, offsets in units of 8 bytes, MF in all but the last.
+// RFC 791 section 3.2: a header has 20 bytes, offsets are in units of 8 bytes, and MF is set in all
+// fragments except the last.
 TEST(Fragmenter, CutsIpv4AsTheRfcSays) {
   const Bytes frame = Udp(false, 120);  // 128 bytes of IP payload.
   const std::vector<Bytes> pieces = Fragments(frame, 70);
@@ -85,7 +86,7 @@ TEST(Fragmenter, CutsIpv6AsTheRfcSays) {
   const Bytes frame = Udp(true, 2000);
   const std::vector<Bytes> pieces = Fragments(frame, 100);
   ASSERT_EQ(pieces.size(), 2u);
-  // 1280 - 48, in units of 8: 1232.
+  // 1280 - 48, rounded down to a multiple of 8, is 1232.
   EXPECT_EQ(pieces[0].size(), 14u + 48 + 1232);
   EXPECT_EQ(pieces[1].size(), 14u + 48 + 2008 - 1232);
   const uint32_t kOffsets[] = {1, 1232};
@@ -161,7 +162,8 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   EXPECT_EQ(defragmenter.waiting(), 0u);
 }
 
-// For arbitrary fragments, nothing is written out of bounds and every fragment is counted once.
+// For arbitrary fragments, nothing must be written out of bounds, and every fragment must be
+// counted once.
 TEST(Defragmenter, SurvivesAnyFragments) {
   std::mt19937 random(4);
   Defragmenter defragmenter(3, kTimeout, kSeed);

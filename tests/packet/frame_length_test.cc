@@ -182,14 +182,14 @@ TEST(TotalLengthCutsWell, OnlyUntaggedIpv4) {
 
 TEST(TotalLengthCutsWell, ComparesFlitsNotBytes) {
   Bytes frame = test::kUdp4;  // 60 bytes, total length 46.
-  frame.resize(64);           // A trailer within the flit is lost, but the next frame is not.
+  frame.resize(64);           // A trailer within the flit is lost, but the next frame is found.
   EXPECT_TRUE(CutsWell(frame));
   frame.resize(65);
   EXPECT_FALSE(CutsWell(frame));
   frame.resize(60);
-  frame[17] = 50;  // 64 bytes: the rest of the flit.
+  frame[17] = 50;  // The frame has 64 bytes, which include the rest of the flit.
   EXPECT_TRUE(CutsWell(frame));
-  frame[17] = 51;  // 65 bytes: the next frame's first flit.
+  frame[17] = 51;  // The frame has 65 bytes, which include the next frame's first flit.
   EXPECT_FALSE(CutsWell(frame));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Naive checksums as a reference for the fast functions: directly from RFC 1071 section 1, in
-// network order and one carry at a time.
+// Naive checksums as a reference for the fast functions. They follow RFC 1071 section 1 directly,
+// in network order and with one carry at a time.
 #pragma once
 
 #include <cstdint>

@@ -125,7 +125,7 @@ TEST(Parse, ReadsIpv4SourceRoutes) {
   EXPECT_TRUE(ParseExactly(WithIpv4Options("8307040a00000900")).source_routed);
   EXPECT_TRUE(ParseExactly(WithIpv4Options("018907040a000009")).source_routed);
   EXPECT_FALSE(
-      ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // The route is at its end.
+      ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // The route is completed.
   EXPECT_FALSE(
       ParseExactly(WithIpv4Options("0707040a00000900")).source_routed);  // A record route option.
   EXPECT_FALSE(ParseExactly(WithIpv4Options("008307040a000009"))
@@ -176,7 +176,7 @@ TEST(Parse, AFragmentMayNotReachBeyond65535) {
   EXPECT_EQ(ErrorOf(frame), ParseError::kFragmentRange);
   frame[21] = 0xfd;  // The offset is 65512, so the fragment ends at 65536.
   EXPECT_EQ(ErrorOf(frame), ParseError::kFragmentRange);
-  frame[17] = 43;  // One byte less.
+  frame[17] = 43;  // The fragment is one byte shorter.
   EXPECT_EQ(ErrorOf(frame), ParseError::kNone);
 }
 
@@ -221,8 +221,8 @@ TEST(Parse, AThirdTagIsPayload) {
   EXPECT_EQ(headers.payload, 22u);
 }
 
-// A frame truncated before its end is an error, except a frame without a length field and a frame
-// of which only Ethernet padding is cut off.
+// Parsing a frame that is truncated before its end must return an error. The exceptions are frames
+// without a length field, and frames that lose only Ethernet padding.
 TEST(Parse, EveryTruncationOfEveryFixtureIsBounded) {
   for (const test::Fixture& fixture : test::kFixtures) {
     SCOPED_TRACE(fixture.name);

@@ -25,8 +25,8 @@ Bytes WithField(Bytes frame, size_t field, uint16_t value) {
   return frame;
 }
 
-// The offset of the checksum, and the sum of the pseudo-header computed by hand: for UDP from
-// 10.0.0.1 to 10.0.0.2 with 26 bytes it is 0a00 + 0001 + 0a00 + 0002 + 0011 + 001a.
+// Each case has the offset of the checksum and the sum of the pseudo-header, computed by hand. For
+// UDP from 10.0.0.1 to 10.0.0.2 with 26 bytes, the sum is 0a00 + 0001 + 0a00 + 0002 + 0011 + 001a.
 const struct {
   const char* name;
   const Bytes& frame;
@@ -60,9 +60,9 @@ TEST(PartialChecksum, IsWhatOnlyThatSumIs) {
   }
 }
 
-// RFC 768: a checksum of 0 is sent as 0xffff. For two bytes of payload, the pseudo-header sums to
-// 0a00 + 0001 + 0a00 + 0002 + 0011 + 000a = 141e; with ports 03e8 and 07d0 and length 000a to 1fe0;
-// with a payload of e01f to ffff. The complement of ffff is 0.
+// RFC 768: a checksum of 0 is sent as 0xffff. With two bytes of payload, the pseudo-header sums to
+// 0a00 + 0001 + 0a00 + 0002 + 0011 + 000a = 141e. Ports 03e8 and 07d0 and length 000a increase the
+// sum to 1fe0, and a payload of e01f increases it to ffff. The complement of ffff is 0.
 TEST(PartialChecksum, OfUdpIsNeverZero) {
   const Bytes frame = test::FromHex(
       "0200000000020200000000010800"
@@ -72,7 +72,7 @@ TEST(PartialChecksum, OfUdpIsNeverZero) {
 }
 
 TEST(PartialChecksum, OfAnythingElseIsLeftAlone) {
-  // Fields with the same values, in frames that have no UDP or TCP checksum to complete.
+  // These fields have the same values, but the frames have no UDP or TCP checksum to complete.
   const Bytes fragment = WithField(test::kUdp4FirstFragment, 40, 0x1444);
   const Bytes routed = WithField(test::kUdp6Routed, 84, 0xfa2f);
   for (const Bytes& frame : {fragment, routed, test::kUdp4LaterFragment, test::kPing4, test::kPing6,

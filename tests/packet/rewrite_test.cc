@@ -84,7 +84,8 @@ TEST(Rewrite, SettersWriteTheField) {
 }
 
 TEST(Rewrite, AFragmentKeepsTheDatagramsChecksum) {
-  // An address change updates a first fragment's checksum as that of a whole datagram.
+  // A change of an address updates the checksum of a first fragment like that of a complete
+  // datagram.
   test::ExactBuffer first(test::kUdp4FirstFragment);
   const Headers headers = Parse(first.data(), first.size());
   SetIpv4Address(first.data(), headers, End::kSource, {10, 0, 0, 3});
@@ -107,7 +108,7 @@ TEST(Rewrite, NoUdpChecksumStaysNone) {
 }
 
 TEST(Rewrite, AnAllZeroIcmpMessageGetsAllOnes) {
-  // Echo reply 0/0 with zero data except one byte, which also becomes zero.
+  // An echo reply 0/0 with data of zeros except one byte, which also becomes zero.
   test::ExactBuffer frame(test::kPing4Zero);
   frame.data()[34] = 0;
   frame.data()[42] = 0xff;

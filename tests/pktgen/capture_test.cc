@@ -36,8 +36,8 @@ void Put(Bytes* file, uint32_t value, int bytes, bool swapped) {
   }
 }
 
-// Returns a file in tcpdump's format: magic, version 2.4, zone, accuracy, snap length, Ethernet;
-// records.
+// Returns a file in tcpdump's format: magic, version 2.4, time zone, accuracy, snap length,
+// Ethernet, and the records.
 Bytes Pcap(const std::vector<Record>& records, bool nano, bool swapped, uint32_t link = 1) {
   Bytes file;
   Put(&file, nano ? 0xa1b23c4d : 0xa1b2c3d4, 4, swapped);
@@ -137,11 +137,12 @@ TEST_F(PktgenCapture, TimesAreMultiplied) {
                                     Whole(kFirst + 3000, Frame(64))};
   ASSERT_TRUE(Load(Pcap(records, true, false), 2.5));
   EXPECT_EQ(captured_.offsets->at_ps, (std::vector<uint64_t>{0, 2'500'000, 2'500'000, 7'500'000}));
-  EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);  // Adds a mean gap after the last frame.
+  // The period includes a mean gap after the last frame.
+  EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);
 }
 
-// Jumps of the capture's clock do not make the stream wait: a frame stamped an hour ahead, one
-// without a timestamp, and short steps back, as in a capture of several queues.
+// Jumps of the capture's clock do not make the stream wait. The cases are a frame stamped an hour
+// ahead, a frame without a timestamp, and short steps back, as in a capture of several queues.
 TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
   constexpr uint64_t kMs = 1'000'000;
   constexpr uint64_t kSecond = 1000 * kMs;
@@ -180,7 +181,7 @@ TEST_F(PktgenCapture, TagsWhereThereIsRoomAndChecksumsHold) {
   const std::vector<Record> records{
       Whole(kFirst, Frame(64)), Whole(kFirst, Frame(75, 6)),
       Whole(kFirst, Frame(60 + 14, 6)),  // TCP with 16 bytes of payload: one too few for a tag.
-      Whole(kFirst, Frame(60)),          // Padded: bytes after the packet do not belong to it.
+      Whole(kFirst, Frame(60)),  // TCP with 16 bytes of payload: one byte too few for a tag.
       Whole(kFirst, Bytes(60, 0xff))};
   ASSERT_TRUE(Load(Pcap(records, true, false))) << error_;
   const bool tagged[] = {true, true, false, false, false};

@@ -164,8 +164,8 @@ struct StallingDevice {
   }
 };
 
-// One frame is sent per microsecond, polled every microsecond and held for one: frame n is due at n
-// us and seen at n + 1 us.
+// One frame is sent per microsecond, and the device holds it for a microsecond. Polls are also one
+// microsecond apart. Thus frame n is due at n us and seen at n + 1 us.
 TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   std::string error;
   const auto traffic = Traffic::Make({SpecOf(1, 1e6, 1000)}, {}, &error);
@@ -176,11 +176,11 @@ TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   EXPECT_EQ(found.latency.count(), 1000u);
   EXPECT_EQ(found.latency.min(), 1000u);
   EXPECT_EQ(found.latency.max(), 500'000u);
-  // 1 … 500 us once each, and 500 times 1 us.
+  // The latencies are 1 … 500 us once each, and 1 us 500 times.
   EXPECT_NEAR(found.latency.mean(), (500 * 501 / 2 * 1000.0 + 500 * 1000) / 1000, 600);
 }
 
-/// Holds every other frame for four microseconds, and all others for one.
+/// Holds every other frame for four microseconds, and all other frames for one microsecond.
 struct UnsteadyDevice : StallingDevice {
   void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
     const uint64_t held = ++sent % 2 == 0 ? 4 * kUs : kUs;

@@ -81,7 +81,7 @@ TEST(PktgenRate, OverlapsAreFound) {
 TEST(PktgenDepartures, DoNotDrift) {
   struct {
     double pps;
-    // The same rate as a fraction: `per_second` packets in `seconds` seconds.
+    // The rate `pps` as a fraction: `per_second` packets in `seconds` seconds.
     uint64_t per_second, seconds;
   } const rates[] = {{1e3, 1000, 1},
                      {3e6, 3'000'000, 1},
@@ -128,7 +128,7 @@ TEST(PktgenDepartures, SecondsHaveTheFramesAskedFor) {
 
 TEST(PktgenDepartures, SharesAddUp) {
   const Gap whole({Unit::kPackets, 1e6}, kLine);
-  // Three of seven frames at 1 us each: one per 7/3 us.
+  // The stream gets three of seven frames, one per 1 us: one frame per 7/3 us.
   EXPECT_EQ(PsOf(whole.Share(3, 7).Behind(60) * 3), 7'000'000u);
   const Gap bits({Unit::kBits, 1e9}, kLine);
   EXPECT_EQ(PsOf(bits.Share(1, 2).Behind(60)), 2 * 672'000u);
@@ -249,8 +249,9 @@ TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
   }
 }
 
-// If independent arrivals are skipped, the number of arrivals per second and the first time
-// afterwards still have the Poisson and the exponential distribution: compares mean and variance.
+// If independent arrivals are skipped, the number of arrivals per second must still have a Poisson
+// distribution, and the first gap after the skip an exponential distribution. Compares mean and
+// variance.
 TEST(PktgenDepartures, SkipIndependentArrivalsAsTheyAre) {
   constexpr int kRuns = 20'000;
   double sum = 0, squares = 0, wait_ps = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the frames of a stream: headers according to the standards, checksums that hold for every
-// tag, the cycle of field values, and a fair division among workers.
+// Tests the frames of a stream: headers according to the standards, checksums that are right for
+// every tag, the cycle of field values, and a fair division among workers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::shared_ptr<const FrameSet> Build(const StreamSpec& spec) {
   return frames;
 }
 
-/// Checks the IPv4 checksum and the upper one by the definition of RFC 1071.
+/// Checks the IPv4 checksum and the UDP or TCP checksum by the definition of RFC 1071.
 bool ChecksumsHold(const std::vector<uint8_t>& frame, uint32_t l3) {
   const uint8_t* const ip = frame.data() + l3;
   const bool v6 = ip[0] >> 4 == 6;
@@ -88,7 +88,7 @@ TEST(PktgenFrames, HaveTheValuesOfTheirFields) {
   spec.headers.service = 0xb8;
   spec.headers.hops = 7;
   const auto frames = Build(spec);
-  ASSERT_EQ(frames->size(), 6u);  // Three sources, two ports.
+  ASSERT_EQ(frames->size(), 6u);  // Three sources times two ports.
   for (size_t i = 0; i < 6; ++i) {
     const std::vector<uint8_t> frame = Bytes(*frames, i);
     EXPECT_EQ(LoadBe32(&frame[0]), 0x0a0b'0c0du);
@@ -139,7 +139,8 @@ TEST(PktgenFrames, RandomFieldsAreTheSameForTheSameSeed) {
   EXPECT_EQ(first, sources(1));
   EXPECT_NE(first, sources(2));
   EXPECT_GE(first.size(), 4096u);
-  // 4096 of 65536 values: 3970 different ones are expected, with a deviation below 11.
+  // 4096 values are drawn from 65536. The expected number of different values is 3970, with a
+  // standard deviation below 11.
   EXPECT_NEAR(static_cast<double>(std::set(first.begin(), first.end()).size()), 3970, 70);
   for (const uint32_t source : first) EXPECT_EQ(source >> 16, 0x0a00u);
 }
@@ -180,7 +181,7 @@ TEST(PktgenFrames, RefuseWhatCannotBe) {
   spec.headers.ip_version = 6;  // 14 + 40 + 8 + 1 + 16 + 4 = 83.
   EXPECT_NE(refused(spec).find("83"), std::string::npos);
   spec.headers.ip_version = 4;
-  spec.headers.source = Field::Range(0, 8190, 1);  // Counts without a common divisor.
+  spec.headers.source = Field::Range(0, 8190, 1);  // The counts have no common divisor.
   spec.headers.destination = Field::Range(0, 8191, 1);
   EXPECT_NE(refused(spec), "");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the cost per frame for a worker of sluice-pktgen: planning, writing with its tag, and
-// checking the returned frame. Frames are in memory, without a NIC. Under callgrind with
+// Measures the cost per frame of a worker of sluice-pktgen: planning the frame, writing it with its
+// tag, and checking the returned frame. Frames are in memory, without a NIC. Under callgrind with
 // --toggle-collect='Pktgen*', it counts instructions; alone it prints TSC cycles.
 //
 //   pktgen_bench [frame_size] [flows] [packets]

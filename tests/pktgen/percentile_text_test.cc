@@ -38,7 +38,7 @@ TEST(PktgenHistogram, HasTheBucketsOfHdrHistogram) {
       ++buckets;
       EXPECT_LE(lowest, value);
       EXPECT_EQ(highest, HighestEquivalent(value));
-      // Two digits: each bucket is narrower than 1 %.
+      // Each bucket is narrower than 1 % of its values, because there are two digits.
       EXPECT_LE(static_cast<double>(highest - lowest), 0.01 * static_cast<double>(value));
     });
     EXPECT_EQ(buckets, 1u) << value;
@@ -58,9 +58,9 @@ TEST(PktgenHistogram, SnapshotsDiffer) {
   EXPECT_EQ(later.Percentile(0.01), 30u);
 }
 
-// Ten values of 100 and ten of 200. Each level advances by a fifth of half of the distance to 100
-// %: 0, 10, … 50, 55, … 75, 77.5, …. The rows up to 50 % count the values of 100, the next row
-// counts all values.
+// There are ten values of 100 and ten of 200. Each level advances by a fifth of half of the
+// distance to 100 %: 0, 10, … 50, 55, … 75, 77.5, …. The rows up to 50 % count the values of 100;
+// the next row counts all values.
 TEST(PktgenPercentileText, IsWhatHdrHistogramPrints) {
   Histogram histogram;
   for (int i = 0; i < 10; ++i) {

@@ -51,9 +51,10 @@ struct Trial {
 struct Device {
   std::string name;
   std::function<bool(const Trial&, Random&)> loses;
-  // Limits: the largest share of searches without a verdict, the largest mean width of intervals in
-  // percent, and the largest mean number of trials. Widths and 1.5 times the trials are those of an
-  // earlier search that pooled its error rate over all trials, on the same devices and seeds.
+  // Limits for a device: the largest share of searches without a verdict, the largest mean width of
+  // intervals in percent, and the largest mean number of trials. The widths, and 1.5 times the
+  // trials, are those of an earlier search that pooled its error rate over all trials, on the same
+  // devices and seeds.
   double refused, width, trials;
   // Returns the rate at which half of all full trials fail, after `trials` trials.
   std::function<double(double cap, int trials)> truth = [](double cap, int) { return cap; };
@@ -62,7 +63,7 @@ struct Device {
 constexpr double kAny = INFINITY;
 
 Device Late(double share, double trials) {
-  // Buffer size in frames, per frame per second of the cap.
+  // Buffer size in frames for each frame per second of the cap.
   const double frames = share * 0.005 * kTrialS;
   return {.name = absl::StrCat("late ", share),
           .loses = [=](const Trial& t, Random&) { return t.Exceeds(t.cap, frames * t.cap); },
@@ -116,7 +117,8 @@ Device Spurious(double share, double refused, double trials) {
           .trials = 1.5 * trials};
 }
 
-// Bursts of loss at random times. Probes are shorter and see fewer of them.
+// Loses bursts of frames at random points in time. Probes are shorter than trials, so they see
+// fewer bursts.
 Device Bursts(double a_trial) {
   return {.name = absl::StrCat("bursts ", a_trial),
           .loses =
@@ -129,7 +131,8 @@ Device Bursts(double a_trial) {
           .trials = kAny};
 }
 
-// Trials are not independent: a trial that fails at any rate is followed by three more on average.
+// Trials are not independent: at any rate, a trial that fails is followed on average by three more
+// failures.
 Device Episodes(double share) {
   return {.name = absl::StrCat("episodes ", share),
           .loses =
@@ -225,8 +228,8 @@ TEST(RateCoverage, IntervalsHoldTheRateAsOftenAsTheySay) {
     const double held = 1 - static_cast<double>(missed) / all;
     std::printf("%-23s %8lu %6lu %7.4f %7.1f %8.3f\n", device.name.c_str(), verdicts, missed, held,
                 static_cast<double>(trials) / kSeeds, width / all);
-    // If only one search in a thousand has a verdict, the verdict is accidental: such devices are
-    // expected to be refused.
+    // If at most one search in a thousand has a verdict, the verdicts are accidental: searches on
+    // such devices should end without a verdict.
     if (verdicts > kSeeds / 1000) {
       EXPECT_GE(held, confidence / all - 0.01) << device.name;
     }

@@ -16,16 +16,16 @@ namespace {
 
 constexpr double kLinePps = 14'880'952;  // 64-byte frames on a 10 Gb/s line.
 
-// How a device with a cap loses excess frames.
+// The way in which a device with a cap loses excess frames.
 enum class Loss { kAtOnce, kLate, kInBursts };
 
-// Serves `cap` frames per second and buffers `buffer` frames. Trials use a fluid model, which is
-// exact except for the frames in the buffer at the end of the trial.
+// A device that serves `cap` frames per second and buffers `buffer` frames. Trials use a fluid
+// model, which is exact except for the frames in the buffer at the end of the trial.
 struct Policer {
   double cap;
   double buffer = 0;
   uint64_t burst = 1;           // Frames are lost in groups of this size.
-  double spurious = 0;          // Share of trials that lose frames below the cap.
+  double spurious = 0;          // Share of trials below the cap that lose frames.
   double disturbed = 0;         // Share of trials that the host disturbs.
   double wander = 0;            // Maximum relative deviation of a trial's cap.
   double generator = INFINITY;  // Maximum rate of the generator.
@@ -66,7 +66,7 @@ TEST(RateSearch, FindsCapsOfEverySeedWithinOnePercent) {
     switch (static_cast<Loss>(seed % 3)) {
       case Loss::kAtOnce:
         break;
-      // The buffer is full after 8 s of a trial that exceeds the cap by half a percent.
+      // If a trial exceeds the cap by half a percent, the buffer is full after 8 s.
       case Loss::kLate:
         device.buffer = 0.005 * 8 * device.cap;
         break;
@@ -112,7 +112,7 @@ TEST(RateSearch, NamesWhatWasTheLimit) {
     Policer device;
     double generator_pps;
     RateLimit limit;
-    double low_pps;  // 0 if not checked.
+    double low_pps;  // Expected low_pps; 0 if it is not checked.
   };
   const Case cases[] = {
       {"nothing is lost on the line", {.cap = 2 * kLinePps}, kLinePps, RateLimit::kLine, kLinePps},
@@ -160,7 +160,7 @@ TEST(RateSearch, ADeviceThatForwardsNothingHasRateZero) {
   EXPECT_GT(found.high_pps, 0);
 }
 
-// Stops the search after `trials` trials, in the next one. Counts the trials after the stop.
+// Requests a stop in the trial after the first `trials` trials. Counts the trials after the stop.
 struct Stopped {
   Policer device;
   uint64_t trials;

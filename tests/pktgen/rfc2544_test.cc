@@ -16,15 +16,16 @@ namespace {
 
 constexpr double kTenGigPps = 14'880'952;  // 64-byte frames on a 10 Gb/s line.
 
-/// Serves `cap` frames per second and buffers `buffer` frames. The generator sends at most
-/// `generator` frames per second.
+/// A device that serves `cap` frames per second and buffers `buffer` frames. The generator sends at
+/// most `generator` frames per second.
 struct Capped {
   double cap = INFINITY;
   double buffer = 0;
   double generator = INFINITY;
-  double patience_s = 0.01;  ///< Patience of the generator: frames that are later count as unsent.
+  /// Maximum delay of a frame at the generator, in seconds; later frames count as unsent.
+  double patience_s = 0.01;
   uint64_t stopped_after = ~uint64_t{0};
-  uint64_t spoilt = 0;  ///< Disturbed trials before each trial that counts.
+  uint64_t spoilt = 0;  ///< Number of disturbed trials before each trial that counts.
   mutable uint64_t trials = 0;
   mutable uint64_t sent = 0;
   mutable uint64_t refused = 0;
@@ -58,7 +59,7 @@ TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
   EXPECT_EQ(FrameLossRate(kTenGigPps, 1, 1, loss).size(), 3u);
   EXPECT_EQ(loss.refused, 1u);
 
-  // One trial per repetition: every burst has the maximum length.
+  // There is one trial per repetition, because every burst has the maximum length.
   const Capped bursts{.cap = kTenGigPps, .stopped_after = 2};
   const BackToBack found = LongestBursts(1000, 2, 5, bursts);
   EXPECT_EQ(found.bursts, (std::vector<uint64_t>{2000, 2000}));
@@ -128,8 +129,8 @@ TEST(Rfc2544, BackToBackKnowsItsLongestBurst) {
   EXPECT_EQ(LongestBursts(1000, 2, 2, deaf).bursts, (std::vector<uint64_t>{0, 0}));
 }
 
-// 64-byte frames of a 400 Gb/s line, with a generator that sends 10 million per second: no burst
-// can be offered, and no rate above a sixtieth of the line, for any patience.
+// The line has 400 Gb/s and 64-byte frames, but the generator sends only 10 million per second.
+// Thus no burst and no rate above a sixtieth of the line can be offered, for any patience.
 TEST(Rfc2544, WhatTheGeneratorDidNotOfferNeitherPassedNorFailed) {
   const double line_pps = 400e9 / 672;
   for (const double patience_s : {0.01, 60.0}) {
@@ -161,7 +162,7 @@ TEST(Rfc2544, DisturbedTrialsAreRepeatedTenTimesAtMost) {
   EXPECT_EQ(worst.trials, 10u);
 }
 
-// A lossless loopback, and a generator that sometimes offers no frames.
+// The device is a lossless loopback, and the generator sometimes offers no frames.
 TEST(Rfc2544, TrialsThatOfferedNothingAreNoFailuresOfTheDevice) {
   for (const uint64_t every : {2, 3, 5, 7}) {
     uint64_t trials = 0;

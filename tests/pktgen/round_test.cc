@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the synchronization of a worker and the main thread at the end of a round, for any order of
+// Tests how a worker and the main thread synchronize at the end of a round, for any order of
 // scheduling.
 #include "round.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the timing of a worker: it sends no frame early and no burst without need, and frames that
-// could not be sent count as its loss.
+// Tests the timing of a worker. It must not send a frame early or send bursts without need, and
+// frames that could not be sent must count as its loss.
 #include "engine/pktgen/sender.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(PktgenSender, GivesUpWhatIsTooLateWithoutANumber) {
   Lab lab({Stream("a", kMegahertz)});
   EXPECT_EQ(lab.sender().Plan(9 * kMicrosecond), 10u);
   lab.sender().Sent(4, 9 * kMicrosecond);  // Frames 0 … 3.
-  // Frames that were due before 6.5 us are given up at 1.0065 ms: 4, 5 and 6.
+  // Frames 4, 5 and 6 were due before 6.5 us, so they are given up at 1.0065 ms.
   EXPECT_EQ(lab.sender().Plan(kMs + 6 * kMicrosecond + kMicrosecond / 2), Sender::kMostPlanned);
   EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 4, .departure_ns = 7000}));
   EXPECT_EQ(lab.TagOf(1), (Tag{.sequence = 5, .departure_ns = 8000}));
@@ -101,7 +101,7 @@ TEST(PktgenSender, OffersWhatNobodyMissesForEver) {
   EXPECT_EQ(lab.result().unsent, 0u);
 }
 
-// A worker without CPU time from 100 ms until after its end: all due frames count as sent or
+// The worker has no CPU time from 100 ms until after its end. All due frames must count as sent or
 // unsent.
 TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   StreamSpec phases = Stream("phases", kMegahertz);  // 50,000 frames, a pause, and 200,000 frames.
@@ -194,8 +194,8 @@ TEST(PktgenSender, UnlimitedStreamsTakeTurns) {
   EXPECT_EQ(counts[2], 2u);  // Due at 0 and at 1 us.
 }
 
-// Rates with mixed sizes over a second of virtual time, per worker and in total: the error is below
-// one frame.
+// Checks rates with mixed sizes over a second of virtual time, per worker and in total. The error
+// must be below one frame.
 TEST(PktgenSender, WorkersShareARateExactly) {
   for (const bool bits : {false, true}) {
     for (const uint32_t workers : {1u, 2u, 3u}) {
@@ -249,7 +249,7 @@ TEST(PktgenSender, WorkersShareACapture) {
   EXPECT_EQ(due_us, (std::vector<uint64_t>{0, 1, 4, 9, 16, 25, 30, 31, 34, 39, 46, 55}));
 }
 
-// The result is the same for any number of workers; those without frames send none.
+// The result must be the same for any number of workers. Workers without frames send none.
 TEST(PktgenSender, FramesTakeAGapEach) {
   for (const uint32_t workers : {1u, 2u, 3u}) {
     for (const uint64_t frames : {1u, 5u, 7u, 1000u}) {
@@ -276,7 +276,7 @@ TEST(PktgenTraffic, RefusesCapturesBeyondTheLine) {
   for (int i = 0; i < 2; ++i) frames->Add(bytes.data(), {.at = 0, .length = 60, .payload = 42});
   spec.captured = frames;
   spec.phases.clear();
-  // 1344 bits on a line of 10 bits per nanosecond.
+  // The line sends 10 bits per nanosecond, so 1344 bits need 134.4 ns.
   std::string error;
   for (const uint64_t period_ps : {134'400, 134'300}) {
     spec.offsets = std::make_shared<Offsets>(Offsets{.at_ps = {0, 1000}, .period_ps = period_ps});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests stream files: their contents, and errors with their location.
+// Tests stream files: the parsed contents, and errors with their location.
 #include "stream_file.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(PktgenStreamFile, ReadsTunnels) {
   EXPECT_EQ(stream.vxlan->outer.destination_port.At(0), Value{4789});
   EXPECT_EQ(stream.headers.destination.At(0), Value{0x0a09'0807});
   EXPECT_EQ(stream.headers.protocol, packet::kProtocolIcmp);
-  // 14 + 20 + 8 + 8, then 14 + 20 + 8, one byte, the tag and FCS.
+  // 14 + 20 + 8 + 8 bytes, then 14 + 20 + 8, one byte, the tag and the FCS.
   EXPECT_EQ(stream.least_size(), 113u);
   EXPECT_EQ(stream.sizes.At(0), Value{113});
 }

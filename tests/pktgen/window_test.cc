@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares tags and windows of returned frames with std::set.
+// Tests the tags of frames, and compares windows of returned frames with std::set.
 #include <gtest/gtest.h>
 
 #include <algorithm>

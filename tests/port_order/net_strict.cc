@@ -53,14 +53,15 @@ struct Queue {
   Port* port = nullptr;  ///< Null if the queue is not set up.
   bool receives = false;
   std::atomic<bool> in_use{false};
-  /// Used by receive queues only. One thread uses it and the transmit queue with the same number.
+  /// Used only by receive queues. One thread uses a receive queue and the transmit queue with the
+  /// same number.
   std::deque<rte_mbuf*> mbufs;
 };
 
 constexpr uint16_t kMaxQueues = 16;
 constexpr size_t kMostMbufs = 512;
 
-/// Lives from the probe to the close; dev_private contains a pointer to it.
+/// State of a port. It exists from the probe to the close; dev_private contains a pointer to it.
 struct Port {
   std::string name;
   std::string link;      ///< Device argument "link".
@@ -244,7 +245,7 @@ int CleanTransmit(void* queue, uint32_t) {
   return 0;
 }
 
-/// A function that only checks the state.
+/// An operation that only checks the state.
 template <unsigned kAllowed, typename... Arguments>
 int Check(rte_eth_dev* dev, Arguments...) {
   const Call call(dev, "a setting", kAllowed);

@@ -14,11 +14,11 @@ namespace {
 using test::Bytes;
 using test::FromHex;
 
-// RFC 5531 section 9 and appendix A: xid 0x2a, a call, RPC version 2, program 100000, version 2,
-// procedure 4; credential, verifier, arguments.
+// RFC 5531 section 9 and appendix A: xid 0x2a, a call, RPC version 2, program 100000, version 2 and
+// procedure 4. Credential, verifier and arguments follow.
 const std::string kHead = "0000002a0000000000000002000186a00000000200000004";
 const std::string kNone = "0000000000000000";
-// Stamp 7, "host" and one more letter, uid 1000, gid 100, groups 4 and 27.
+// Stamp 7, machine name "host" plus one letter, uid 1000, gid 100, groups 4 and 27.
 const std::string kSys =
     "0000000100000024"
     "0000000700000005686f73746e000000"

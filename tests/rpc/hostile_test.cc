@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests truncated, inconsistent and oversized values, and tables that the compiler did not
-// generate. Memory has exactly the given size, so that AddressSanitizer detects overruns.
+// generate. Memory has the exact size, so that AddressSanitizer detects overruns.
 #include <gtest/gtest.h>
 
 #include <random>

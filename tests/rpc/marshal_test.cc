@@ -167,7 +167,8 @@ TEST(Marshal, LeavesNothingOfWhatWasThere) {
   EXPECT_EQ(memory, FromHex("02000000000000000400000000000000"));
 }
 
-/// A list of `count` nodes, as in kEverythingX, has a depth equal to its length.
+/// A list may have any length if the pointer to the next node is the last member. Otherwise each
+/// node adds a level of depth.
 TEST(Marshal, ListsAreAsLongAsTheirMessage) {
   const char* const kList = "struct t { int value; t *next; };";
   const char* const kNotLast = "struct t { t *next; int value; };";

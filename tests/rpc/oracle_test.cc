@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares with libtirpc and the routines that rpcgen generated from oracle.x: both accept the same
-// values and use the same structures, byte for byte, and each can read the other's encoding.
+// Compares the codec with libtirpc and the routines that rpcgen generated from oracle.x. Both must
+// accept the same values and use the same structures, byte for byte, and each must read the
+// encoding of the other.
 #include "oracle.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +113,7 @@ Bytes EncodedByUs(uint32_t type, const Source& source) {
   return wire;
 }
 
-/// Returns whether both accepted `wire`. Checks that both decoded the same value.
+/// Returns whether both implementations accepted `wire`. Checks that they decoded the same value.
 bool Compare(const Subject& subject, uint32_t type, const Bytes& wire) {
   const Table& table = Oracle().table;
   alignas(8) static uint8_t memory[1 << 16];
@@ -123,7 +124,7 @@ bool Compare(const Subject& subject, uint32_t type, const Bytes& wire) {
   EXPECT_EQ(ours.error == UnmarshalError::kNone, theirs.accepted());
   if (ours.error != UnmarshalError::kNone || !theirs.accepted()) return false;
   EXPECT_EQ(ours.wire_bytes, theirs.wire_bytes());
-  // Four encoders must return the same bytes.
+  // Both encoders, applied to the structures of both decoders, must return the same bytes.
   const Bytes encoded = EncodedByThem(subject, theirs.object());
   EXPECT_EQ(EncodedByThem(subject, memory), encoded);
   EXPECT_EQ(EncodedByUs(type, Source::Own(theirs.object())), encoded);
@@ -131,7 +132,7 @@ bool Compare(const Subject& subject, uint32_t type, const Bytes& wire) {
   return true;
 }
 
-/// Returns `wire` with a word changed, or truncated.
+/// Returns `wire`, either truncated or with one word changed.
 Bytes Bent(Bytes wire, std::mt19937_64& random) {
   if (wire.empty()) return wire;
   if (random() % 4 == 0) {

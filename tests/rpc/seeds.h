@@ -30,7 +30,7 @@ inline std::vector<Bytes> RpcCallSeeds() {
   return seeds;
 }
 
-/// Returns `.x` files, each followed by a 0 and words.
+/// Returns `.x` files, each followed by a 0 and by words to read as values.
 inline std::vector<Bytes> RpcLanguageSeeds() {
   std::vector<Bytes> seeds;
   for (const std::string_view text : {kFileX, kPingX, kEverythingX}) {
@@ -41,7 +41,7 @@ inline std::vector<Bytes> RpcLanguageSeeds() {
   return seeds;
 }
 
-/// Returns changes of a table, followed by a value.
+/// Returns random modifications of a table, each followed by a value.
 inline std::vector<Bytes> RpcTableSeeds() {
   std::mt19937_64 random(6);
   std::vector<Bytes> seeds(16, Bytes(128));

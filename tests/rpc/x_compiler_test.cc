@@ -273,8 +273,8 @@ TEST(XCompiler, SizesOfFilesHaveLimits) {
     }
     return text;
   };
-  // If the innermost type is defined first, each type is known when it is used. Defined in the
-  // reverse order, the types form a chain.
+  // If the innermost type is defined first, each type is known when it is used. If the innermost
+  // type is defined last, the types form a chain.
   EXPECT_EQ(ErrorOf(chain(1000)), "");
   std::string backwards = "struct r0 { int x; };";
   for (int i = 1; i < 70; ++i) {

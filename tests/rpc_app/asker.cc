@@ -23,7 +23,7 @@ int Recursed(const sluice_rpc_reply* reply, void* result, void*) {
 
 extern "C" {
 
-// Calls the procedure `target` and returns the outcome of that call.
+// Calls the procedure `target`. Returns the outcome of the nested call.
 int ask_1_svc(sluice_rpc_procedure* target, uint32_t*, void* request) {
   static uint32_t milliseconds = 60'000;  // Argument of procedures that wait.
   return sluice_rpc_call(request, target, &milliseconds, &Asked, nullptr);

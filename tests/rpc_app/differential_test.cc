@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends random valid and invalid calls to two servers of zoo.x: sluice-rpc's, from a frame through
-// the NIC and the line to the function and back, and libtirpc's. Both must answer with the same
-// bytes or not answer. Where libtirpc deviates from RFC 5531, the expected reply follows the RFC.
+// Sends random valid and invalid calls to two servers of zoo.x: sluice-rpc's (the complete path:
+// frame, NIC, line, function and back) and libtirpc's. Both must answer with the same bytes, or
+// neither must answer. Where libtirpc deviates from RFC 5531, the expected reply follows the RFC.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ const ServiceFunctions& Zoo() {
   return *functions;
 }
 
-/// The NIC, and a core that waits in the service's process; both in this process.
+/// The NIC, and a core that waits in the service's process. Both run in this process.
 class SluiceServer final : public device::rpc::HostPort, private device::FrameSink {
  public:
   SluiceServer()
@@ -131,7 +131,7 @@ class SluiceServer final : public device::rpc::HostPort, private device::FrameSi
   std::optional<Bytes> reply_;
 };
 
-/// Generates calls of every kind: most of them valid, the others with an error.
+/// Generates calls of every kind. Most of them are valid; the others contain an error.
 class Calls {
  public:
   explicit Calls(uint64_t seed) : random_(seed), values_(Zoo().table(), random_) {}
@@ -217,7 +217,7 @@ std::optional<Bytes> ByTheRfc(const Bytes& message) {
   if (message.size() < 12 || WordAt(message, 4) != 0) return std::nullopt;
   if (WordAt(message, 8) != 2) return SluiceServer::BytesOf({xid, 1, 1, 0, 2, 2});
   if (message.size() < 32) return std::nullopt;
-  // `opaque body<400>` of a credential, then of a verifier.
+  // Checks `opaque body<400>` of the credential, then that of the verifier.
   const uint32_t credential = WordAt(message, 28);
   if (credential > 400) return SluiceServer::BytesOf({xid, 1, 1, 1, 1});
   const size_t verifier = 32 + rpc::Padded(credential);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the host's cost per RPC, for callgrind with --toggle-collect=NAME. The NIC has always
-// answered a load before it is read, as if the load had stalled.
+// Measures the host's cost per RPC, for callgrind with --toggle-collect=NAME. The NIC always
+// answers a load before the host reads the line, as if the load had stalled.
 //
 //   rpc_host_bench NAME REQUESTS [OBJECT.so FILE.x]
-//
 //   HostAnswersNothing    waits, reads the code pointer, returns an empty reply
-//   HostTakesArguments    the same, and loads 32 bytes of arguments into registers
+//   HostTakesArguments    like HostAnswersNothing, and loads 32 bytes of arguments into registers
 //   ServiceAnswers        the work of a service's thread, including its function
 #include <cstdint>
 #include <cstdio>

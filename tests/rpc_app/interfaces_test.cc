@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends the same frames to the same services on every interface: decoded by the NIC, and by the
-// host on each kind of queue. All answers must have the same bytes, and unanswered frames must be
-// counted under the same name.
+// Sends the same frames to the same services on every interface. The NIC decodes the frames on one
+// interface, and the host decodes them on each kind of queue. All answers must have the same bytes,
+// and unanswered frames must be counted under the same name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -292,7 +292,7 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
       SCOPED_TRACE(std::string(test.x) + ", frame " + std::to_string(i));
       Compare(host, interfaces, test.frames[i]);
     }
-    // Truncated at each length, with matching length fields.
+    // Truncates the call at each length and adjusts the length fields.
     const Bytes whole(test.frames[0].begin() + packet::Datagram::kPlainPayload,
                       test.frames[0].end());
     for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
@@ -300,8 +300,8 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
       Compare(host, interfaces, FrameOf(Bytes(whole.begin(), whole.begin() + bytes)));
     }
   }
-  // Answered are all frames above except a reply, a lone xid, another port and non-datagrams; also
-  // the first frame of each service, truncated after its header.
+  // The answered frames are all frames above except a reply, a lone xid, frames to another port and
+  // non-datagrams; also the first frame of each service, truncated after its header.
   EXPECT_GE(answered_, 27u);
 }
 
@@ -335,7 +335,8 @@ TEST_F(Interfaces, AnswerRandomAndBentArgumentsAlike) {
   EXPECT_GT(answered_, 200u);
 }
 
-// The NIC's answer is one datagram. A port that sends only frames sends its fragments.
+// The NIC's answer is one datagram. A port that sends only complete frames sends the datagram in
+// fragments.
 TEST_F(Interfaces, SendLongResultsInFragments) {
   const auto functions = Load(ODD_OBJECT, ODD_X);
   ASSERT_NE(functions, nullptr);
@@ -413,7 +414,7 @@ TEST_F(Interfaces, CountUnderTheSameNames) {
   EXPECT_EQ(counts[static_cast<uint32_t>(RpcCounter::kReceived)], 1u);
 }
 
-// Calls are answered only if they are sent to configured addresses, if there are any.
+// If addresses are configured, only calls to these addresses are answered.
 TEST_F(Interfaces, ServeTheirOwnAddressesAlone) {
   const auto functions = Load(ADD_OBJECT, ADD_X);
   ASSERT_NE(functions, nullptr);

@@ -11,7 +11,7 @@
 
 #include "one_cpu.h"
 
-// Equal to rpcgen's declarations for odd.x.
+// These structures equal rpcgen's declarations for odd.x.
 struct Shape {
   int32_t kind;
   union {
@@ -82,15 +82,16 @@ int wait_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
   return 1;
 }
 
-// Fills the memory before its line with ones: the words that the NIC reads, if it is the first line
-// of its endpoint. Then waits so that the NIC reads them.
+// Fills the 512 bytes before the arguments' line with ones. If the line is the first of its
+// endpoint, these bytes contain the words that the NIC reads. Then waits so that the NIC reads
+// them.
 int stomp_1_svc(uint8_t* arguments, void*, void*) {
   std::memset(arguments - 24 - 512, 0xff, 512);
   usleep(100'000);
   return 1;
 }
 
-// Consumes the given milliseconds of CPU time with SCHED_IDLE on the first permitted CPU.
+// Consumes the given CPU time, in milliseconds, with SCHED_IDLE on the first permitted CPU.
 int spin_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);
@@ -110,7 +111,7 @@ int spin_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
   return 1;
 }
 
-// Makes the memory that its process shares with the supervisor read as zeroes.
+// Replaces the memory that this process shares with the supervisor, so that it reads as zeroes.
 int wipe_1_svc(uint8_t* arguments, void*, void*) {
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
   const auto inside = reinterpret_cast<uintptr_t>(arguments);

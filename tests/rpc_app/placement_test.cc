@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests every policy of lib/engine/sched under the dispatcher: all services receive their calls.
+// Tests that every policy of lib/engine/sched under the dispatcher delivers the calls of all
+// services.
 #include "placement.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ TEST_P(EveryPolicy, GivesEveryServiceItsCores) {
     dispatcher.AddProcess(id, 1 + id % kCores);
     dispatcher.Ready(id, 0);
   }
-  // The next action of each core: load its kernel's endpoint, or that of a process.
+  // The next action of each core: to load the kernel's endpoint or that of a process.
   enum class Next { kKernel, kUser, kNothing };
   std::array<Next, kCores> next{};
   std::array<ProcessId, kCores> process{};

@@ -5,10 +5,10 @@
 //
 //   rpc_app_bench <interface> <frame_size> <burst> <packets>
 //
-// coherent: measures the thread of a service from its load's answer to the load that returns the
-// result. Size and burst do not matter, since the NIC delivers decoded calls one at a time. The
-// other interfaces: measure a worker's poll with the server of lib/engine/rpc (nic/queue_bench.h).
-// scripts/instructions also counts the cost of a port's driver.
+// For `coherent`, it measures the thread of a service from the answer to its load to the load that
+// returns the result. Size and burst do not matter, since the NIC delivers decoded calls one at a
+// time. For the other interfaces, it measures a worker's poll with the server of lib/engine/rpc
+// (nic/queue_bench.h). scripts/instructions also counts the cost of a port's driver.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -156,8 +156,8 @@ class SupervisionTest : public testing::Test {
     wire_.Send(message);
     return xid_;
   }
-  // Returns the words after the accepted reply's verifier: its status and results. Empty if no
-  // reply arrives in time.
+  // Returns the words after the accepted reply's verifier: the status and the results. Returns no
+  // words if no reply arrives in time.
   Words Await(uint32_t xid) {
     for (const auto end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
       supervision_->Look();
@@ -210,7 +210,8 @@ TEST_F(SupervisionTest, ServicesTakeTurnsOnOneCoreAndAnswer) {
 
 TEST_F(SupervisionTest, StructuresWithPointersComeAndGo) {
   ASSERT_TRUE(started_) << error_;
-  // RFC 4506: the discriminant; a string's length, its bytes, padding; an array's length.
+  // RFC 4506: the words are the discriminant; a string's length, bytes and padding; and an array's
+  // length.
   EXPECT_EQ(Call(kOdd, 5, {1, 5, 0x61626364, 0x65000000}), (Words{0, 1, 4, 0x62636465}));
   EXPECT_EQ(Call(kOdd, 5, {5, 3, 10, 20, 30}), (Words{0, 5, 3, 20, 40, 60}));
   EXPECT_EQ(Call(kOdd, 5, {9}), (Words{0, 9})) << "the default arm has no body";
@@ -237,7 +238,8 @@ TEST_F(SupervisionTest, ThePortMapperKnowsWhatThereIs) {
   EXPECT_EQ(Call(kPortmap, 1, {99, 1, 17, 9}, 2), (Words{0, 0})) << "nobody registers";
 }
 
-// Encodes a string of RFC 4506 section 4.11: its length, its bytes, zeroes up to a word.
+// Encodes a string of RFC 4506 section 4.11: its length, its bytes, and zeroes up to a complete
+// word.
 Words Text(const std::string& text) {
   Words words(1 + (text.size() + 3) / 4);
   words[0] = static_cast<uint32_t>(text.size());
@@ -251,7 +253,7 @@ Words Joined(std::initializer_list<Words> parts) {
   for (const Words& part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
-// RFC 1833 section 2.1: a client's query, with address and owner empty.
+// RFC 1833 section 2.1: a client's query in which address and owner are empty.
 Words Asked(uint32_t program, uint32_t version, const std::string& network) {
   return Joined({{program, version}, Text(network), {0, 0}});
 }
@@ -426,7 +428,7 @@ constexpr uint32_t kStore = 0x20000104;
 constexpr uint32_t kFront = 0x20000105;
 constexpr uint32_t kAsker = 0x20000778;
 
-// Encodes length, bytes, padding (RFC 4506 section 4.10): `bytes` bytes of `value`.
+// Encodes `bytes` bytes of `value` as an opaque: length, bytes, padding (RFC 4506 section 4.10).
 Words Opaque(uint32_t bytes, uint8_t value) {
   Words words = {bytes};
   for (uint32_t at = 0; at < bytes; at += 4) {
@@ -552,7 +554,7 @@ TEST_F(CallsInCallsTest, CallsInCallsEndSomewhere) {
   ASSERT_TRUE(started_) << error_;
   EXPECT_EQ(Call(kAsker, 2, {0}), (Words{0, 0}));
   EXPECT_EQ(Call(kAsker, 2, {8}), (Words{0, 8}));
-  // The ninth call is refused (1000 + TOO_DEEP), and eight calls add one each.
+  // Eight calls add one each, and the ninth call is refused (1000 + TOO_DEEP).
   EXPECT_EQ(Call(kAsker, 2, {20}), (Words{0, 1016}));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the port mapper over TCP on the loopback interface, and hostile peers. Expected replies
-// follow RFC 5531 sections 9 and 11, and RFC 1833 section 3.
+// Tests the port mapper over TCP on the loopback interface, including hostile peers. Expected
+// replies follow RFC 5531 sections 9 and 11, and RFC 1833 section 3.
 #include "tcp_server.h"
 
 #include <arpa/inet.h>
@@ -145,14 +145,14 @@ TEST_F(TcpServerTest, CallsAreAnsweredHoweverTheyCome) {
   const Client client = Connect();
   client.Send(Marked(Port(1)));
   EXPECT_EQ(client.Receive(), kPort);
-  // Two records at once.
+  // Sends two records at once.
   Words two = Marked(Port(1));
   const Words dump = Marked(Call(2, 4));
   two.insert(two.end(), dump.begin(), dump.end());
   client.Send(two);
   EXPECT_EQ(client.Receive(), kPort);
   EXPECT_EQ(client.Receive(), (Words{2, 1, 0, 0, 0, 0, 1, kPortmap, 2, 17, 111, 0}));
-  // Byte by byte, in three fragments of 4, 0 and 52 bytes.
+  // Sends a record byte by byte, in three fragments of 4, 0 and 52 bytes.
   Words fragments = {4, 1, 0, kLast | 52};
   const Words call = Port(1);
   fragments.insert(fragments.end(), call.begin() + 1, call.end());

@@ -26,8 +26,8 @@ OwnedFd Inheritable(const std::string& text) {
   return file;
 }
 
-/// Runs `script` in a shell, and returns the bytes that it writes to descriptor 3: the first
-/// descriptor that is passed to it.
+/// Runs `script` in a shell. Returns the bytes that it writes to descriptor 3. The descriptors
+/// `given` are passed as 4 and up.
 std::string WrittenBy(const std::string& script, std::vector<int> given = {},
                       std::vector<std::string> environment = {}) {
   const OwnedFd output = Inheritable("");

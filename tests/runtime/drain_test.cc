@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the end of a run: the conditions for it, and the waiting time for missing frames.
+// Tests when a run ends, and how long it waits for missing frames.
 #include "runtime/drain.h"
 
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ struct SilentQueue {
   uint64_t polls = 0;
   bool drained = false;
   nic::QueueCounters none{};
-  uint32_t waiting = 0;  // Frames that the engine sent and that were not flushed.
+  uint32_t waiting = 0;  // Number of frames that the engine sent and that were not flushed.
   std::vector<uint64_t> flushed_at_poll{};  // For each frame, the number of polls before its flush.
   std::vector<uint64_t> emitted_at_poll{};  // For each frame that a generator had ready, the number
                                             // of polls before it was emitted.
@@ -132,7 +132,7 @@ struct SilentQueue {
 
 TEST(Worker, LeavesWhenItIsToldAndNotBecauseOfSilence) {
   WorkerControl control;
-  SilentQueue queue{control, 100'000'000};  // Tens of milliseconds.
+  SilentQueue queue{control, 100'000'000};  // The queue is silent for tens of milliseconds.
   Pass engine;
   Work(queue, engine, control);
   EXPECT_TRUE(queue.drained);

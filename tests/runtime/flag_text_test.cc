@@ -17,7 +17,7 @@ namespace sluice::runtime {
 namespace {
 
 TEST(FlagText, OfDoublesHasTheirDigitsAlone) {
-  // The first text is gflags' format ("%.17g"), the second one the original.
+  // The first text is in gflags' format ("%.17g"); the second text is the original.
   for (const auto& [kept, written] : {std::pair{"0.10000000000000001", "0.1"},
                                       {"0.00050000000000000001", "0.0005"},
                                       {"0.94999999999999996", "0.95"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests Handover: all counts of the worker are received exactly once. The suite `concurrent` also
+// Tests that Handover passes on all counts of the worker exactly once. The suite `concurrent` also
 // runs under ThreadSanitizer.
 #include "runtime/handover.h"
 

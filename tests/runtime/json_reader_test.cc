@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests hostile configurations: invalid or endless files, and excessive numbers of members. The
+// Tests hostile configurations: files that are invalid or endless, or have too many members. The
 // error must be short and immediate.
 #include "runtime/json_reader.h"
 

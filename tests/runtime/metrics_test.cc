@@ -48,7 +48,7 @@ int Connect(const std::string& url) {
   return -1;
 }
 
-// Returns everything received after `request` until the server closes the connection or `patience`
+// Sends `request`. Returns all bytes received until the server closes the connection or `patience`
 // ends.
 std::string Ask(const std::string& url, const std::string& request, timeval patience = {10, 0}) {
   const int connection = Connect(url);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests tables that are replaced while other threads read them: a reader never sees a freed table,
-// and a table is freed once no reader holds it.
+// Tests tables that are replaced while other threads read them. A reader must not see a freed
+// table, and a table must be freed once no reader holds it.
 #include "runtime/published.h"
 
 #include <gtest/gtest.h>

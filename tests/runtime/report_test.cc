@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kReasons{"malformed", "too_old"};
 
-// 1000 frames of 60 bytes in two seconds: 900 sent, 40 consumed, 60 dropped.
+// 1000 frames of 60 bytes are received in two seconds: 900 sent, 40 consumed, 60 dropped.
 RunFigures Example() {
   RunFigures run;
   run.app = "echo";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that the files of dead runs are removed and no others. The files are those that EAL creates
-// (DPDK's programmer's guide, "Environment Abstraction Layer": files in the runtime folder,
-// hugepages "<prefix>map_<n>"), with EAL's locks.
+// Tests that the files of dead runs, and no other files, are removed. The files, and their locks,
+// are those that EAL creates (DPDK's programmer's guide, "Environment Abstraction Layer": files in
+// the runtime folder, hugepages "<prefix>map_<n>").
 #include "runtime/runtime_folder.h"
 
 #include <fcntl.h>
@@ -114,7 +114,7 @@ TEST_F(RuntimeFolder, ThatIsOursOrAnotherProgramsStays) {
 TEST_F(RuntimeFolder, OfALiveRunStaysWhateverItsProcessIdSays) {
   const fs::path run = Leave("sluice-echo-999999999");  // A run of another container, for example.
   const auto config = [&] { return open((run / "config").c_str(), O_RDWR); };
-  SweepBeside([&] {  // EAL's primary process holds a write lock on the configuration.
+  SweepBeside([&] {  // EAL's primary process holds a write lock on its configuration file.
     struct flock lock {};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;

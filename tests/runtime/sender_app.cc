@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An application that sends frames on its initiative to a NIC that returns them (--wire=loopback).
-// It sends seeds in AtRest. It answers each returned seed once, every fourth time from another
-// buffer, and sends three additional replies. It checks the order and bytes of returned answers and
-// replies. One worker. Driven by sender_test.py.
+// An application that sends frames of its choice to a NIC that returns them (--wire=loopback). It
+// sends seeds in AtRest. It answers each returned seed once, every fourth time from another buffer,
+// and sends three additional replies. It checks the order and bytes of returned answers and
+// replies. It has one worker. sender_test.py runs it.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -30,15 +30,15 @@ constexpr uint32_t kReplies = 3;
 
 enum Kind : uint8_t { kSeed, kAnswer, kReply };
 
-// Written by the worker, read by the main thread.
+// The worker writes these counts; the main thread reads them.
 struct Totals {
   std::atomic<uint32_t> seeds = 0;
-  std::atomic<uint32_t> answers = 0;  // Returned answers.
-  std::atomic<uint32_t> replies = 0;  // Returned replies.
+  std::atomic<uint32_t> answers = 0;  // Number of returned answers.
+  std::atomic<uint32_t> replies = 0;  // Number of returned replies.
   std::atomic<uint32_t> refused = 0;
 };
 
-// Writes headers, then kind, number and filling.
+// Writes the headers, followed by kind, number and filling.
 uint32_t Build(uint8_t* frame, Kind kind, uint32_t number) {
   const uint32_t length = kind == kSeed ? 60 : kind == kAnswer ? 1000 : 60 + number * 97 % 1400;
   sluice::runtime_test::WriteUdpHeaders(frame, length);

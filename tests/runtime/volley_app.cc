@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One of two processes that exchange the same frames forever: each changes a byte of every frame
-// and returns it. The process with --serve sends the first frames. The report contains the frame
-// rate between two processes over any connection (scripts/bench/cable_comparison.py); each process
-// receives every frame once per round.
+// One of two processes that exchange the same frames forever. Each process changes a byte of every
+// frame and returns the frame. The process with --serve sends the first frames. The report contains
+// the frame rate between two processes over any connection (scripts/bench/cable_comparison.py).
+// Each process receives every frame once per round.
 #include <gflags/gflags.h>
 #include <rte_ethdev.h>
 
@@ -24,7 +24,8 @@ DEFINE_uint32(bytes, 64, "Size of these frames in bytes, with FCS: 64 to 1518");
 namespace {
 
 constexpr uint32_t kFlows = 64;  // UDP flows, enough to use every pipe of a worker.
-// TSC cycles without a frame after which all frames are considered lost and are sent again.
+// If no frame arrives for this number of TSC cycles, all frames are considered lost and are sent
+// again.
 constexpr uint64_t kQuietCycles = 500'000'000;
 
 class Player {

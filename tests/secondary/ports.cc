@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // ports EAL-ARGUMENTS -- PROCESS PROCESSES: echoes on all ports like DPDK's symmetric_mp. Port 0
-// has one queue per process; other ports have one queue, which the primary process uses. The
-// primary process (PROCESS 0) delays the traffic of net_ipu1 until the line "up". Secondary
-// processes print their view of the ports. Lines of standard input: "up", "attach NAME ARGUMENTS",
-// "restart" (with a larger MTU), "pause" until another line follows, "quit".
+// has one queue per process. Other ports have one queue, which the primary process uses. The
+// primary process (PROCESS 0) delays the traffic of net_ipu1 until it reads the line "up".
+// Secondary processes print their view of the ports. Lines of standard input: "up", "attach NAME
+// ARGUMENTS", "restart" (with a larger MTU), "pause" until another line follows, "quit".
 #include <poll.h>
 #include <rte_cycles.h>
 #include <rte_dev.h>
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
     echoed = 0;  // Counts frames since the last line.
   }
   if (primary) {
-    // The other processes have ended. Prints the statistics with returned frames.
+    // The other processes have ended. Prints the statistics, which include returned frames.
     rte_eth_stats stats{};
     rte_eth_stats_get(0, &stats);
     std::printf("port 0: oerrors %lu ierrors %lu\n", stats.oerrors, stats.ierrors);

@@ -2,7 +2,7 @@
 //
 // Tests chains of accelerators in virtual time: the order and time of every operation of Tables 2
 // and 3 of the Nagare proposal (Sadok, 2024), the formulas derived from them for one to eight
-// accelerators of either face, and the effect of a slow accelerator on others.
+// accelerators with either face, and the effect of a slow accelerator on other streams.
 #include "simulation/chain/chain.h"
 
 #include <gtest/gtest.h>
@@ -93,8 +93,8 @@ TEST(Chain, ItsLatencyIsTheFormulaForEveryNumberAndMixOfAccelerators) {
         push.accelerators[i] = Face::kLegacy;
         ++legacy;
       }
-      // For N accelerators, k of them legacy: (N + 1 - k) / 2 + 3 a k round trips. The switch is in
-      // the middle of the path, so a = 1/2.
+      // For N accelerators, k of which are legacy, the latency is (N + 1 - k) / 2 + 3 a k round
+      // trips. The switch is in the middle of the path, so a = 1/2.
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1 + 2 * legacy) * kHalf) << n << " " << mix;
     }
   }
@@ -131,9 +131,9 @@ TEST(Chain, LengthComputingAndTheCpuAddWhatTheyTake) {
     const auto near = [&](Picoseconds latency, double expected) {
       EXPECT_NEAR(static_cast<double>(latency), expected, 0.03 * expected) << n;
     };
-    // Pushed: (N + 1) (r / 2 + L / B). Through the CPU: (N + 1) (3 r + 2 L / B + t). Both plus the
-    // computing time. r is the round trip, L / B the time of a message on the link, t the CPU's
-    // reaction.
+    // Pushed messages need (N + 1) (r / 2 + L / B), and messages through the CPU (N + 1) (3 r + 2 L
+    // / B + t). The computing time is added to both. r is the round trip, L / B the duration of a
+    // message on the link, and t the CPU's reaction time.
     for (const Picoseconds latency : PlayChain(parameters).latencies)
       near(latency, (n + 1) * (kHalf + length) + n * 3e6);
     parameters.via = ChainVia::kCpu;
@@ -147,8 +147,8 @@ TEST(Chain, ThroughTheCpuEveryHopPassesTheRootPortTwice) {
   parameters.via = ChainVia::kCpu;
   parameters.accelerators.assign(3, Face::kLegacy);
   parameters.message_bytes = 240;
-  // Upstream: record and data in a TLP, 16 + 240 + 24; two requests of 24. Downstream: a doorbell
-  // of 4 + 24, completions of 64 + 20 and 240 + 20.
+  // Upstream bytes: record and data in a TLP, 16 + 240 + 24, and two requests of 24. Downstream
+  // bytes: a doorbell of 4 + 24, and completions of 64 + 20 and 240 + 20.
   EXPECT_EQ(PlayChain(parameters).root_port_bytes, 4u * (280 + 48 + 28 + 84 + 260));
 }
 
@@ -195,7 +195,7 @@ TEST(Chain, TheCpuPushesThroughTheRootPortInHalfARoundTrip) {
   }
   queue.Run();
   EXPECT_EQ(sink.bytes, 128u);
-  // The second line waits for the first: 64 + 24 bytes on the link.
+  // The second line waits while the 64 + 24 bytes of the first line are on the link.
   EXPECT_EQ(sink.at, kHalf + fabric::LinkDirection(link, kHalf).ServiceTime(88));
 }
 
@@ -208,8 +208,8 @@ TEST(Blocking, ASlowAcceleratorHoldsUpNoOtherIfStreamsHaveCredits) {
   parameters.slow_stream = true;
   EXPECT_EQ(PlayBlocking(parameters), alone);
   parameters.flow_control = FlowControl::kPort;
-  // The slow accelerator receives 30 messages. The other one receives about as many, plus those
-  // that fit in buffers.
+  // The slow accelerator receives 30 messages. The other accelerator receives about the same
+  // number, plus the messages that fit in buffers.
   const uint64_t blocked = PlayBlocking(parameters);
   EXPECT_GT(blocked, 25u);
   EXPECT_LT(blocked, 60u);

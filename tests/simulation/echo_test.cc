@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests an echo on each NIC interface in virtual time: the latency of a single frame, computed from
-// the costs, and rates at full line rate, computed from the capacities of link and worker.
+// Tests an echo on each NIC interface in virtual time. The expected latency of a single frame is
+// computed from the costs. The expected rates at full line rate are computed from the capacities of
+// link and worker.
 #include "simulation/echo/echo.h"
 
 #include <gtest/gtest.h>
@@ -34,19 +35,19 @@ EchoParameters Parameters(NicInterface interface, double load, uint32_t frames) 
 
 double LinkBits() { return static_cast<double>(bar::TlpRate(3, 16, 256)); }
 
-/// Returns the time for which `bytes` occupy the link.
+/// Returns the time for which `bytes` bytes occupy the link.
 fabric::Picoseconds OnLink(double bytes) {
   return static_cast<fabric::Picoseconds>(bytes * 8 * 1e12 / LinkBits()) + 1;
 }
 
-// A gap of 6.7 us, so that each frame has the NIC and the worker for itself.
+// Leaves a gap of 6.7 us, so that NIC and worker process only one frame at a time.
 constexpr double kAlone = 0.001;
 
 TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
   // The data (64 + 24 bytes) and a notification cross the link upstream. The worker reads, stores
   // to free the slot, processes the frame and stores to send it. The last store crosses the link
-  // downstream. Descriptor and data are read, each with one way up and one way down. Then the frame
-  // occupies the wire.
+  // downstream. The NIC reads descriptor and data; each read crosses the link upstream and
+  // downstream. Then the frame occupies the wire.
   const fabric::Picoseconds expected =
       OnLink(88) + 6 * 379_ns + 40_ns + 50_ns + 5_ns + 50_ns + kWireFrame;
   for (const auto& [interface, more] :
@@ -63,8 +64,8 @@ TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
 
 TEST(Echo, APacketAloneTakesSixWaysAndWhatTheWorkerDoes) {
   // 60 + 24 bytes and the descriptor cross the link upstream. The worker reads, processes the
-  // packet and rings the doorbell. Descriptor and data are read. A request for new descriptors (24
-  // bytes) precedes every eighth packet.
+  // packet and rings the doorbell. The NIC reads descriptor and data. A request for new descriptors
+  // (24 bytes) precedes every eighth packet.
   const fabric::Picoseconds expected = OnLink(84) + 6 * 379_ns + 40_ns + 15_ns + 50_ns + kWireFrame;
   const EchoResults results = PlayEcho(Parameters(kPacketized, kAlone, 60));
   ASSERT_EQ(results.latencies.size(), 30u);
@@ -93,7 +94,7 @@ TEST(Echo, WithANotificationForEachFrameTheLinkIsTheLimit) {
 }
 
 TEST(Echo, PacketizedOneWorkerIsTheLimitAndTwoAreNot) {
-  // A burst of 64: one read, 64 packets, two doorbells.
+  // A burst of 64 needs one read, 64 packets and two doorbells.
   const EchoResults one = PlayEcho(Parameters(kPacketized, 1, 120'000));
   const double burst_ns = 40 + 64 * 15 + 2 * 50;
   EXPECT_NEAR(one.frames_per_second, 64e9 / burst_ns, 0.005 * 64e9 / burst_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests processors in virtual time: sequential programs that wait in window operations, many of
-// them concurrently.
+// Tests processors in virtual time: sequential programs that wait in window operations. Many of
+// them run concurrently.
 #include "simulation/processor.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a host and its agent in virtual time: small systems against sums of known costs, properties
-// of larger ones, and that a seed determines the result.
+// Tests a host and its agent in virtual time: compares small systems with sums of known costs,
+// checks properties of larger systems, and checks that a seed determines the result.
 #include "simulation/sched/scheduling.h"
 
 #include <gtest/gtest.h>
@@ -92,12 +92,13 @@ TEST_P(EveryMode, NothingIsStaleIfTasksThatWaitDoNotChange) {
   const SchedulingResults results = Simulate(parameters);
   EXPECT_EQ(results.violation, "");
   EXPECT_EQ(results.staleness.stale, 0u);
-  // The cost of deferring: tasks that requested a change waited for it.
+  // Deferring has a cost: tasks that requested a change waited for it.
   EXPECT_GT(results.deferred_changes, 0u);
   EXPECT_GT(results.deferred_time, results.deferred_changes * 379'000);
 }
 
-// One CPU, one task, fixed service time: the time between two requests is a sum of known costs.
+// A system with one CPU, one task and a fixed service time. The time between two requests is a sum
+// of known costs.
 SchedulingParameters OneTask(Mode mode) {
   SchedulingParameters parameters;
   parameters.mode = mode;
@@ -119,7 +120,7 @@ TEST(OneRequest, BySwapTakesTwoWaysTheAgentAndTheHost) {
                             c.context_switch_before + parameters.service.time;
   for (const Picoseconds latency : results.latencies) {
     EXPECT_GT(latency, least);
-    // Each side reads several times, at 30 and 40 ns.
+    // Each side reads several times, which needs 30 or 40 ns each.
     EXPECT_LT(latency, least + 1200_ns);
   }
 }
@@ -147,8 +148,8 @@ TEST(OneRequest, ByWaveUncachedReadsEveryWord) {
                             c.context_switch - c.context_switch_before + parameters.service.time;
   for (const Picoseconds latency : results.latencies) {
     EXPECT_GT(latency, least);
-    // The stores of event and outcome, the time until the interrupt, and the NIC's accesses: it
-    // reads an event, stores a decision, and polls several lines.
+    // The bound includes the stores of event and outcome, the time until the interrupt, and the
+    // NIC's accesses: it reads an event, stores a decision, and polls several lines.
     EXPECT_LT(latency, least + 16 * c.mmio_write_uncached + c.decision_to_msix_sent +
                            (2 * 8 + 14) * c.nic_memory);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests services on shared cores in virtual time: the latency of a single call, computed from the
-// costs, the conservation of calls, and the effects of more processes than cores.
+// Tests services on shared cores in virtual time: the latency of a single call (computed from the
+// costs), the conservation of calls, and the effects of more processes than cores.
 #include "simulation/rpc/serving.h"
 
 #include <gtest/gtest.h>
@@ -34,16 +34,16 @@ ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services
 
 TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
   const std::pair<ServingHost, fabric::Picoseconds> kCases[] = {
-      // The NIC decodes the call. Half a round trip to the core, the function, and half a round
-      // trip for the core's next load follow. A round trip then reads the reply from the core's
-      // cache.
+      // The NIC decodes the call. Then follow half a round trip to the core, the function, and half
+      // a round trip for the core's next load. Finally, a round trip reads the reply from the
+      // core's cache.
       {kCoherent, 100_ns + 400_ns + 20_ns + 400_ns + 800_ns},
-      // One way up; the core reads, works and rings the doorbell; one way down; descriptor and
-      // reply are read.
+      // The frame crosses the link upstream; the core reads, works and rings the doorbell, which
+      // crosses the link downstream; the NIC reads descriptor and reply.
       {kPolling, 379_ns + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       // kKernel: an interrupt, the switch to the process, the work of a socket; then as above.
-      // kReallocating: one way up, seen by the dedicated core; a core is assigned; then like a
-      // polling process.
+      // kReallocating: the frame crosses the link upstream and the dedicated core sees it; a core
+      // is assigned, which then works like a polling process.
       {kReallocating, 379_ns + 40_ns + 5_us + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 20_ns + 5 * 379_ns},
   };
@@ -121,7 +121,7 @@ TEST(Serving, ANicThatKnowsWhoWaitsSwitchesWhereCallsAre) {
     shared.calls = 4000;
     const ServingResults results = PlayServing(shared);
     EXPECT_EQ(results.latencies.size(), 2000u);
-    // A switch costs 1.2 us and two one-way transfers; calls do not wait for the end of a slice.
+    // A switch costs 1.2 us and two one-way transfers. Calls do not wait for the end of a slice.
     EXPECT_LT(results.Percentile(0.9), 20_us) << services;
     EXPECT_LT(results.idle_looks, 1) << services;
   }

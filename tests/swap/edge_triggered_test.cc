@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Demonstrates that outcomes must be retained. A model of the link machine of EC_Link: two
-// ping-pong rings, a transaction of three messages on one of them, and a recovery that is signalled
-// once and then forgotten. The model has no clock: an end declares the peer's ring dead after five
-// silent round trips of its ring. The model tolerates one lost packet; after two the ends disagree.
+// Demonstrates that outcomes must be retained. Models the link machine of EC_Link: two ping-pong
+// rings, a transaction of three messages on one of them, and a recovery that is signalled once and
+// then forgotten. The model has no clock: an end declares the peer's ring dead after five silent
+// round trips of its ring. The model tolerates one lost packet; after two lost packets the ends
+// disagree.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -24,7 +25,7 @@ enum class RingEvent : uint8_t { kNone, kTransfer, kAcknowledge };
 enum class Fate : uint8_t { kNone, kCommitted, kCancelled };
 
 struct Packet {
-  bool reply;  ///< True on the receiver's ring, false on the sender's.
+  bool reply;  ///< True on the ring of the receiver, false on that of the sender.
   RingEvent event;
   bool recover;
 };
@@ -175,7 +176,8 @@ class EdgeTriggered {
     Send(end, {true, packet.event, false});
   }
 
-  /// Revives the peer's ring. Only this packet reports that a transaction was cancelled.
+  /// Revives the peer's ring. Only the packet that does this reports that a transaction was
+  /// cancelled.
   void Recover(int end) {
     RingEnd& self = ends_[end];
     const bool cancels = self.state == RingEnd::State::kPrepared;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores the real ends against every behavior of the adversary within the bounds, and checks that
-// the same search finds the fault in each variant that is known to be wrong. The expectations come
-// from the analysis of the atomic bilateral swap; the properties that may be violated are fixed
-// before the search begins.
+// Runs the real ends against every behavior of the adversary within the bounds. The same search
+// must find the fault in each variant that is known to be wrong. The expectations come from the
+// analysis of the atomic bilateral swap; the properties that may be violated are fixed before the
+// search begins.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -222,7 +222,7 @@ TEST(TransactionIds, OneBitFailsWhenLinesOvertake) {
                {.machine = &parity, .swaps = 3, .depth = 2}, kAgreement);
 }
 
-// Two of fewer than five swaps would never share an id.
+// If there were fewer than five swaps, no two swaps would share an id.
 TEST(TransactionIds, TwoBitsAreEnoughForTwoLinesInFlight) {
   const Machine two_bits(Variant::kTwoMessage, kRows, 3);
   ExpectSafe("2 messages, 2-bit ids: 2 lines in flight, reordered, 5 swaps",

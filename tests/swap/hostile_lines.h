@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A peer that posts arbitrary lines, driven by bytes, for the property test and the fuzzer. For any
-// lines, an end must report a result only for its offer, once, and from a line with this
-// transaction and incarnation; and it must answer once.
+// A peer that posts arbitrary lines, driven by a string of bytes. The property test and the fuzzer
+// use it. For any lines, an end must report a result only once, only for its offer, and only from a
+// line with the offer's transaction and incarnation. An end must also answer only once.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct ConnectedPair {
   Responder responder;
 };
 
-/// Returns the line of `honest` with some bytes replaced, or arbitrary bytes.
+/// Returns the line of `honest` with some bytes replaced, or a line of arbitrary bytes.
 inline bar::Line BendLine(const Message& honest, fuzz::Choices& bytes) {
   bar::Line line = Encode(honest);
   const uint8_t how = bytes.Byte();

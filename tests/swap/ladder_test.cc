@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loses, repeats and delays each message of each variant once. Checks which ends then know the
+// Loses, repeats and delays each message of each variant once. Then checks which ends know the
 // outcome, wait or are in doubt, and that the transaction resolves. An end is in doubt if it
 // neither knows the outcome nor may decide it. The expected cells were derived by hand from the
-// knowledge ladder; the ends are the real ones. docs/swap.md has the same table.
+// knowledge ladder. The ends are the real implementations. docs/swap.md has the same table.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -179,7 +179,7 @@ TEST(KnowledgeLadder, EachMessageLostRepeatedDelayed) {
                 : row.fault == kLost   ? "posted again"
                                        : "posted again; the late one is ignored");
     link.ExpireBoth();
-    // Posts the lost or late line again, and then the rest.
+    // Posts the lost or late line again, and then the remaining lines.
     for (; turn < messages.size(); ++turn) link.Deliver(turn, link.Line(turn));
     size_t late = 0;
     while (messages[late] != row.message) ++late;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the format of a line, 64 bytes, and that lines which an honest peer never posts have no
+// Tests the format of a line of 64 bytes, and that lines which an honest peer never posts have no
 // effect.
 #include <gtest/gtest.h>
 
@@ -181,7 +181,7 @@ TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
   uint64_t results = 0, answers = 0;
   for (int round = 0; round < 20'000; ++round) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    // Most changes are small, because random noise fails already at the phase.
+    // Makes most changes small, because random noise already fails the check of the phase.
     if (round % 2 == 0) {
       for (size_t i = 0; i < bytes.size(); i += 4) bytes[i] &= 7;
     }

@@ -183,7 +183,7 @@ void SwapWorld::RestartResponder() {
 void SwapWorld::Check() {
   const bool four = config_->machine->variant() == Variant::kFourMessage;
   const State state = initiator_.state();
-  // A commit with four messages requires the initiator, so its rejection is a decision.
+  // A commit with four messages requires the initiator, so the initiator's rejection is a decision.
   if (four && (state == State::kCancel || state == State::kAbort) &&
       ghost_[serial_].decided == Fate::kNone) {
     ghost_[serial_].decided = Fate::kRejected;

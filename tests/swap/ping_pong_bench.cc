@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-swap-ping-pong [cpu cpu]: measures the latency of a small swap between two cores and
-// compares it with the minimum: one line per direction, in which each side stores one word and
-// spins on the peer's word, without decoding, decisions or payload. Both alternate in short blocks
-// on the same two pinned threads and the same lines of the window, so that disturbances affect
-// both. A round trip is one swap of two messages: offer and answer.
+// sluice-swap-ping-pong [cpu cpu]: measures the latency of a small swap between two cores, and
+// compares it with the minimum. For the minimum, each side stores one word to one line per
+// direction and spins on the peer's word, without decoding, decisions or payload. Both kinds of
+// round trip alternate in short blocks on the same two pinned threads and the same lines of the
+// window, so that disturbances affect both. A round trip is one swap of two messages: offer and
+// answer.
 #include <pthread.h>
 #include <sched.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two applications of a half-link under stress. Each drives its port through a window that
-// loses and delays lines, restarts it at times, and records a log. Each belongs to one thread and
-// knows its peer only from its lines.
+// The two applications of a half-link under stress. Each application drives its port through a
+// window that loses and delays lines, sometimes restarts the port, and records a log. Each belongs
+// to one thread and knows its peer only from the peer's lines.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sluice::swap::test {
 
-/// Events per 65536 opportunities.
+/// Rates of faults, in events per 65536 opportunities.
 struct FaultRates {
   /// Number of losses per 65536 posts; a lost line is posted again later if it is still the last
   /// one.
@@ -25,7 +25,7 @@ struct FaultRates {
   uint32_t expire = 200;
   uint32_t resume = 20;  ///< Per step: the end restarts with its state.
   uint32_t forget = 8;   ///< Per step: the end restarts without its state.
-  uint32_t reset = 2;    ///< Resets of the link.
+  uint32_t reset = 2;    ///< Per round: the link is reset.
 };
 
 class Chance {
@@ -141,8 +141,8 @@ class OfferingEnd {
   void Accept(const Result& result) {
     const bool orphaned = result.outcome == Outcome::kOrphaned;
     if (!orphaned && !Sound(result.payload, serial_)) ++torn_;
-    // Ignores a repeated result after a restart with state, or of an unconfirmed transaction; the
-    // first record counts.
+    // Ignores a repeated result, which follows a restart with state or concerns an unconfirmed
+    // transaction. The first record counts.
     if (resolved_) return;
     resolved_ = true;
     counters_.too_late += result.too_late;
@@ -208,7 +208,7 @@ class AnsweringEnd {
   const StressCounters& counters() const { return counters_; }
   uint64_t torn() const { return torn_; }
 
-  // Interface of swap::Resource.
+  // Methods of swap::Resource.
   Answer Evaluate(const Message& offer, Reply& reply) const {
     reply.payload = MakePayload(offer.payload[0], token_);
     return offer.key == 0 || condition_ ? Answer::kTrue : Answer::kLater;

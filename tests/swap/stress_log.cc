@@ -10,8 +10,8 @@ std::string Broken(const char* what, uint64_t serial) {
   return std::string(what) + " at transaction " + std::to_string(serial);
 }
 
-/// Checks the initiator alone: each offer has one result, before the next offer. Its token is
-/// replaced only by a commit.
+/// Checks the initiator's log alone: each offer has one result, before the next offer. Only a
+/// commit replaces the initiator's token.
 std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& results) {
   uint64_t cell = 0;
   uint64_t open = 0;
@@ -37,8 +37,8 @@ std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& 
   return {};
 }
 
-/// Checks the responder alone: each transaction has one outcome, in order. A commit gives the token
-/// that the responder received last.
+/// Checks the responder's log alone: each transaction has one outcome, in order. A commit gives the
+/// token that the responder received last.
 std::string JudgeResponder(const Log& log, std::unordered_map<uint64_t, Entry>& outcomes) {
   uint64_t cell = 0;
   uint64_t last = 0;
@@ -67,8 +67,8 @@ std::string Judge(const Log& initiator, const Log& responder, bool four_messages
   for (const auto& [serial, result] : results) {
     const auto outcome = outcomes.find(serial);
     if (result.did == EventKind::kCommitted) {
-      // Two messages: a missing record is a violation. Four messages: the responder never confirmed
-      // because it restarted without state or was orphaned.
+      // A missing record is a violation with two messages. With four messages, it means that the
+      // responder never confirmed because it restarted without state or was orphaned.
       if (outcome == outcomes.end()) {
         if (!four_messages) return Broken("S2: committed without a record", serial);
         continue;

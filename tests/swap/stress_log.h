@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The logs of both ends of a half-link, each written by its thread, and their joint check
-// afterwards. Cells hold tokens: an end offers its token and replaces it with the received one, so
-// the replay detects lost and duplicated tokens.
+// The logs of both ends of a half-link, each written by its thread, and the check of both logs
+// after the run. Cells hold tokens. An end offers its token and replaces it with the received one,
+// so the replay detects lost and duplicated tokens.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class EventKind : uint8_t {
   kOffered,    ///< `token` is given if the offer commits.
   kCommitted,  ///< Committed. `token` was received.
   kRejected,   ///< Rejected.
-  kOrphaned,   ///< The peer forgot. A new token replaces the old one.
+  kOrphaned,   ///< The peer forgot. A new token replaces the previous one.
   kForgot,     ///< Restarted without state. `token` is new.
   // Events of the responder.
   kResponderCommitted,  ///< Committed. `token` was given; the other token was received.

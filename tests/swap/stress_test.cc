@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs two threads with two half-links in opposite directions over shared memory, and faults of
+// Runs two threads with two half-links in opposite directions over shared memory, with faults of
 // every kind. The logs of each half-link are checked afterwards. Runs a million swaps with two
-// messages and a quarter million with four; a fifth of these under a sanitizer.
+// messages and a quarter of a million with four, or a fifth of these numbers under a sanitizer.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -26,7 +26,7 @@ struct Shared {
   std::atomic<int> offering{2};  ///< Number of ends that have not finished their offers.
 };
 
-/// One thread: offers on one half-link, answers on the other.
+/// One thread, which offers on one half-link and answers on the other.
 struct Side {
   Side(bar::ShmWindow window, bool host, const Machine& machine, uint32_t seed, uint64_t swaps)
       : offering(window, host ? 0 : 1, machine, 1, seed, swaps),

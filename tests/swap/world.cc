@@ -225,8 +225,8 @@ void SwapWorld::Apply(Move move) {
   Check();
 }
 
-// The initiator's new message is neither posted nor acted on. The line keeps its state of that
-// moment.
+// Kills the initiator while it stores its new line. The peer can receive the torn line, and the
+// initiator resumes from it.
 void SwapWorld::KillInitiator(const Initiator& posting) {
   const Message left = Torn(initiator_.line(), posting.line());
   Push(to_responder_, left);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs both real ends of a link between an adversary and an observer. The adversary controls the
+// Runs the two real ends of a link between an adversary and an observer. The adversary controls the
 // lines in flight, the link, the windows, the processes and the resource's condition. The observer
 // sees both ends at once and checks S1 … S6.
 #pragma once
@@ -55,9 +55,9 @@ struct Config {
   bool abort = true;        ///< Validation may fail (four messages only).
   /// Ends post only when ConsumeUpdate() returns true, and posts are not lost.
   bool on_demand = false;
-  /// The peer may read while a line is being stored: word 0 of a line with the rest of the next one
-  /// (`depth` 2). With on_demand and resume, ends may also be killed at that moment, and resume
-  /// from the resulting line.
+  /// The peer may read while a line is being stored: it then sees word 0 of a line with the rest of
+  /// the next line (`depth` 2). With on_demand and resume, ends may also be killed at that moment,
+  /// and resume from the resulting line.
   bool torn = false;
   /// Unsafe: lines do not bind word 0 to word 1.
   bool unbound = false;
@@ -78,7 +78,7 @@ class SwapWorld {
   std::string Describe(Move move) const;
   std::string Summary() const;
 
-  // swap::Resource of the responder: one cell and its condition.
+  // Methods of swap::Resource for the responder: one cell and its condition.
   Answer Evaluate(const Message& offer, Reply& reply) const;
 
  private:

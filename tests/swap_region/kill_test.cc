@@ -30,8 +30,8 @@ constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 constexpr bool kThreadSanitizer = false;
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-/// Smaller numbers: the sanitizer's instrumentation is also single-stepped, so a store needs ten
-/// times as long.
+/// The numbers are smaller because the sanitizer's instrumentation is also single-stepped, so a
+/// store needs ten times as long.
 constexpr uint32_t kScripts = 1;
 constexpr uint32_t kRounds = 3;
 #else
@@ -39,7 +39,7 @@ constexpr uint32_t kScripts = 3;
 constexpr uint32_t kRounds = 7;
 #endif
 
-/// Selects the ends that restart after a kill.
+/// Selects which ends restart after a kill.
 enum class Restart { kKilled, kKilledLater, kBoth };
 
 struct Findings {
@@ -137,7 +137,8 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
   world.Run(reset_only ? Step::kReset : Step::kRestart);
   if (Links::InDoubt(world.host()) > doubts + 1) return "more than one swap is in doubt";
   world.Quiesce();
-  // Every region must still accept its number of frames while the host gives no region away.
+  // Every region must still accept its maximum number of frames while the host gives no region
+  // away.
   constexpr Geometry kGeometry = World<Links>::kGeometry;
   uint32_t room = 0;
   while (world.Receive()) ++room;
@@ -187,8 +188,8 @@ Findings KillAtAnyStore(const std::vector<Step>& script, std::string* error) {
   return findings;
 }
 
-/// Returns rounds of traffic in an order that the seed determines, with restarts of either end or
-/// cancels between them.
+/// Returns rounds of traffic in an order that the seed determines. Restarts of either end or
+/// cancels occur between the rounds.
 std::vector<Step> RandomScript(uint32_t seed, uint32_t rounds) {
   std::mt19937 random(seed);
   std::vector<Step> script = {Step::kServe, Step::kPoll, Step::kServe, Step::kPoll};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the cost of a frame through a link of regions: the packetized device model and a host
-// that reads every frame's first line and returns it in place, alternately in one thread and on two
-// cores. `link_bench [frames] [device core] [host core]`.
+// Measures the cost per frame of a link of regions. One end is the packetized device model; the
+// other is a host that reads every frame's first line and returns the frame in place. The ends run
+// alternately in one thread, and then on two cores. `link_bench [frames] [device core] [host
+// core]`.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -77,7 +78,7 @@ class Rig {
   }
   ~Rig() { munmap(memory_, bytes_); }
 
-  /// Receives a burst from the wire and sends one to it. The cost per frame includes both
+  /// Receives a burst from the wire and sends a burst to it. The cost per frame includes both
   /// directions.
   void StepDevice() {
     const uint64_t before = sink_.sent;
@@ -89,7 +90,7 @@ class Rig {
     if (passed != 0) device.Add(2 * (end - start), passed);
   }
 
-  /// Returns a region and polls for the next one.
+  /// Gives a region back and polls for the next region.
   void StepHost() {
     const uint64_t start = cpu::Cycles();
     if (!host_->holding() && !host_->Poll(start)) return;

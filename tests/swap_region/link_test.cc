@@ -292,7 +292,7 @@ class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
       }
     }
   }
-  /// Returns the frames of 'o', 'p', 'q' that must be sent after any restart.
+  /// Returns those of the frames 'o', 'p' and 'q' that must be sent after any restart.
   Frames Unsent() {
     if (GetParam() == Phase::kSendingHalf) return {Frame('p'), Frame('q')};
     return {Frame('o'), Frame('p'), Frame('q')};

@@ -165,7 +165,8 @@ class RingNic {
     return taken;
   }
 
-  /// Accepts a region from the host and gives it another one. Returns whether it did.
+  /// Accepts a region from the host and gives it another region. Returns whether an exchange
+  /// occurred.
   bool Serve() {
     RingHeader& header = Header(memory_);
     if (header.to_nic.empty() || !sending_.empty()) return false;

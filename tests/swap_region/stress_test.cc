@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs both ends of a link of regions at full speed on two threads, with random cancels, resets and
-// restarts from memory. Every frame is accounted for by its tag.
+// Runs both ends of a link of regions at full speed in two threads, with random cancels, resets and
+// restarts from memory. Tags account for every frame.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -79,9 +79,9 @@ class Memory {
   uint8_t* bytes_;
 };
 
-/// Shared by the two threads: the device's register and the stop flag.
+/// State that the two threads share: the device's register and the stop flag.
 struct Wires {
-  std::atomic<uint32_t> enable{0};  ///< The epoch, and in the upper bits the number of writes.
+  std::atomic<uint32_t> enable{0};  ///< The epoch; the upper bits contain the number of writes.
   std::atomic<uint64_t> accepted{0};
   std::atomic<bool> stop{false};
 };
@@ -151,7 +151,7 @@ struct HostSide {
         const uint32_t dice = random_() % 256;
         if (dice == 0 && !cancelled) Open(memory, wires);
         if (dice == 1) Reset(wires);
-        // Sometimes cancels the offer, because no more frames may arrive.
+        // Sometimes cancels the offer, because further frames may not arrive.
         if (dice == 2) cancelled |= link_->Cancel();
         sched_yield();
         continue;
@@ -221,7 +221,8 @@ struct HostSide {
     resumed_ = !link_->holding();
     if (link_->holding()) Forget();
   }
-  /// Called by a new process that finds a region of its predecessor: discards its frames.
+  /// Discards the frames of a region. Called by a new process that finds a region of its
+  /// predecessor.
   void Forget() { forgotten += std::exchange(away_, 0); }
 
   std::unique_ptr<HostLink> link_;

@@ -45,8 +45,8 @@ struct SwapLinks {
     }
     return counts;
   }
-  /// Returns the bit mask of regions in which the host works. It excludes an offered region until
-  /// it is returned, and a received region that the host does not know yet.
+  /// Returns the bit mask of regions in which the host works. Excludes a region that is offered,
+  /// until it is returned, and a received region that the host does not know yet.
   static uint64_t HostWorksIn(std::span<uint8_t> memory) {
     const LinkMemory link = LinkMemory::Find(memory);
     bar::Line line;

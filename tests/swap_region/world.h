@@ -23,15 +23,16 @@ inline constexpr uint32_t kMaxTags = 512;
 /// The journal of frames, indexed by tag. The process that observes an event writes it. The journal
 /// is in the same shared memory as the link, so that it survives a killed process.
 struct Journal {
-  uint32_t offered;                         ///< Tags 1 … offered were offered by the wire.
-  std::array<uint8_t, kMaxTags> accepted;   ///< The NIC accepted the frame.
-  std::array<uint8_t, kMaxTags> delivered;  ///< Times that the application read the frame.
-  std::array<uint8_t, kMaxTags> dropped;    ///< The application dropped the frame.
-  std::array<uint8_t, kMaxTags> sent;       ///< Times that the frame was sent to the wire.
+  uint32_t offered;                        ///< Tags 1 … offered were offered by the wire.
+  std::array<uint8_t, kMaxTags> accepted;  ///< The NIC accepted the frame.
+  std::array<uint8_t, kMaxTags>
+      delivered;                          ///< Number of times that the application read the frame.
+  std::array<uint8_t, kMaxTags> dropped;  ///< The application dropped the frame.
+  std::array<uint8_t, kMaxTags> sent;     ///< Number of times that the frame was sent to the wire.
   uint32_t last_delivered;
   uint32_t last_sent;
   uint32_t disordered;  ///< Number of frames that arrived after a later one, at either end.
-  uint32_t torn;        ///< Torn frames at either end.
+  uint32_t torn;        ///< Number of torn frames at either end.
   uint32_t epoch;       ///< Value of the device's register, an epoch.
   uint32_t enables;     ///< Number of writes to the device's register.
 };
@@ -145,7 +146,7 @@ class World {
     ++journal().enables;
   }
 
-  // Performs a step of the NIC. Except when it is powered on, the device first reads its register.
+  // Performs a step of the NIC. The device first reads its register, except in a power-on step.
   void RunNic(Step turn) {
     if (turn == Step::kPowerOn) {
       nic_.reset();
@@ -169,8 +170,8 @@ class World {
     }
   }
 
-  /// Reads all received frames, drops every fifth, and gives the region back for sending. Gives a
-  /// rejected region again.
+  /// Reads all received frames, drops every fifth, and gives the region back for sending. If the
+  /// NIC rejected the region, gives it again.
   void Work() {
     const Region region = host_->region();
     if (Links::Rejected(*host_) != rejected_) {

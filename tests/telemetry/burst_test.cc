@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the meter as a burst engine: it reads only sampled frames, and its counts follow
+// Tests the meter as a burst engine. It must read only sampled frames, and its counts must follow
 // NitroSketch (SIGCOMM'19, section 4) for any division into bursts.
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests epochs in files: the merge of two halves equals the count of the whole bit for bit, and
-// arbitrary files are handled.
+// Tests epochs in files. The merge of two halves must equal the count of all frames bit for bit,
+// and arbitrary files must be handled.
 #include "engine/telemetry/export/epoch_file.h"
 
 #include <gtest/gtest.h>
@@ -150,7 +150,7 @@ TEST(EpochFile, IsWhatItWasWrittenFrom) {
   EXPECT_EQ(EncodeEpoch(*epoch, {1'000, 2'000}), file);
 }
 
-// The second half knows flows that the table of the first one lacks, and vice versa.
+// The second half knows flows that the first half's table lacks, and vice versa.
 TEST(EpochFile, OfTablesThatWereClosedIsWhatItWasWrittenFrom) {
   Chosen setup = SmallSetup();
   setup.pace = Pace::kAlwaysCorrect;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares reports with exact counts: bounds hold with the promised probability, estimates are
-// unbiased, and exact values are reported where possible.
+// Compares reports with exact counts. Bounds must hold with the promised probability, estimates
+// must be unbiased, and exact values must be reported where possible.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,8 +68,8 @@ TEST(Estimates, AreExactWithManyColumnsThoughFewFlowsAreKnown) {
   }
 }
 
-/// Runs traffic with Zipf's distribution or with equal flows. Returns the number of reported flows
-/// whose true counts are beyond their bounds, and the number of all reported flows.
+/// Runs traffic with Zipf's distribution or with equal flows. Returns two numbers: the reported
+/// flows with true counts beyond their bounds, and all reported flows.
 std::pair<int, int> BeyondBounds(Choice setup, bool equal) {
   int beyond = 0, all = 0;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
@@ -174,7 +174,9 @@ TEST(Estimates, OfAFlowThatBecameKnownLaterAreWhatWasCountedSince) {
     Lab lab(setup);
     for (uint32_t flow = 0; flow < 40; ++flow) lab.Send(flow, 10);
     lab.Send(99,
-             1000);  // Known from about its tenth packet: the error is at most a few hundredths.
+             // The flow is known from about its tenth packet on, so the error is at most a few
+             // hundredths.
+             1000);
     for (int round = 0; round < 200; ++round) {
       for (uint32_t flow = 200; flow < 280; ++flow) lab.Send(flow);
       lab.Send(99, 100);

@@ -141,8 +141,8 @@ void EachKey(Frames frames, CountKey&& count) {
   }
 }
 
-/// Metwally, Agrawal and El Abbadi, ICDT 2005: as many counters as fit; a flow without a counter
-/// replaces the smallest one.
+/// Space-Saving (Metwally, Agrawal and El Abbadi, ICDT 2005) with as many counters as fit into the
+/// memory. A flow without a counter replaces the flow with the smallest counter.
 class SpaceSaving : public Counter {
  public:
   explicit SpaceSaving(uint64_t bytes) : capacity_(bytes / kBytesEach) {
@@ -244,7 +244,7 @@ class CountMin : public Counter {
     return row * kColumns + (packet::FoldProduct(hash, kSalts[row]) & (kColumns - 1));
   }
 
-  FlowCounter hashes_;  // A minimal sketch, used only for its hash.
+  FlowCounter hashes_;  // A minimal sketch that is used only for its hash.
   std::vector<uint32_t> counters_ = std::vector<uint32_t>(kRows * kColumns);
 };
 
@@ -277,8 +277,8 @@ struct Truth {
   }
 };
 
-/// Returns the fraction of the largest flows that is reported. A flow as large as the smallest of
-/// the largest flows counts as one of them.
+/// Returns the fraction of the largest flows that is reported. A flow that is as large as the
+/// smallest of them also counts as one of them.
 double Recall(const Truth& truth, const std::vector<packet::FlowKey>& reported) {
   std::unordered_map<packet::FlowKey, int> found;
   for (const packet::FlowKey& key : reported) found[key] = 1;
@@ -287,8 +287,8 @@ double Recall(const Truth& truth, const std::vector<packet::FlowKey>& reported) 
   return recalled / static_cast<double>(truth.largest.size());
 }
 
-/// Returns the flows with the largest estimates among all flows of the traffic, for a counter
-/// without keys.
+/// Returns the flows with the largest estimates, for a counter without keys. It queries all flows
+/// of the traffic.
 std::vector<packet::FlowKey> LargestOf(const Counter& counter, const Truth& truth) {
   std::vector<std::pair<double, uint32_t>> flows;
   for (uint32_t flow = 0; flow < truth.counts.size(); ++flow) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the table of exact counts, alone and in a meter. Until it is full, all counts are exact.
-// When it is full, the heavy flows stay exact, and the counts of the others become part of their
-// estimates.
+// Tests the table of exact counts, alone and in a meter. Until the table is full, all counts are
+// exact. When it is full, the heavy flows stay exact, and the counts of the other flows become part
+// of their estimates.
 #include "engine/telemetry/exact_flows.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using test::KeyOf;
 using test::Lab;
 using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
-/// Returns a setup with a table of 100 flows in front of a small sketch.
+/// Returns a setup with a table of 100 flows before a small sketch.
 Choice SmallTable() {
   Choice setup;
   setup.columns = 1 << 10;
@@ -77,8 +77,8 @@ TEST(ExactFlows, WithoutRoomCountNothing) {
   EXPECT_FALSE(CountOne(table, 1));
 }
 
-// For any order of growth, no removed flow is larger than a remaining one, and few flows are
-// removed although they would have fit.
+// Regardless of the order in which flows grow, no removed flow may be larger than a remaining one,
+// and only few removed flows would have fit.
 TEST(ExactFlows, ThatStayAreTheLargest) {
   constexpr uint32_t kFlows = 1000, kMostHeavy = 60;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -221,7 +221,7 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   EXPECT_LE(beyond, estimated / 20);
 }
 
-// Before the sketch is sampled, the choice of its rate also considers the counts of the table.
+// Before the sketch is sampled, its sampling rate is chosen from the counts of the table too.
 TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   Choice setup = SmallTable();
   setup.probability = 0.5;  // One flow of 1500 packets converges it, as without a table.
@@ -319,7 +319,7 @@ TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
                                    : flow >= 150 ? CountedBy::kSketch
                                                  : CountedBy::kBoth)
           << flow;
-      // Every packet is counted, and the sketch knows its ten flows from their first packet.
+      // Every packet is counted, and the sketch knows its ten flows from their first packets on.
       EXPECT_EQ(counts.packets.value, truth) << flow;
       EXPECT_EQ(counts.packets.bound, 0) << flow;
     }

@@ -14,12 +14,13 @@ namespace sluice::engine::telemetry::test {
 
 struct EpochOptions {
   uint64_t packets = 2'000'000;
-  uint32_t flows = 50'000;  ///< Ranks of Zipf's distribution.
+  uint32_t flows = 50'000;  ///< Number of flows, which are the ranks of Zipf's distribution.
   double exponent = 1.1;
-  /// Share of the ranks that get a new flow during the epoch. The distribution stays, the flows
-  /// change.
+  /// Share of the ranks that get a new flow during the epoch. The distribution does not change,
+  /// only the flows do.
   double churn = 0.1;
-  /// Share of attack packets at the end; it rises from 0. Each attack packet is a new flow.
+  /// Share of attack packets at the end of the epoch; it rises from 0. Each attack packet is a new
+  /// flow.
   double attack = 0;
   uint64_t seed = 1;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the reader's thread with concurrent workers: no packet is lost or counted twice, whenever a
-// worker ends an epoch.
+// Tests the reader's thread with concurrent workers. No packet may be lost or counted twice,
+// regardless of when a worker ends an epoch.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -36,8 +36,8 @@ inline packet::FlowKey Ipv6Flow(uint8_t last) {
 /// The reports' clock began on 2023-11-14 22:13:20 UTC.
 inline constexpr uint64_t kClockUnixNs = 1'700'000'000'000'000'000;
 
-/// Returns a report with 5-tuples (an estimate, one above 32 bits, an exact one), sources, and
-/// prefixes of destinations, for epoch 7, from second 7 to 8.
+/// Returns a report for epoch 7, from second 7 to 8. It has 5-tuples (an estimate, a count above 32
+/// bits, and an exact count), sources, and prefixes of destinations.
 inline engine::telemetry::EpochReport SmallReport() {
   using namespace engine::telemetry;
   EpochReport report;
@@ -71,7 +71,7 @@ inline engine::telemetry::EpochReport SmallReport() {
   return report;
 }
 
-/// Returns a report with only 5-tuples, enough for several messages.
+/// Returns a report with only 5-tuples, which need several messages.
 inline engine::telemetry::EpochReport LargeReport(uint32_t flows) {
   engine::telemetry::EpochReport report = SmallReport();
   report.keys.resize(1);

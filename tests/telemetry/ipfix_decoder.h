@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A strict IPFIX collector, written from RFC 7011 alone: it rejects every violation. It supports
-// fields of fixed length and IANA's elements, which suffices for Sluice's exporter.
+// A strict IPFIX collector that follows only RFC 7011 and rejects every violation. It supports only
+// IANA's elements and fields of fixed length, which suffices for Sluice's exporter.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace sluice::test {
 
 class IpfixDecoder {
  public:
-  /// Values by information element, as big-endian bytes.
+  /// A data record. `values` contains big-endian bytes, indexed by information element.
   struct Record {
     uint16_t set = 0;
     uint16_t scope_fields = 0;  ///< 0 for a flow record.
@@ -66,7 +66,8 @@ class IpfixDecoder {
  private:
   struct Template {
     uint16_t scope_fields = 0;
-    std::vector<std::pair<uint16_t, uint16_t>> fields;  ///< Element and number of bytes.
+    /// The element's number and its length in bytes.
+    std::vector<std::pair<uint16_t, uint16_t>> fields;
     size_t record_bytes = 0;
 
     bool operator==(const Template&) const = default;

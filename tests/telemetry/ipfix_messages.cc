@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Prints the IPFIX messages of the reports of export_reports.h, one per line in hexadecimal, for
-// other collectors in ipfix_test.py. Keys are observation domains 40 and up.
+// Prints the IPFIX messages of the reports in export_reports.h, one per line in hexadecimal, for
+// other collectors in ipfix_test.py. The keys are the observation domains from 40 on.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the keys of frames, and the valid setups.
+// Tests the keys of frames, and which setups are valid.
 #include <gtest/gtest.h>
 
 #include <limits>

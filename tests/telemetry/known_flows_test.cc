@@ -22,7 +22,7 @@ KnownFlows::Flow FlowOf(uint32_t number, uint64_t hash, int64_t count) {
 }
 
 TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
-  // Eight values of low bits make all probe sequences collide.
+  // If the low bits have only eight values, all probe sequences collide.
   for (const uint64_t low_bits : {~uint64_t{0}, uint64_t{7}}) {
     engine::workload::Random random(5);
     KnownFlows known(20);
@@ -56,7 +56,7 @@ TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
             model.begin(), model.end(), [](auto& a, auto& b) { return a.second < b.second; });
         ASSERT_EQ(least, smallest->second);
         known.Insert(FlowOf(number, hash(number), least + amount));
-        // Among several smallest flows, any may have been removed.
+        // If several flows are the smallest, any of them may have been removed.
         for (auto it = model.begin(); it != model.end(); ++it) {
           if (known.Find(hash(it->first)) == nullptr) {
             ASSERT_EQ(it->second, least);

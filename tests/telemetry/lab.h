@@ -30,7 +30,7 @@ class Lab {
     }
     exact[flow] += times;
   }
-  /// Sends `packets` of flows 0 … flows - 1 with Zipf's distribution.
+  /// Sends `packets` packets of the flows 0 … flows - 1 with Zipf's distribution.
   void SendZipf(uint64_t packets, uint64_t flows, uint64_t seed) {
     const engine::workload::Popularity popularity(flows, 1);
     engine::workload::Random random(seed);
@@ -53,7 +53,7 @@ class Lab {
   uint64_t now = 0;
   Meter meter;
   Analyst analyst;
-  std::map<uint32_t, uint64_t> exact;  ///< Exact counts by flow.
+  std::map<uint32_t, uint64_t> exact;  ///< Exact counts, indexed by flow.
 };
 
 inline uint32_t NumberOf(const packet::FlowKey& key) {

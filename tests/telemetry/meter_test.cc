@@ -298,15 +298,15 @@ TEST(Merge, OfFlowsThatBothWorkersKnowFromTheirFirstPacketIsExact) {
   }
 }
 
-// Flows are split among workers. The merge must equal the counts of a single worker, including the
-// samples that distinguish flows seen once.
+// Workers share the flows. The merge must equal the counts of a single worker, including the
+// samples that identify flows seen once.
 TEST(Merge, OfFlowsThatSeveralWorkersSawIsWhatOneWouldHaveCounted) {
   Choice setup = Small();
   setup.levels = 4;
   setup.level_top_k = 64;
   Lab one(setup), a(setup, 0), b(setup, 1), c(setup, 2);
   for (uint32_t flow = 0; flow < 30; ++flow) {
-    // Flow 0 is seen once by a; flow 1 by a and b; flow 2 by all; and so on.
+    // Worker a sees flow 0 once, workers a and b see flow 1, all workers see flow 2, and so on.
     uint32_t left = flow + 1;
     for (; left != 0; --left) {
       one.Send(flow);
@@ -350,7 +350,7 @@ TEST(Merge, AddsWhatAddsUpAndKeepsTheWorstOfTheRest) {
     made->last_probability = last;
     return made;
   };
-  // Each epoch has the extreme value of some field.
+  // Each of the epochs has the extreme value of some field.
   const auto a = epoch(4, 100, 180, {10, 1000}, 3, 7, 1514, 0.5, 1.0);
   const auto b = epoch(3, 90, 170, {20, 3000}, 4, 8, 60, 0.25, 0.25);
   const auto c = epoch(5, 110, 190, {30, 5000}, 5, 9, 9000, 1.0, 0.5);

@@ -94,7 +94,7 @@ double ProcessorNs() {
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-/// A contestant: counts the trace once and then reports its results.
+/// A contestant, which counts the trace once and then reports its results.
 struct Counter {
   virtual ~Counter() = default;
   /// Counts the trace. Returns the CPU time.
@@ -112,8 +112,8 @@ class Sluice : public Counter {
       : meter_(setup, 0, kCyclesPerSecond, 0), analyst_(setup, kCyclesPerSecond) {}
 
   double Count(const Trace& trace) override {
-    // Enough frames to exceed a core's caches, written as by a NIC: with their lengths in a
-    // separate array.
+    // The ring has enough frames to exceed a core's caches. They are stored as by a NIC, with their
+    // lengths in a separate array.
     constexpr size_t kRing = 65536;
     std::vector<uint8_t> ring(kRing * Trace::kStride);
     std::vector<uint32_t> lengths(kRing);
@@ -242,7 +242,8 @@ class Member : public Counter {
   rte_member_setsum* sketch_;
 };
 
-/// A count-min of every packet, with the minimum over rows, without a list of large flows.
+/// A count-min sketch that counts every packet and returns the minimum over the rows. It has no
+/// list of large flows.
 class Plain : public Counter {
  public:
   double Count(const Trace& trace) override {

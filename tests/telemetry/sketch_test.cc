@@ -36,7 +36,7 @@ TEST(Sketch, OfACountSketchIsUnbiasedOverSeeds) {
     for (uint32_t flow = 0; flow < 100; ++flow) lent.Add(flow, 10, 0);
     sum += static_cast<double>(lent.Read(1, 0).packets);
   }
-  // 99 other flows of 10 packets in 16 columns: variance 99·100/16 per seed.
+  // There are 99 other flows of 10 packets in 16 columns, so the variance per seed is 99·100/16.
   EXPECT_NEAR(sum / kSeeds, 10, 5 * std::sqrt(99 * 100 / 16.0 / kSeeds));
 }
 
@@ -54,7 +54,8 @@ TEST(Sketch, OfACountMinNeverSaysTooLittle) {
 TEST(Sketch, RowsPlaceFlowsIndependently) {
   constexpr uint32_t kColumns = 64, kFlows = 64 * 64 * 4;
   Lent lent({SketchKind::kCountSketch, 2, kColumns, 9});
-  // χ² test that pairs of columns in two rows, and of signs, are independent.
+  // The pairs of columns in two rows must be uniformly distributed (χ² test), and so must the pairs
+  // of signs.
   std::vector<int> pairs(kColumns * kColumns), signs(4);
   for (uint32_t flow = 0; flow < kFlows; ++flow) {
     const Sketch::Place a = lent.sketch.PlaceOf(0, HashOf(flow));

@@ -12,7 +12,8 @@
 
 namespace sluice::engine::telemetry::test {
 
-/// Returns the 5-tuple of flow `flow`: 10.x.y.z to 192.0.2.1, UDP; x.y.z encode the number.
+/// Returns the 5-tuple of flow `flow`: UDP from 10.x.y.z to 192.0.2.1, where x.y.z encodes the
+/// number.
 inline packet::FlowKey KeyOf(uint32_t flow) {
   packet::FlowKey key;
   key.source = {10, static_cast<uint8_t>(flow >> 16), static_cast<uint8_t>(flow >> 8),
@@ -27,7 +28,7 @@ inline packet::FlowKey KeyOf(uint32_t flow) {
 
 inline constexpr uint32_t kFrameBytes = 60;
 
-/// Returns a frame of the flow with 60 bytes.
+/// Returns a frame of 60 bytes that belongs to the flow.
 inline std::array<uint8_t, kFrameBytes> FrameOf(uint32_t flow) {
   const packet::FlowKey key = KeyOf(flow);
   std::array<uint8_t, kFrameBytes> frame{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests host and learner over each channel: races, agents that die and restart, damaged scans.
+// Tests host and learner over each channel: races, agents that die and restart, and damaged scans.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -117,7 +117,7 @@ TYPED_TEST(Tiering, AnAgentThatDiesIsMissedWithinItsTimeAndTheNextOneLearnsEvery
   EXPECT_EQ(world.host.counters().introductions, introductions + 1);
   EXPECT_EQ(world.host.counters().watchdog_expired, 1u);
   EXPECT_GT(ShareOver(world, programs, kSlowestTicks), 0.8);
-  // The agent learns the tiers from the scans and requests no move that is already done.
+  // The agent learns the tiers from the scans, so it requests no move that is already done.
   EXPECT_EQ(world.host.counters().elements[static_cast<size_t>(ElementStatus::kAlready)], 0u);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that run over each channel.
+// Channels over which typed tests run.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs host and agent on separate threads. Items hand over bulk memory, so that no memory is read
+// Runs host and agent in separate threads. Items hand over bulk memory, so that no memory is read
 // and written concurrently.
 #include <gtest/gtest.h>
 

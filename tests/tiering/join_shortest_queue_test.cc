@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests steering to the shortest queue: its contract, and its queues in comparison with random
-// steering and with a single queue, for which queueing theory gives the means.
+// Tests steering to the shortest queue. Checks its contract, and compares its queue lengths with
+// those of random steering and of a single queue, for which queueing theory gives the means.
 #include "engine/sched/policies/join_shortest_queue.h"
 
 #include <gtest/gtest.h>
@@ -151,7 +151,7 @@ TEST(JoinShortestQueue, ARemovedTaskIsNotNamedAndTheOthersKeepTheirOrder) {
 
 // --- Comparison with other kinds of steering, with exponential times.
 
-/// Steers at random, with the same queues.
+/// A policy that steers at random, with the same queues.
 class AtRandom {
  public:
   explicit AtRandom(CpuId cpus) : queues_(cpus) {}
@@ -166,12 +166,12 @@ class AtRandom {
 };
 
 struct Means {
-  double waiting = 0;  ///< Tasks in all queues, averaged over time.
+  double waiting = 0;  ///< Number of tasks in all queues, averaged over time.
   uint64_t served = 0;
 };
 
-/// An exact simulation of discrete events: arrivals at the rate `load` · cpus, service times with
-/// mean 1. Both come from the same seed for every policy.
+/// Simulates discrete events exactly: arrivals at the rate `load` · cpus, and service times with
+/// mean 1. Arrivals and service times come from the same seed for every policy.
 template <typename P>
 Means Simulate(P policy, CpuId cpus, double load, uint64_t arrivals) {
   std::mt19937_64 random(1);
@@ -226,7 +226,7 @@ Means Simulate(P policy, CpuId cpus, double load, uint64_t arrivals) {
   return {area / now, served};
 }
 
-/// Returns the mean number of waiting tasks in M/M/c: Erlang's C formula.
+/// Returns the mean number of waiting tasks in M/M/c, by Erlang's C formula.
 double ErlangWaiting(uint32_t servers, double load) {
   const double offered = load * servers;
   double term = 1, sum = 1;
@@ -245,7 +245,8 @@ TEST(JoinShortestQueue, ItsQueuesLieBetweenThoseOfRandomSteeringAndOfOneQueue) {
     EXPECT_EQ(random.served, kArrivals);
     EXPECT_EQ(shortest.served, kArrivals);
     EXPECT_EQ(stealing.served, kArrivals);
-    // Validates the simulation: each random queue is M/M/1, and constant stealing is M/M/c.
+    // Validates the simulation: with random steering each queue is M/M/1, and with constant
+    // stealing the system is M/M/c.
     const double mm1 = kCpus * load * load / (1 - load);
     const double mmc = ErlangWaiting(kCpus, load);
     EXPECT_NEAR(random.waiting / mm1, 1, 0.1) << load;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares an agent's learning with known values: arms with known probabilities, pages with known
-// rates. Also triggers each safeguard and its recovery.
+// Compares an agent's learning with known values: arms with known probabilities, and pages with
+// known rates. Also triggers each safeguard and checks the recovery from it.
 #include "engine/tiering/learner.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(ThompsonSampling, EveryArmIsAsLikelyWhileNothingIsKnown) {
   const Bandit bandit;
   std::array<int, kArms> played{};
   for (int i = 0; i < 6000; ++i) ++played[bandit.Choose(random)];
-  // Binomial(6000, 1/6): five standard deviations are 144.
+  // The distribution is Binomial(6000, 1/6); five standard deviations are 144.
   for (const int times : played) EXPECT_NEAR(times, 1000, 144);
 }
 
@@ -69,7 +69,8 @@ TEST(ThompsonSampling, IsTheSameForTheSameSeed) {
   }
 }
 
-/// Returns the probability that a scan of `arm` is good for 64 pages with one rate: a binomial sum.
+/// Returns the probability that a scan of `arm` is good if all 64 pages have the rate `rate`: a
+/// binomial sum.
 double ChanceOfGoodScan(uint32_t arm, double rate) {
   const double p = -std::expm1(-rate * PeriodTicks(arm));
   double chance = 0;
@@ -83,7 +84,7 @@ double ChanceOfGoodScan(uint32_t arm, double rate) {
 }
 
 TEST(ScanPeriods, ConvergeToTheBestArmOfARegionThatStaysAsItIs) {
-  // Half of 64 pages are accessed within the period of the arm with the period ln(2) / rate.
+  // If the period of an arm is ln(2) / rate, half of 64 pages are accessed within it.
   for (uint32_t best = 0; best != kArms; ++best) {
     const double rate = std::log(2) / PeriodTicks(best);
     for (uint32_t arm = 0; arm != kArms; ++arm) {
@@ -125,7 +126,7 @@ TEST(ScanPeriods, AtTheFullRateEveryArmIsLearnt) {
       for (uint32_t i = 0; i != 64; ++i) record.accessed |= uint64_t{accessed(random)} << i;
       periods.Learn(record, GoodScan{});
     }
-    // The means of few trials differ from the probabilities, but the best arm must not look bad.
+    // The means of a few trials differ from the probabilities, but the best arm must not look bad.
     for (uint32_t arm = 0; arm != kArms; ++arm) {
       const double trials = static_cast<double>(kEpochTicks) / PeriodTicks(arm);
       const double expected = (1 + trials * ChanceOfGoodScan(arm, rate)) / (2 + trials);
@@ -345,7 +346,8 @@ TEST(Safeguards, AModelThatFailsIsForgottenAndEverythingScannedForAnEpoch) {
   EXPECT_FALSE(learner.in_default());
   EXPECT_GE(Believers(learner, 4), learner.regions() * 3 / 4);
 
-  // Sixteen times as busy: a scan with the previously best period now finds every page accessed.
+  // The pages are sixteen times as busy, so a scan with the previously best period finds every page
+  // accessed.
   programs.Set(0, kPages, std::log(2) / PeriodTicks(0));
   uint32_t epochs = 0;
   while (!learner.in_default() && epochs++ < 4) Play(world, programs, kEpochTicks);

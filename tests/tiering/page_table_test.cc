@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the host's page table: the decisions that it enforces and those that it rejects.
+// Tests which decisions the host's page table enforces, and which it rejects.
 #include "engine/tiering/page_table.h"
 
 #include <gtest/gtest.h>
@@ -186,7 +186,7 @@ TEST(PageTable, WhateverIsWishedTheFastTierHoldsNoMoreThanItCan) {
       }
     }
     for (Element& e : batch) {
-      // Mostly plausible values, so that all kinds of results occur.
+      // Uses mainly plausible values, so that all kinds of results occur.
       e = {.first = static_cast<uint32_t>(random() % 1040),
            .count = static_cast<uint16_t>(random() % 8),
            .kind = static_cast<uint8_t>(random() % 16 == 0 ? 1 : 0),

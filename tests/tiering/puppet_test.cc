@@ -74,7 +74,7 @@ class Puppet {
   Bulk up_;
 };
 
-/// All 256 pages are mapped, 0 … 63 in the fast tier.
+/// A world in which all 256 pages are mapped, and pages 0 … 63 are in the fast tier.
 template <typename C>
 struct FullWorld : World<C> {
   FullWorld() : World<C>(256, 64) {
@@ -178,7 +178,7 @@ TYPED_TEST(Tiering, HostileDecisionsAreRefusedAndCounted) {
   }
   EXPECT_EQ(world.table.demoted(), 0u);
 
-  // A valid batch with only invalid elements.
+  // The batch is valid, but it has only invalid elements.
   puppet.Commit(puppet.Write({{.first = 255, .count = 2, .value = kSlow, .generation = seen},
                               {.first = UINT32_MAX, .count = 2, .value = kSlow, .generation = seen},
                               {.first = 0, .count = UINT16_MAX, .value = kSlow, .generation = seen},

@@ -19,7 +19,7 @@ TEST(SteeringCosts, TheHostIsSparedTheDispatchersTwoLinesAndItsDecision) {
   EXPECT_EQ(steering.dispatcher, 400_ns);
   EXPECT_EQ(steering.worker_local, steering.worker_nic) << "a worker reads two lines either way";
   EXPECT_EQ(steering.Removed(), 400_ns);
-  // 0.4 us for each of 5 million RPCs per second are 2 s per second.
+  // 0.4 us for each of 5 million RPCs per second are 2 s of CPU time per second.
   EXPECT_DOUBLE_EQ(steering.Cores(5e6), 2);
 }
 

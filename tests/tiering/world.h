@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host and an agent over a channel in shared memory, both in this thread, and programs that
+// A host and an agent over a channel in shared memory, both in the test's thread, and programs that
 // access pages at given rates.
 #pragma once
 
@@ -31,8 +31,8 @@ struct Swap {
   static offload::SwapLayout Layout(uint32_t slots) { return {.slots = slots, .asks = false}; }
 };
 
-/// The host's half, and optionally an agent. Without StartAgent(), the test itself acts as the
-/// agent through `nic`.
+/// The host's end and, after StartAgent(), an agent. Before StartAgent(), the test itself acts as
+/// the agent through `nic`.
 template <typename C>
 struct World {
   static constexpr uint32_t kUpBytes = kMaxElements * sizeof(Element);
@@ -84,7 +84,7 @@ struct World {
   uint32_t incarnation = 0;
 };
 
-/// Accesses each page at random times with its rate per tick.
+/// Programs that access each page at random times, at the page's rate per tick.
 class Programs {
  public:
   explicit Programs(uint32_t pages, uint64_t seed = 1) : rates_(pages), random_(seed) {}

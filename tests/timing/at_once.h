@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-/// CPU time, since the machine may be loaded. AddressSanitizer makes the code several times
-/// slower.
+/// The limit is CPU time, since the machine may be loaded. AddressSanitizer makes the code several
+/// times slower.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr std::clock_t kAtOnce = 8 * CLOCKS_PER_SEC;
 #else

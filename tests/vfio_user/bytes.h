@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of the vfio-user protocol as composed by a client.
+// Composes messages of the vfio-user protocol as a client does.
 #pragma once
 
 #include <cstdint>

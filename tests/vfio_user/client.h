@@ -26,7 +26,7 @@
 
 namespace sluice::emulator::vfio_user::test {
 
-/// A file in memory that is mapped here.
+/// A file in memory that is mapped in this process.
 class SharedMemory {
  public:
   explicit SharedMemory(size_t bytes)
@@ -64,7 +64,7 @@ class Client {
 
   static constexpr int kPatience_ms = 30'000;
 
-  /// Number of DMA requests from the device so far.
+  /// Number of DMA requests that the device has sent so far.
   struct DmaRequests {
     uint64_t reads = 0;
     uint64_t writes = 0;
@@ -93,8 +93,8 @@ class Client {
     return sendmsg(socket_.fd(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
 
-  /// Answers DMA messages from `memory`, which the device cannot map. `address` is that of its
-  /// first byte.
+  /// Answers DMA messages from `memory`, which the device cannot map. `address` is the address of
+  /// the memory's first byte.
   void AnswerWith(SharedMemory* memory, uint64_t address) {
     memory_ = memory;
     address_ = address;
@@ -120,7 +120,8 @@ class Client {
     reader_.messages().pop_front();
     return message;
   }
-  /// Returns whether the device closes the connection in time. Ignores its messages before that.
+  /// Returns whether the device closes the connection in time. Ignores messages that arrive before
+  /// that.
   bool Ended() {
     while (Receive().header.size != 0) {
     }
@@ -179,12 +180,12 @@ class Client {
     payload.resize(sizeof(RegionAccess) + bytes);
     EXPECT_TRUE(Grants(Command::kRegionWrite, payload)) << region << " at " << offset;
   }
-  /// Enables memory decoding, and bus mastering if `master`.
+  /// Enables memory decoding, and bus mastering if `master` is true.
   void Enable(bool master = true) { Write(kConfigRegion, 4, 2, master ? 6 : 2); }
 
  private:
-  /// Waits for data from the socket, at most `patience_ms`, and reads it. Returns false if none
-  /// arrives or the device has closed the connection.
+  /// Waits for data from the socket for at most `patience_ms` milliseconds and reads it. Returns
+  /// false if no data arrives or the device has closed the connection.
   bool ReadStream(int patience_ms) {
     pollfd wait = {socket_.fd(), POLLIN, 0};
     if (poll(&wait, 1, patience_ms) != 1) return false;
@@ -207,7 +208,7 @@ class Client {
     if (reader_.Read({piece.data(), static_cast<size_t>(received)}, std::move(files)) != nullptr) {
       return false;
     }
-    // Answers requests at once, before earlier messages of other kinds are read.
+    // Answers requests immediately, before earlier messages of other kinds are read.
     std::erase_if(reader_.messages(), [this](const Message& asked) {
       const bool question = (asked.header.flags & kTypeMask) == 0;
       if (question) Answer(asked);

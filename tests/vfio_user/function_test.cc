@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests both models on a bus, driven register by register like by their drivers: the information
-// for a client, and frames of a capture out and back through its memory.
+// Tests both models on a bus. The tests drive them register by register, as their drivers do. They
+// check the information for a client, and pass frames of a capture to the client's memory and back.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -107,7 +107,8 @@ TEST(BusFunction, StoresKeepTheirOrderAndReadsStayBehindThem) {
   ASSERT_TRUE(client.Greet());
   client.Enable();
   const uint32_t tail = regs::enso::PipePage(7) + regs::enso::kRxTail;
-  // Posted writes, as in QEMU: the client waits for no answer, but each must arrive.
+  // The writes are posted, as in QEMU: the client does not wait for answers, but each answer must
+  // arrive.
   Bytes stream;
   constexpr uint16_t kStores = 500;
   for (uint16_t i = 1; i <= kStores; ++i) {
@@ -167,7 +168,7 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
     ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > before + kFrames; }));
     for (const uint32_t block : {regs::ipu::kRxBlock, regs::ipu::kTxBlock}) {
       guest.Store(regs::ipu::QueuePage(0) + block + regs::ipu::kRingControl, 0);
-      // Afterwards no access to the ring is in flight: its memory belongs to the guest.
+      // After this no access to the ring may be in flight, because its memory belongs to the guest.
       EXPECT_EQ(guest.Load(regs::ipu::QueuePage(0) + block + regs::ipu::kRingStatus), 0u);
     }
   }
@@ -179,7 +180,8 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
 
 TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
   Rig rig(kIpuModel);
-  // Maps as many bytes as BAR 0 has at address 0, the address of BARs before software sets it.
+  // Maps memory of the size of BAR 0 at address 0, the address that BARs have before software sets
+  // it.
   SharedMemory memory(128 << 10);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests maps of a client from the device's view: reachable and unreachable addresses, and rejected
-// maps.
+// Tests maps of a client from the device's view: which addresses are reachable, and which maps are
+// rejected.
 #include "emulator/vfio_user/guest_memory.h"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ TEST_F(Memory, IsTheFilesPartAtItsAddress) {
 }
 
 TEST_F(Memory, AdjacentMapsAreContiguous) {
-  // Pages of an IOMMU, in reverse order in the file.
+  // Maps pages as an IOMMU does, in reverse order of the file.
   for (uint64_t page = 0; page < 8; ++page) {
     ASSERT_EQ(Map((100 + page) * kPage, kPage, (7 - page) * kPage), nullptr);
     std::memset(file_.At((7 - page) * kPage), static_cast<int>(page), kPage);
@@ -81,7 +81,7 @@ TEST_F(Memory, MayLieAcrossAreas) {
   EXPECT_EQ(dma_->Translate(kArea, 1), nullptr);
 }
 
-/// Maps that are parts of hugepages, as below 1 MiB of a machine and with an IOMMU.
+/// The maps are parts of hugepages, as below 1 MiB of a machine and with an IOMMU.
 TEST_F(Memory, OfHugepagesIsReachedInParts) {
   constexpr uint64_t kHugePage = 2 << 20;
   const File file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
@@ -158,8 +158,8 @@ TEST_F(Memory, NoAccessIsHalfByMessages) {
   const auto map_without_file = [&](uint64_t page) {
     return memory_.Map({sizeof(DmaMap), kBoth, 0, page * kPage, kPage}, File());
   };
-  // Pages 1 … 6 alternate: file, messages, messages, file, file, messages. They are mapped in
-  // another order.
+  // Pages 1 … 6 are accessible by file, messages, messages, file, file and messages, in this order.
+  // They are mapped in another order.
   for (const uint64_t page : {4, 1, 5}) ASSERT_EQ(Map(page * kPage, kPage), nullptr);
   for (const uint64_t page : {3, 6, 2}) ASSERT_EQ(map_without_file(page), nullptr);
   for (const uint64_t border : {2, 4, 6}) {
@@ -177,7 +177,7 @@ TEST_F(Memory, NoAccessIsHalfByMessages) {
 }
 
 TEST_F(Memory, AddressesThatComeAndGoUseNothingUp) {
-  // The maps are not adjacent, and there are more than the maximum number of pieces.
+  // The maps are not adjacent, and their number exceeds the maximum number of pieces.
   for (uint64_t i = 0; i < HostMappings::kMaxMappings + 10; ++i) {
     const uint64_t address = 2 * i * kPage;
     ASSERT_EQ(Map(address, kPage), nullptr) << i;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client made of deeds (deeds.h). After any deeds, an honest client must be served.
+// A client that executes arbitrary deeds (deeds.h). After any deeds, the device must still serve an
+// honest client.
 #pragma once
 
 #include <fcntl.h>
@@ -32,8 +33,8 @@ class HostileClient {
     if (server_ == nullptr) std::abort();
   }
 
-  /// Executes the actions as a client that first negotiates the version if `greets`. Returns null,
-  /// or the violated invariant.
+  /// Executes the actions as a client. If `greets` is true, the client first negotiates the
+  /// version. Returns the violated invariant, or null.
   const char* RunActions(const uint8_t* data, size_t bytes, bool greets) {
     Client client(path_);
     if (client.fd() < 0) return "the connection is refused";

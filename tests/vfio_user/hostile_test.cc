@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests clients that violate the protocol: each is disconnected or receives an errno, and the next
-// one is served.
+// Tests clients that violate the protocol. Each of them must be disconnected or receive an errno,
+// and the next client must be served.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,8 +22,8 @@ namespace {
 
 std::string HostilePath() { return TestSocket() + ".hostile"; }
 
-/// Step between tested values, because each is a session with a newly powered-on device. Coprime to
-/// the sizes of all fields.
+/// Distance between tested values. It is not 1, because each value needs a session with a newly
+/// powered-on device. It is coprime to the sizes of all fields.
 constexpr size_t kStride = 13;
 
 TEST(HostileClients, AreOutlivedWhereverTheirMessagesEnd) {
@@ -49,7 +49,7 @@ TEST(HostileClients, AreOutlivedWhateverByteIsWrong) {
   }
 }
 
-/// A stream of bytes after which the device must close the connection.
+/// Tests streams of bytes after which the device must close the connection.
 class Streams : public testing::Test {
  protected:
   bool Ends(const Bytes& stream, bool greets = true, const std::vector<int>& files = {}) {
@@ -238,7 +238,7 @@ TEST(LateServers, LookWhetherTheClientReadsBeforeTheyEndIt) {
     turn();
     return !server->Attached().empty();
   }));
-  // Answers of 4 KiB until some cannot be sent.
+  // Requests answers of 4 KiB until some of them cannot be sent.
   const Bytes read = MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 7, 4096}));
   pollfd room = {client.fd(), POLLOUT, 0};
   for (int quiet = 0; quiet < 20;) {
@@ -265,7 +265,8 @@ TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
   const auto add = [&stream](const Bytes& message) {
     stream.insert(stream.end(), message.begin(), message.end());
   };
-  // Enables memory decoding; 100 reads of 8 registers; a posted write.
+  // The stream enables memory decoding, requests 100 reads of 8 registers, and ends with a posted
+  // write.
   add(MakeMessage(Command::kRegionWrite, Join(RegionAccess{4, kConfigRegion, 2}, uint16_t{2})));
   for (int i = 0; i < 100; ++i) {
     add(MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 0, 64})));
@@ -276,7 +277,8 @@ TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
   for (int turn = 0; turn < 100 && model.reads() == 0; ++turn) {
     server->Turn(-1, milliseconds(1000));
   }
-  // A register needs a millisecond, a turn lasts 50, and the current read is finished.
+  // A register needs at least a millisecond and a turn lasts 50 ms. The current read is always
+  // finished.
   EXPECT_GE(model.reads(), 8u);
   EXPECT_LE(model.reads(), 50u + 2 * 8);
   const uint64_t reads = model.reads();

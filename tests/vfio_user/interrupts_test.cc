@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests interrupts of net_ipu as received by a client.
+// Tests interrupts of net_ipu as a client receives them.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -50,8 +50,8 @@ TEST(BusFunction, InterruptsAreEventfds) {
   EXPECT_TRUE(Rings(events[regs::QueueVector(0)]));
   EXPECT_FALSE(Rings(events[regs::QueueVector(1)], 0));
   guest.Poll();
-  // A masked vector: its file is removed, and interrupts raised meanwhile are signalled with the
-  // next file.
+  // Masks a vector by removing its file. Interrupts that are raised meanwhile are signalled when
+  // the next file is set.
   EXPECT_TRUE(client.Grants(Command::kSetIrqs, Join(IrqSet{20, kIrqDataEventfd | kIrqActionTrigger,
                                                            kMsixIrq, regs::QueueVector(0), 1})));
   guest.Arm();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests bus mastering, resets, reboots, and successive clients: each session starts in the power-on
-// state.
+// Tests bus mastering, resets, reboots, and successive clients. Each session must start in the
+// power-on state.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -67,7 +67,7 @@ TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
   EXPECT_TRUE(Eventually([&] { return rig["model_rx_notifications"] > notified; }));
 }
 
-/// Checks that a function that a driver has used is in its power-on state after `reset`.
+/// Checks that a function that a driver has used is in its power-on state after `reset` is called.
 template <typename Reset>
 void ExpectPowerOnAfter(Reset&& reset) {
   Rig rig(kIpuModel, Replay("0"));
@@ -143,7 +143,7 @@ TEST(BusFunction, AClientThatIsLeftFindsTheEndOfItsConnectionAndNoError) {
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
   rig->Stop();
-  // Nothing reads these stores any more. QEMU's client does not survive ECONNRESET.
+  // The device no longer reads these stores. QEMU's client does not survive ECONNRESET.
   const Bytes store =
       MakeMessage(Command::kRegionWrite, Join(RegionAccess{regs::ipu::kMaxFrame, 0, 4}, 1000u));
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(client.Send(store));

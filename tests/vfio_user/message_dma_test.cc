@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests writes of a device by messages, and the interrupts after them: PCI does not let an
-// interrupt overtake earlier writes.
+// Tests a device's writes by messages, and the interrupts after them. PCI does not permit an
+// interrupt to overtake earlier writes.
 #include "emulator/vfio_user/message_dma.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class Order : public testing::Test {
     EXPECT_EQ(messages_.Answered(answer), nullptr);
     interrupts_.WritesArrived();
   }
-  /// Returns how often the interrupt was signalled since the last call.
+  /// Returns the number of times that the interrupt was signalled since the last call.
   uint64_t Told(uint32_t vector = 0) {
     eventfd_t count = 0;
     return eventfd_read(events_[vector].fd(), &count) == 0 ? count : 0;
@@ -64,8 +64,9 @@ class Order : public testing::Test {
 };
 
 TEST_F(Order, OfInterruptsAndWrites) {
-  // w: a write; r: the interrupt is raised; s: a message is sent; 1 … 9: the answer to that
-  // message, or, as a … i, its rejection. A ! follows each step that must signal the interrupt.
+  // Steps: w is a write; r raises the interrupt; s sends a message; 1 … 9 is the answer to the
+  // message of that number, and a … i is its rejection. A ! follows each step that must signal the
+  // interrupt.
   for (const std::string_view steps : {
            "r!",              // No write.
            "ws1r!",           // All writes have arrived.
@@ -76,8 +77,8 @@ TEST_F(Order, OfInterruptsAndWrites) {
            "wsrwswsws1!234",  // … and for no later ones.
            "wsrwws1!s23",
            "wsra!",       // A rejection counts as an answer.
-           "wsrwsr12!",   // Two of one vector are signalled once, after the last write.
-           "wsr1!r!ws2",  // Each is signalled separately.
+           "wsrwsr12!",   // Two interrupts of one vector are signalled once, after the last write.
+           "wsr1!r!ws2",  // Each interrupt is signalled separately.
            "wsr1!wsr2!",
        }) {
     std::vector<int> sent;
@@ -162,7 +163,8 @@ TEST(Ranges, ThatMeetShareNoMessage) {
     messages.Add(memory.data() + kPlace, kAddress + kPlace, kPlace);
     messages.Stored(&memory[kPlace - 16], 8);
     messages.Stored(&memory[kPlace - 8],
-                    16);  // After the previous write, across the end of the first map.
+                    // The write follows the previous one and crosses the end of the first map.
+                    16);
     messages.Remove(memory.data() + (removes_first ? 0 : kPlace));
     MessageDma::Outgoing outgoing;
     ASSERT_TRUE(messages.Next(&outgoing));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a stream of bytes as messages for any division into pieces, and the version negotiation.
+// Tests that a stream of bytes yields the same messages for any division into pieces. Also tests
+// the version negotiation.
 #include <gtest/gtest.h>
 #include <linux/sockios.h>
 #include <sys/eventfd.h>
@@ -32,7 +33,7 @@ std::vector<File> SomeFiles(size_t count) {
   return files;
 }
 
-/// Returns three messages: with a payload, without one, and with another one.
+/// Returns three messages: one with a payload, one without, and one with another payload.
 Bytes Stream() {
   Bytes stream = MakeMessage(Command::kRegionWrite, Join(RegionAccess{8, 2, 4}, uint32_t{7}), 1);
   for (const Bytes& more : {MakeMessage(Command::kReset, {}, 2),
@@ -187,7 +188,8 @@ TEST(ClientSocket, SaysWhatAClientThatReadsNothingDoesNot) {
   EXPECT_EQ(wrong, nullptr) << "it is gone";
 }
 
-// QEMU 11.1.3 sends no more data if it detects the end while some of its messages wait.
+// If QEMU 11.1.3 sees the end of the connection while some of its messages wait for socket space,
+// it sends nothing more.
 TEST(ClientSocket, EndsWhenAllThatTheClientHasSentIsRead) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);

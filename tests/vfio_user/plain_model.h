@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model on a loopback wire, stepped by a thread, without EAL.
+// A model with a loopback wire. A thread steps the model, without EAL.
 #pragma once
 
 #include <array>

@@ -102,7 +102,7 @@ void Faults() {
   wild->buf_iova = rte_iova_t{1} << 45;
   if (rte_eth_tx_burst(kPort, 0, &wild, 1) != 1) Fail("the port does not accept the frame");
   WaitUntil([&] { return Xstat("model_tx_dma_faults") == before + 1; }, "a counted fault");
-  wild->buf_iova = sound;  // The driver frees it when its ring is released.
+  wild->buf_iova = sound;  // The driver frees the mbuf when its ring is released.
   uint64_t frames = 0;
   WaitUntil([&] { return (frames += Echo()) > 1000; }, "frames behind the fault");
   std::printf("faults: %lu counted, then %lu frames\n", Xstat("model_tx_dma_faults") - before,
@@ -118,7 +118,7 @@ void Sleeps() {
   for (uint64_t wakes = 0; wakes < kWakes; ++wakes) {
     while (const uint16_t more = Echo()) frames += more;
     Check(rte_eth_dev_rx_intr_enable(kPort, 0), "arm");
-    // An interrupt is raised for frames that arrive before or after this.
+    // An interrupt is raised for frames that arrive before or after this call.
     rte_epoll_event event;
     const int patience_ms = static_cast<int>(std::chrono::milliseconds(kPatience).count());
     if (rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, patience_ms) != 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the cost of the wire on the device lcore: TSC cycles per frame for generating and
-// verifying. The device between them only forwards pointers. Run by hand: bench_wire [frames].
+// Measures the cost of the emulated wire on the device lcore, in TSC cycles per generated and
+// verified frame. The device only returns the frames' pointers. Run by hand: bench_wire [frames].
 #include <rte_cycles.h>
 
 #include <algorithm>

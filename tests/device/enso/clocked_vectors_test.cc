@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rate limiter and timestamps: expected values from a simulation of the Ensō RTL (v0.4.6,
-// github.com/crossroadsfpga/enso). A cycle is 5 ns.
+// Tests the rate limiter and timestamps. The expected values are from a simulation of the Ensō RTL
+// (v0.4.6, github.com/crossroadsfpga/enso). A cycle is 5 ns.
 #include "host.h"
 
 namespace sluice::device::enso {
@@ -36,7 +36,7 @@ class EnsoRateVectors : public testing::TestWithParam<Rate> {
   }
 
   Host host;
-  std::string passed;  ///< Flits per cycle, 0 or 1.
+  std::string passed;  ///< The sequence of flits per cycle, each 0 or 1.
 };
 
 TEST_P(EnsoRateVectors, FlitsIn10000Cycles) {

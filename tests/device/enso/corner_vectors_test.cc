@@ -11,7 +11,7 @@
 namespace sluice::device::enso {
 namespace {
 
-// Round robin: in every cycle x becomes (x + 1) & mask, independent of the count.
+// Round robin: x becomes (x + 1) & mask in every cycle, regardless of the number of fallback pipes.
 
 class EnsoRoundRobinCorner : public testing::Test {
  protected:
@@ -110,7 +110,7 @@ TEST_F(EnsoConfigurationOrder, OfTwoInOneBatchTheLastStays) {
   EXPECT_EQ(nic.wire.frames, std::vector<Bytes>{frame}) << "off again before the frame is read";
 }
 
-// A pipe that is enabled while its notification buffer is disabled.
+// A pipe is enabled while its notification buffer is disabled.
 
 TEST(EnsoBufferOff, AFrameOfOneFlitIsSkippedAndALaterHeadStoreNotifiesIt) {
   VectorBench nic;
@@ -127,7 +127,7 @@ TEST(EnsoBufferOff, AFrameOfOneFlitIsSkippedAndALaterHeadStoreNotifiesIt) {
             });
 }
 
-// A store to rx_head of a disabled pipe.
+// The host stores to rx_head of a disabled pipe.
 
 TEST(EnsoHeadOfADisabledPipe, LeavesAHoleInBufferZeroThatStopsItsPoller) {
   VectorBench nic;
@@ -153,7 +153,7 @@ TEST(EnsoHeadOfADisabledPipe, LeavesTheTailOfBufferZeroThatIsOff) {
   EXPECT_EQ(nic.NbTail(0), 0u);
 }
 
-// A head beyond the ring is compared without the mask.
+// The NIC compares a head beyond the ring without applying the mask.
 
 TEST(EnsoHeadBeyondTheRing, DiffersFromATailOfTheSameSlot) {
   VectorBench nic({.pipe_flits = 16, .nb_entries = 16});
@@ -167,7 +167,7 @@ TEST(EnsoHeadBeyondTheRing, DiffersFromATailOfTheSameSlot) {
             });
 }
 
-// State after a wedge: a frame of two flits reached the disabled pipe 9.
+// The NIC is wedged: a frame of two flits reached the disabled pipe 9.
 
 class EnsoBehindAWedge : public testing::Test {
  protected:

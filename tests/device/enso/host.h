@@ -91,7 +91,7 @@ std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma, const EnsoConfig& conf
 class Host {
  public:
   static constexpr uint64_t kBus = 0x12'3400'0000;
-  static constexpr size_t kMemoryBytes = 32u << 20;  ///< Untouched pages use no memory.
+  static constexpr size_t kMemoryBytes = 32u << 20;  ///< Large, but untouched pages use no memory.
 
   explicit Host(EnsoConfig config = {.pipe_flits = 64, .nb_entries = 32},
                 decltype(MakeNic)* make = &MakeNic)
@@ -243,7 +243,7 @@ class Host {
     if (bytes != nullptr) *bytes = flits * kFlitBytes;
     return bus;
   }
-  /// Publishes one slot with these frames. Returns the slot's index.
+  /// Publishes one slot that contains these frames. Returns the slot's index.
   uint32_t Send(uint32_t nb, const std::vector<Bytes>& frames) {
     uint64_t bytes = 0;
     const uint64_t bus = Compose(frames, &bytes);
@@ -263,7 +263,8 @@ class Host {
   bar::DmaSpace dma;
   std::unique_ptr<Device> nic;
   Collector wire;
-  uint32_t config_nb = 0;  ///< Buffer for configuration commands without a buffer argument.
+  /// Buffer for configuration commands that are sent without a buffer argument.
+  uint32_t config_nb = 0;
 
  private:
   struct alignas(4096) Page {

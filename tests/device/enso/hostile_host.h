@@ -24,7 +24,7 @@ class HostileHost {
 
   using MakeNic = std::unique_ptr<Device>(const bar::DmaSpace&, const EnsoConfig&);
 
-  /// Processes the whole input. Returns null, or the violated property.
+  /// Processes the complete input. Returns the violated property, or null.
   const char* Run(std::span<const uint8_t> input, MakeNic* make = &MakeEnsoNic) {
     input_ = input;
     dma_->Add(kBus, memory_.data(), memory_.size() * sizeof(uint64_t));
@@ -47,7 +47,7 @@ class HostileHost {
     void Deliver(std::span<const WireFrame> frames) override {
       if (frames.empty() || frames.size() > 64) bad_burst = true;
       for (const WireFrame& frame : frames) {
-        // Frames have 14 bytes to 64 flits, and every byte is readable.
+        // Frames must have 14 bytes to 64 flits, and every byte must be readable.
         if (frame.length < 14 || frame.length > 4096) bad_length = true;
         for (uint32_t i = 0; i < frame.length; ++i) sum = sum + frame.data[i];
         ++count;
@@ -69,7 +69,7 @@ class HostileHost {
     for (uint32_t i = 0; i < bytes; ++i) value = value << 8 | Consume8();
     return value;
   }
-  /// Returns mostly addresses near or in the host's memory, sometimes arbitrary ones.
+  /// Returns an address, usually near or in the host's memory and sometimes arbitrary.
   uint64_t ConsumeAddress() {
     const uint8_t kind = Consume8();
     if (kind < 16) return Consume(8);

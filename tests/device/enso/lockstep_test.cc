@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares the receive and transmit paths with simple reference implementations (plain_nic.h): two
-// hosts perform the same random actions, and all state visible to software or on the wire is equal
-// after every step.
+// Compares the receive and transmit paths with simple reference implementations (plain_nic.h). Two
+// hosts perform the same random actions; after every step, all state visible to software or on the
+// wire must be equal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,7 +62,8 @@ class Lockstep : public testing::TestWithParam<Case> {
       case 1:
       case 2:
       case 3:
-      case 4: {  // The host frees all flits or a random number, or rarely stores an arbitrary head.
+      // The host frees all flits or a random number of flits. Rarely, it stores an arbitrary head.
+      case 4: {
         const uint32_t tail = fast_.Tail(pipe), head = fast_.Read32(PipePage(pipe) + kRxHead);
         const uint32_t mask = GetParam().config.pipe_flits - 1;
         const uint32_t some = head + Below(((tail - head) & mask) + 1);
@@ -97,7 +98,8 @@ class Lockstep : public testing::TestWithParam<Case> {
     }
   }
 
-  /// Posts slots with frames that start and end at arbitrary positions, with one store or several.
+  /// Posts slots, with one tail store or several. The frames in the slots start and end at
+  /// arbitrary positions.
   void Post(uint32_t nb) {
     static constexpr uint16_t kTotalLengths[] = {46, 46, 46, 46, 50, 51, 0, 100, 498, 1500};
     const bool liar = GetParam().faults && Rarely();

@@ -18,7 +18,7 @@ class EnsoNotification : public testing::Test {
   uint32_t Notifications() { return host.NbTail(0); }
   /// Frees all notification slots.
   void Drain() { host.Write32(NbPage(0) + kRxHead, host.NbTail(0)); }
-  /// Fills the ring: head stores with data pending yield one notification each.
+  /// Fills the ring: each head store with pending data causes one notification.
   void FillRing() {
     ASSERT_TRUE(host.Receive(MakeFrame(64)));
     while (Notifications() != kEntries - 1) host.StoreHead(0, 0);

@@ -68,7 +68,7 @@ class PlainNic final : public Device {
   }
 
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override {
-    // Frames that had to wait are steered again when the next call offers them again.
+    // Frames that had to wait are steered again when the next call offers them.
     constexpr size_t kSteeredAhead = 32;
     std::array<uint32_t, kSteeredAhead> targets;
     for (uint32_t i = 0; i < frames.size(); ++i) {
@@ -226,8 +226,8 @@ class PlainNic final : public Device {
   DescriptorFetcher fetcher_;
   size_t ahead_ = 0;  ///< Frames that are steered but not yet delivered.
   size_t next_ = 0;
-  std::vector<uint8_t> begun_;  ///< Complete flits of the frame that is being assembled.
-  uint32_t offset_ = 0;         ///< Processed bytes of the front slot.
+  std::vector<uint8_t> begun_;  ///< Complete flits of the frame that is currently assembled.
+  uint32_t offset_ = 0;         ///< Number of processed bytes of the front slot.
   uint32_t completed_nb_ = kMaxNotificationBuffers;
   uint32_t completed_ = 0;  ///< Slot of the last completion.
   bool halted_ = false;

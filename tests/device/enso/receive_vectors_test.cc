@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reception: stimuli and responses from a simulation of the Ensō RTL (v0.4.6,
-// github.com/crossroadsfpga/enso). Each table starts from reset; rings have their default sizes
-// unless the table sets others. The stimulus of most rows is a packet of some flits, or a store to
-// a pipe's rx_head.
+// Reception vectors from a simulation of the Ensō RTL (v0.4.6, github.com/crossroadsfpga/enso).
+// Each table starts from reset; rings have their default sizes unless the table sets others. The
+// stimulus of most rows is a packet of a given number of flits, or a store to a pipe's rx_head.
 #include "vector_bench.h"
 
 namespace sluice::device::enso {

@@ -75,13 +75,13 @@ TEST(EnsoRegisters, OneEightByteStoreUpdatesTwoRegistersAtomically) {
   Host host;
   host.OpenNb(0);
   host.OpenPipe(0, 0);
-  // The trigger of the head store sees head == tail == 5 only if both words are stored before it is
-  // served: then there is no notification.
+  // The head store triggers a check. If both words are stored before the check, it sees head ==
+  // tail == 5, so there is no notification.
   host.Write64(PipePage(0) + kRxTail, uint64_t{5} << 32 | 5);
   EXPECT_EQ(host.Read32(PipePage(0) + kRxTail), 5u);
   EXPECT_EQ(host.Read32(PipePage(0) + kRxHead), 5u);
   EXPECT_EQ(host.NbTail(0), 0u);
-  // Head and lower address half in one store: the trigger sees both.
+  // One store writes the head and the lower address half; the trigger must see both.
   host.Write64(PipePage(0) + kRxHead, uint64_t{host.Read32(PipePage(0) + kRxMemLo)} << 32 | 9);
   EXPECT_EQ(host.NbTail(0), 1u);
   EXPECT_EQ(host.nic->ReadRegister(PipePage(0) + kRxTail, 8), (uint64_t{9} << 32 | 5));

@@ -134,7 +134,8 @@ struct KeyAndRows {
   std::array<uint32_t, 4> rows;
 };
 
-/// Returns the rows by lookup3's final mix as in docs/enso-hardware.md, independent of the model.
+/// Computes the rows with lookup3's final mix as in docs/enso-hardware.md, independently of the
+/// model.
 std::array<uint32_t, 4> RowsOf(const FlowKey& key) {
   std::array<uint32_t, 4> rows;
   const auto rot = [](uint32_t x, int k) { return x << k | x >> (32 - k); };
@@ -174,13 +175,15 @@ TEST(EnsoFlowTable, AnInsertIsLostExactlyIfAllFourRowsOfItsKeyAreTakenAndThenSil
     const auto rows = RowsOf(key);
     bool room = false;
     for (int i = 0; i < 4 && !room; ++i) {
-      if (!taken[i][rows[i]]) room = taken[i][rows[i]] = true;  // the first free of four
+      // The first free row of the four is used.
+      if (!taken[i][rows[i]]) room = taken[i][rows[i]] = true;
     }
     ASSERT_EQ(table.Insert(key, 5), room) << "key " << n;
     ASSERT_EQ(table.Find(key, FlowHash(key, 0)), room ? 5u : FlowTable::kMiss);
     if (!room && first_loss == 0) first_loss = n;
   }
-  // The simulation lost its 2538th random key; other seeds lose a key of similar number.
+  // The simulation lost its 2538th random key; other seeds lose their first key at a similar
+  // number.
   EXPECT_GT(first_loss, 1200);
   EXPECT_LT(first_loss, 4500);
 }

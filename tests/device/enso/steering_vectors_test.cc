@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Steering vectors from a simulation of the Ensō RTL (v0.4.6, github.com/crossroadsfpga/enso): the
-// pipe for a packet and tables, and the 32-bit hash of the key before the fallback mask.
+// pipe that a packet reaches with given tables, and the 32-bit hash of the key before the fallback
+// mask.
 #include "host.h"
 #include "regs/enso_flow.h"
 
@@ -14,7 +15,7 @@ constexpr uint8_t kSyn = 0x02, kSynAck = 0x12, kAck = 0x10;
 struct Packet {
   const char* name;
   Headers headers;
-  int fallback;  ///< Pipe with a count of 4 and a mask of 3.
+  int fallback;  ///< Pipe that a fallback with a count of 4 and a mask of 3 selects.
   uint32_t hash;
 };
 const Packet kPackets[] = {
@@ -27,7 +28,7 @@ const Packet kPackets[] = {
     {"UDP → 1.2.3.4:2", {17, 0x0102'0304, kSrc, 2, 8080}, 0, 0x4081'52a0},
 };
 
-/// Fallback pipes 0 to 3, and pipes 77 and 8191.
+/// Opens fallback pipes 0 to 3, and pipes 77 and 8191.
 class EnsoSteeringVectors : public testing::Test {
  protected:
   EnsoSteeringVectors() : host({.pipe_flits = 64, .nb_entries = 64}) {
@@ -114,8 +115,8 @@ TEST_F(EnsoSteeringVectors, TheSameKeyOverwritesAndAllOnesUnbind) {
   EXPECT_EQ(PipeOf(udp), 1);
 }
 
-// Round robin over four pipes. On a 100 Gb/s wire 38 bytes is the longest frame with an arrival in
-// every cycle; it ends after the ports.
+// Round robin over four pipes. A frame of 38 bytes, which ends after the ports, is the longest that
+// can arrive in every cycle on a 100 Gb/s wire.
 class EnsoRoundRobinVectors : public EnsoSteeringVectors {
  protected:
   std::vector<int> Pipes(uint64_t enable, uint32_t every) {

@@ -40,8 +40,8 @@ TEST_F(EnsoTransmit, AFrameMaySpanTransfersThatOneTailStorePublishes) {
   EXPECT_EQ(host.wire.frames, (std::vector<Bytes>{frame, next}));
 }
 
-// The NIC sends as many bytes as the frame's header claims. Missing bytes are 0: neither old
-// content of the NIC nor host memory after the transfer is sent.
+// The NIC sends the number of bytes that the frame's header claims. Missing bytes are 0: the NIC
+// sends neither old content nor host memory after the transfer.
 TEST_F(EnsoTransmit, AFrameThatClaimsMoreThanItsTransferEndsInZeros) {
   Bytes full(64, 0xee);
   PutBe16(full, 16, 64 - 14);

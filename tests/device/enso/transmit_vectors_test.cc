@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transmission: stimuli and responses from a simulation of the Ensō RTL (v0.4.6,
-// github.com/crossroadsfpga/enso). Rings have their default sizes unless a test sets others.
+// Transmission vectors from a simulation of the Ensō RTL (v0.4.6, github.com/crossroadsfpga/enso).
+// Rings have their default sizes unless a test sets others.
 #include <sstream>
 
 #include "vector_bench.h"
@@ -138,7 +138,7 @@ TEST(EnsoTransmitVectors, ThreeHundredSlotsOfOneTailStoreCompleteInOrder) {
 }
 
 TEST(EnsoTransmitVectors, ThreeHundredSlotsAreReadByAtMost256) {
-  // Two adjacent ranges on the bus: no read may span both.
+  // The two ranges are adjacent on the bus, but no read may span both.
   constexpr uint32_t kSlots = 256;
   constexpr uint64_t kRing = uint64_t{1} << 50, kRangeBytes = kSlots * kFlitBytes;
   struct alignas(64) Range {

@@ -83,7 +83,7 @@ class VectorBench : public Host {
     Remember();
     return bus;
   }
-  /// Gives a position within data the name `name`, which responses then contain.
+  /// Assigns the name `name` to a position within data; responses then contain the name.
   uint64_t Name(const std::string& name, uint64_t bus) {
     names_[bus] = name;
     return bus;
@@ -110,7 +110,7 @@ class VectorBench : public Host {
     }
     std::string text;
     for (Region& region : regions_) text += WrittenTo(region);
-    // The buffer with the tests' commands is not part of any vector.
+    // The buffer that carries the tests' commands is not part of any vector.
     const uint64_t commands = tx_ring(kConfigNb);
     std::memcpy(&covered_[commands - kBus], At(commands), config().nb_entries * kFlitBytes);
     if (std::memcmp(At(kBus), covered_.data(), covered_.size()) != 0) text += "! ";
@@ -203,7 +203,7 @@ class VectorBench : public Host {
   uint32_t packets_ = 0;
 };
 
-/// A row of a table of vectors.
+/// A row of a vector table.
 struct Vector {
   const char* number;
   std::function<std::string(VectorBench&)> stimulus;

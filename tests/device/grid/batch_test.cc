@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the cases in which a card handles a batch of frames differently from single packets of the
-// CPU's model (docs/gpu.md).
+// Tests the cases in which a card handles a batch of frames differently from the CPU's model, which
+// handles single packets (docs/gpu.md).
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -138,7 +138,7 @@ uint32_t CardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   shape.data = memory.get();
   shape.sent_ns = sent_ns.data();
   shape.entries = static_cast<uint32_t>(ring.size());
-  shape.per_lap = 0;  // The number in a tag is the frame's rank.
+  shape.per_lap = 0;  // Makes the number in a tag the frame's rank.
   shape.limit = frames.size();
   shape.batch_frames = batch_;
   shape.pause = pause ? 1 : 0;

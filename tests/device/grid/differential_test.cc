@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares the blocks of a card with the CPU's model: two hosts perform the same random actions,
-// and all state visible to software or on the wire is equal. Features that the card lacks
+// Compares the blocks of a card with the CPU's model. Two hosts perform the same random actions;
+// all state visible to software or on the wire must be equal. Features that the card lacks
 // (docs/gpu.md) are not used.
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
 
-/// Two hosts from reset until the engine wedges, or for a number of operations.
+/// Drives two hosts from reset until the engine wedges, or for a number of operations.
 class Session {
  public:
   Session(const Case& which, uint64_t seed)
@@ -86,7 +86,8 @@ class Session {
       case 2:
       case 3:
       case 4:
-      case 5: {  // The host frees all flits or a random number, or rarely stores an arbitrary head.
+      // The host frees all flits or a random number of flits. Rarely, it stores an arbitrary head.
+      case 5: {
         const uint32_t tail = model_.Tail(pipe), head = model_.Read32(PipePage(pipe) + kRxHead);
         const uint32_t some = head + Below(((tail - head) & mask()) + 1);
         Store(PipePage(pipe) + kRxHead, Rarely()        ? Below(2 * mask())
@@ -156,7 +157,7 @@ class Session {
   }
 
   /// Sends some slots, with one tail store or several, up to the end of a frame or into the next
-  /// frame. The buffer's next slot then continues that frame.
+  /// frame. If a frame is incomplete, the buffer's next slot continues it.
   void Send(uint32_t nb) {
     if (at_ == ends_.back()) Fill();
     const auto next = std::upper_bound(ends_.begin(), ends_.end(), at_);
@@ -169,7 +170,7 @@ class Session {
       if (!std::binary_search(ends_.begin(), ends_.end(), end)) open_ = nb;
     }
     for (uint32_t slots = 0; at_ != end; ++slots) {
-      // A ring of four entries has room for three.
+      // A ring of four entries can hold three.
       const bool is_last = slots + 3 >= case_.config.nb_entries;
       const uint32_t flits = is_last ? end - at_ : 1 + Below(end - at_);
       uint64_t length = flits * kFlitBytes;
@@ -207,7 +208,7 @@ class Session {
   }
   void Transmit() {
     for (Host* host : {&model_, &card_}) {
-      // A call may end with slots that contain no frame.
+      // A call may process only slots that contain no frame.
       for (uint32_t idle = 0; idle < 4;) idle = host->Transmit(100'000) == 0 ? idle + 1 : 0;
     }
     ASSERT_EQ(model_.wire.frames, card_.wire.frames);
@@ -283,7 +284,7 @@ class Session {
       }
     }
   }
-  /// Compares all allocated memory, and the last KiB.
+  /// Compares all allocated memory, and the last KiB of the memory.
   void CompareMemory() {
     ASSERT_EQ(std::memcmp(model_.At(Host::kBus), card_.At(Host::kBus), model_.allocated()), 0);
     const uint64_t end = Host::kBus + Host::kMemoryBytes - 1024;

@@ -16,7 +16,7 @@ namespace {
 
 uint64_t now_ns = 1;
 
-/// Frames that a receive block processes: the address that the card reads, and the test's frame.
+/// A frame that a receive block processes: the copy that the card reads, and the test's original.
 struct Untagged {
   uint8_t* card;
   const WireFrame* frame;
@@ -127,7 +127,7 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   shape.data = memory.get();
   shape.sent_ns = sent_ns.data();
   shape.entries = static_cast<uint32_t>(ring.size());
-  shape.per_lap = 0;  // The number in a tag is the frame's rank.
+  shape.per_lap = 0;  // Makes the number in a tag the frame's rank.
   shape.limit = frames.size();
   shape.batch_frames = card_->settings.batch_frames;
   shape.pause = pause ? 1 : 0;

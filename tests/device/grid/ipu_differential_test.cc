@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Compares the packetized NIC on a card with the CPU's model (device/ipu), with random settings,
-// frames, rings and hostile descriptors: both get the same register stores and frames, and all
-// state visible to the host is equal.
+// frames, rings and hostile descriptors. Both devices get the same register stores and frames; all
+// state visible to the host must be equal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ void Put16(std::string& frame, uint32_t at, uint32_t value) {
   frame[at + 1] = static_cast<char>(value);
 }
 
-/// Returns a random frame: tags, IPv4 with options and fragments, IPv6 with extensions, TCP and
-/// UDP, wrong lengths, and sometimes a modified header byte.
+/// Returns a random frame: VLAN tags, IPv4 with options and fragments, IPv6 with extensions, TCP
+/// and UDP, wrong lengths, and sometimes a modified header byte.
 std::string RandomFrame(Random& random, uint32_t least, uint32_t most) {
   std::string frame(least + Below(random, most - least + 1), '\0');
   for (char& byte : frame) byte = static_cast<char>(random());
@@ -316,8 +316,8 @@ class Rings : public Pair {
     tx_tail[queue] = 0;
   }
 
-  /// Returns the address of buffer `number`, sometimes unaligned, or sometimes an address that is
-  /// probably invalid.
+  /// Returns the address of buffer `number`, which is sometimes unaligned. Sometimes returns an
+  /// address that is probably invalid.
   uint64_t Address(uint32_t number, uint32_t* offset) {
     *offset = kBuffers + number * kSlotBytes + (OneIn(random, 4) ? Below(random, 16) : 0);
     const uint64_t address = kBus + *offset;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A pipe shared by the register block, to which a driver stores its head, and a receiving block.
+// Tests one pipe that two blocks share: the register block, which handles the driver's head stores,
+// and a receiving block.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +23,8 @@ class PipeBench : public testing::Test {
   }
   /// Simulates a driver that was notified of one frame, and has not stored the head.
   void HoldOneFrame() { Hold(tail_ - 1); }
-  /// Simulates a driver that was notified of as many frames as fit, and has not stored the head.
+  /// Simulates a driver that was notified of frames that fill the pipe, and has not stored the
+  /// head.
   void Fill() { Hold(tail_ + 1); }
 
   /// Simulates the register block's handling of a head store: all flits up to `head` are read.
@@ -34,14 +36,14 @@ class PipeBench : public testing::Test {
   void Accept() { FramesAccepted(*card_, kId, (tail_ + 1) & card_->pipe_mask, 0); }
   void Drop() { FramesDropped(*card_, kId, 1); }
 
-  /// Expects one notification in flight, and starts the next round.
+  /// Expects one notification in flight, then starts the next round.
   void ExpectOneNotification() {
     ASSERT_EQ(Notifications(), 1u);
     ASSERT_EQ(pipe().status, 1u);
     ++tail_;
   }
-  /// Expects no notification in flight, and a notification for the next frame; starts the next
-  /// round.
+  /// Expects that no notification is in flight and that the next frame causes one. Then starts the
+  /// next round.
   void ExpectArmed() {
     ASSERT_EQ(Notifications(), 0u);
     ASSERT_EQ(pipe().status, 0u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blocks run concurrently with each other and with a driver, each on a thread. Runs under
-// ThreadSanitizer, without EAL.
+// Tests blocks that run concurrently with each other and with a driver, each in its thread. Runs
+// under ThreadSanitizer, without EAL.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -29,7 +29,7 @@ namespace {
 using namespace regs::enso;  // NOLINT: the vocabulary of every test here
 using std::chrono::steady_clock;
 
-/// Two threads that repeatedly perform one action each at the same time.
+/// Runs two threads that repeatedly perform one action each at the same time.
 class Duel {
  public:
   /// `prepare` and `judge` run while neither thread is active.
@@ -86,12 +86,12 @@ TEST_F(NotificationDuel, FramesThatArriveAsTheHeadIsStoredAreNotified) {
               [&] { ExpectOneNotification(); });
 }
 
-// The driver empties a full pipe while frames are dropped: the next frames are notified.
+// The driver empties a full pipe while frames are dropped. It must be notified of the next frames.
 TEST_F(NotificationDuel, ADropDoesNotMuteAPipeThatWasEmptiedMeanwhile) {
   Duel::Fight([&] { Fill(); }, [&] { StoreHead(tail_); }, [&] { Drop(); }, [&] { ExpectArmed(); });
 }
 
-/// What a faulty driver does with one frame of 128 bytes with FCS.
+/// Faults that a driver can apply to one frame of 128 bytes (including the FCS).
 enum class Misdeed { kNone, kDrop, kSendTwice, kSwap, kAlterPayload, kAlterTag };
 
 /// A driver that sends every frame back in place, and stores a pipe's head only up to the notified
@@ -154,7 +154,7 @@ class Driver {
   static constexpr size_t kBytes = 4 << 20;
   static constexpr std::chrono::seconds kPatience{60};
 
-  /// Data of a TX slot: the pipe's head that is stored after its completion.
+  /// Content of a TX slot: the pipe, and the head to store after the slot's completion.
   struct Sent {
     uint32_t pipe = kPipes;
     uint32_t head = 0;
@@ -211,7 +211,7 @@ class Driver {
     Buffer& buffer = buffers_[nb];
     const uint64_t at = RxRing(nb) + uint64_t{buffer.rx_head} * kFlitBytes;
     if (Signal(at).load(std::memory_order_acquire) != kSignalData) return false;
-    // There are few slots, and a notification needs two or four.
+    // The ring has few slots, and a notification needs two or four.
     if (buffer.sent.size() + 4 >= kEntries) return false;
     RxNotification note;
     std::memcpy(&note, memory_ + at, sizeof(note));
@@ -225,7 +225,7 @@ class Driver {
     return true;
   }
 
-  /// Sends all of the pipe from the last sent flit up to `tail`.
+  /// Sends all flits of the pipe from the last sent flit up to `tail`.
   void Send(uint32_t nb, uint32_t id, uint32_t tail) {
     uint32_t& sent = sent_[id];
     // Modifies an address of the first frame, as any application may.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the device's classification of frames: RSS with the vectors of Microsoft's RSS
-// specification, packet class, checksums, flow rules.
+// Tests how the device classifies frames: RSS (with the vectors of Microsoft's RSS specification),
+// packet class, checksums and flow rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
   EXPECT_EQ(static_cast<uint32_t>(Receive(frame).low), 0x2cc18cd5u);
 }
 
-/// Options and extensions are not hashed: the hash is that of the frame without them.
+/// Options and extensions are not hashed, so the hash is that of the same frame without them.
 TEST_F(Classified, PortsAreFoundBehindOptionsAndExtensions) {
   host.nic.WriteRegister(kRssFields, 4, kRssIpv4 | kRssIpv4Tcp | kRssIpv6 | kRssIpv6Tcp);
   std::string options = Ipv4Frame(kVectors[0].tuple);
@@ -352,8 +352,8 @@ TEST_F(Flows, OfIpv6AllBytesOfBothAddressesCount) {
   }
 }
 
-// Fields other than those of the 5-tuple: each separately, with a matching frame and some that do
-// not match.
+// Each field that is not part of the 5-tuple is matched separately, with a matching frame and some
+// that do not match.
 TEST_F(Flows, EthernetAddressesTagsAndFragmentsAreMatched) {
   const auto tagged = [](std::string frame, uint8_t vlan) {
     return frame.insert(12, std::string{'\x81', 0, 0x20, static_cast<char>(vlan)});

@@ -18,8 +18,8 @@ namespace {
 
 using Frames = std::vector<std::string>;
 
-/// A small endpoint: the machine of Lauberhorn has 76 overflow lines (coherent/layout.h); 64 lines,
-/// 8 KiB, are filled quickly.
+/// A small endpoint: Lauberhorn's machine has 76 overflow lines (coherent/layout.h), but 64 lines
+/// (8 KiB) are filled sooner.
 constexpr coherent::Geometry kSmall{.overflow_lines = 64};
 
 struct Frame {
@@ -361,8 +361,8 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
 }
 
 TEST(IpuEndpoint, WhatADeadHostHeldIsCounted) {
-  // Frames are in the line that the host owns, in the line that it loads next, and in a returned
-  // line that waits for the wire.
+  // Frames are in three places: in the line that the host owns, in the line that it loads next, and
+  // in a returned line that waits for the wire.
   EndpointHost host;
   host.Start();
   for (const int frame : {1, 2}) host.Receive(PlainFrame(60, frame));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host for the packetized NIC model: rings and buffers in normal memory, controlled descriptor by
+// A host for the packetized NIC model, with rings and buffers in normal memory. Tests control each
 // descriptor through the registers of regs/ipu.h.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host with arbitrary behavior towards the packetized NIC: it converts a string of bytes to
-// register accesses, descriptors, links, endpoints and frames. Used by the seeded test and by the
-// fuzz target. It checks the properties that must hold for any input.
+// A host that behaves arbitrarily towards the packetized NIC: it converts a string of bytes to
+// register accesses, descriptors, links, endpoints and frames. It checks the properties that must
+// hold for any input. Used by the seeded test and by the fuzz target.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class HostileHost {
   static constexpr uint32_t kEndpointOffset =
       (kLinkOffset - static_cast<uint32_t>(kLines.Bytes())) / 4096 * 4096;
 
-  /// Processes the whole input. Returns null, or the violated property.
+  /// Processes the complete input. Returns the violated property, or null.
   const char* Run(std::span<const uint8_t> input) {
     input_ = input;
     dma_->Add(kBus, memory_.get(), kBytes);
@@ -52,7 +52,7 @@ class HostileHost {
     Judge(nic);
     return violation_;
   }
-  /// Returns the device's statistics, which show how far the input came.
+  /// Returns the device's statistics, which show how much of the device the input reached.
   const Statistics& statistics() const { return statistics_; }
 
  private:
@@ -92,7 +92,7 @@ class HostileHost {
     for (uint32_t i = 0; i < bytes; ++i) value = value << 8 | Consume8();
     return value;
   }
-  /// Returns mostly addresses near or in the host's memory, sometimes arbitrary ones.
+  /// Returns an address, usually near or in the host's memory and sometimes arbitrary.
   uint64_t ConsumeAddress() {
     const uint8_t kind = Consume8();
     if (kind < 16) return Consume(8);
@@ -167,7 +167,7 @@ class HostileHost {
     return (queue + (transmit ? kQueues : 0)) * kRingBytes;
   }
 
-  /// Starts a ring, mostly with its regular address, sometimes with an arbitrary one.
+  /// Starts a ring, usually at its regular address and sometimes at an arbitrary one.
   void StartRing(IpuNic& nic, uint32_t queue, bool transmit) {
     const uint8_t how = Consume8();
     const uint32_t block = Block(queue, transmit);
@@ -329,7 +329,7 @@ class HostileHost {
     if (taken > wire.size() || (!pause && taken != wire.size())) violation_ = "frames taken";
     taken_ += taken;
   }
-  /// Writes headers that parsers recognize in most cases: existing types, versions and protocols.
+  /// Writes headers that parsers usually recognize: existing types, versions and protocols.
   void PutHeaders(std::vector<uint8_t>& frame) {
     static constexpr std::array<std::array<uint8_t, 3>, 6> kTypes = {
         {{8, 0, 0x45}, {8, 0, 0x4f}, {0x86, 0xdd, 0x60}, {0x81, 0, 0}, {0x88, 0xa8, 0}, {8, 6, 0}}};

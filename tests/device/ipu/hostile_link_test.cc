@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests hosts with invalid links: for any content of the memory, the device neither crashes nor
-// accesses a byte outside it (the sanitizers check this), and it counts every rejection.
+// Tests hosts with invalid links. For any content of the memory, the device must not crash or
+// access a byte outside the memory (the sanitizers check this), and must count every rejection.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -104,7 +104,7 @@ TEST(IpuHostileLink, GeometriesThatDoNotFitAreRefused) {
   EXPECT_EQ(try_geometry({64, 16384, 16, 0}), 0u) << "more than the memory holds";
 }
 
-/// Writes random words over a valid link, before it is enabled again and while it runs.
+/// Overwrites a valid link with random words, both before it is enabled again and while it runs.
 TEST(IpuHostileLink, RandomMemoryDoesNoHarm) {
   std::mt19937_64 random(20262);
   LinkHost host;

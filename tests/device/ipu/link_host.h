@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host with links of regions instead of rings: the host's end of lib/swap on normal memory,
-// announced to the model through the registers of regs/ipu.h.
+// A host that uses links of regions instead of rings: the host's end of lib/swap in normal memory.
+// The registers of regs/ipu.h announce the memory to the model.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ class LinkHost : public Host {
     }
     return links[queue]->holding();
   }
-  /// Swaps the host's region, with `frames` frames, for another one.
+  /// Swaps the host's region, which contains `frames` frames, for the next region.
   bool Swap(uint32_t frames, bool wait_for_frames, uint32_t queue = 0) {
     links[queue]->Give(frames, wait_for_frames);
     return Settle(queue);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests links of regions, which replace rings: registers, receive, transmit, steering.
+// Tests links of regions, which replace rings: registers, receiving, transmitting and steering.
 #include <gtest/gtest.h>
 
 #include "link_host.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests functions of the port other than rings: interrupts, clock and timestamps, filters, tags,
-// ages of rules.
+// Tests functions of the port that do not belong to rings: interrupts, clock and timestamps,
+// filters, tags and the ages of flow rules.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -214,7 +214,7 @@ TEST(IpuTags, AreInsertedBehindTheAddressesAfterTheChecksums) {
   ASSERT_EQ(sink.frames.size(), 2u);
   EXPECT_EQ(sink.frames[0].substr(0, 12), frame.substr(0, 12));
   EXPECT_EQ(sink.frames[0].substr(12, 4), std::string("\x81\x00\xe1\x23", 4));
-  // The header's sum of 16-bit words is ffff with a right checksum (RFC 1071).
+  // If the header's checksum is right, the sum of its 16-bit words is ffff (RFC 1071).
   uint32_t sum = 0;
   const auto byte = [&](uint32_t i) { return static_cast<uint8_t>(sink.frames[0][i]); };
   for (uint32_t i = 18; i < 38; i += 2) sum += byte(i) << 8 | byte(i + 1);
@@ -317,7 +317,7 @@ TEST(IpuFilter, ReadsBackAndIsEmptyAfterAReset) {
   EXPECT_EQ(host.nic.ReadRegister(kVlanTable + 4, 4), 0u);
 }
 
-/// Executes a command for a rule for UDP to `port`.
+/// Executes a command on the rule for UDP to `port`.
 FlowStatus Command(Host& host, FlowCommand command, uint16_t port, uint32_t age_s = 0,
                    uint64_t cookie = 0) {
   host.nic.WriteRegister(kFlowFields, 4, kFlowMatchProtocol | kFlowMatchDestinationPort);
@@ -336,7 +336,8 @@ class IpuAges : public ::testing::Test {
     host.nic.SetInterrupts(&interrupts);
     host.StartRx(64, 2048, 64);
   }
-  /// Steps the device until time `ms`, in intervals that suffice for a pass over few rules.
+  /// Steps the device until time `ms` (in milliseconds), in intervals that suffice for a pass over
+  /// few rules.
   void At(uint64_t ms) {
     for (uint64_t step = ms - 100; step <= ms; step += 25) {
       host.nic.SetTime(step * 1'000'000);
@@ -344,7 +345,7 @@ class IpuAges : public ::testing::Test {
     }
   }
   void Hit(uint16_t port) { host.Receive(Ipv4Frame({{1, 1, 1, 1}, {2, 2, 2, 2}, 9, port})); }
-  /// Returns all cookies that Pop returns.
+  /// Calls Pop until it returns nothing. Returns all cookies.
   std::set<uint64_t> Aged() {
     std::set<uint64_t> cookies;
     for (;;) {

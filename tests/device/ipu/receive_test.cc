@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests receive rings: write-back, scatter, filters, drops.
+// Tests receive rings: write-back, scatter, filters and drops.
 #include <gtest/gtest.h>
 
 #include "host.h"

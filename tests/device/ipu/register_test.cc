@@ -116,8 +116,8 @@ TEST(IpuHostileHost, AFaultInAScatteredFrameCompletesAllItsDescriptorsEmpty) {
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(host.Rx(i).high, kDone | kRxEndOfPacket) << i;
 }
 
-/// Checks a driver that finds the device in an arbitrary state: a reset, and then a burst in each
-/// direction.
+/// Checks that a driver can use the device in an arbitrary state: after a reset, a burst passes in
+/// each direction.
 void ExpectWorksAfterAReset(Host& host) {
   constexpr uint32_t kBurst = 48;
   host.nic.WriteRegister(kReset, 4, kResetMagic);
@@ -136,7 +136,7 @@ void ExpectWorksAfterAReset(Host& host) {
   RecordingSink sink;
   std::vector<std::string> frames;
   for (uint32_t i = 0; i < kBurst; ++i) {
-    // Flow rules, RSS and checksums would affect every second frame if the reset had kept them.
+    // If the reset had kept flow rules, RSS or checksums, they would affect every second frame.
     frames.push_back(i % 2 == 0 ? PlainFrame(60 + i * 29, static_cast<uint8_t>(i))
                                 : Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, uint16_t(i), 80}));
     ASSERT_EQ(host.Receive(frames.back()), 1u);
@@ -180,9 +180,8 @@ void MisconfigureEverything(Host& host) {
   EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), kHasLinks ? 1u : 0u);
 }
 
-/// Tests random stores to all registers, with rings full of random words. The device must respond
-/// at any time, count every frame, not access memory that it was not granted, and work after a
-/// reset.
+/// Stores random values to all registers, with rings full of random words. The device must respond
+/// at any time, count every frame, access only memory that it was granted, and work after a reset.
 TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
   std::mt19937_64 random(20261);
   uint64_t written = 0, faults = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests transmit rings: gathering, reports, checksums, bad chains.
+// Tests transmit rings: gathering, completion reports, checksums, segmentation and invalid chains.
 #include <gtest/gtest.h>
 
 #include "host.h"
@@ -87,8 +87,8 @@ TEST_F(Transmit, QueuesTakeTurns) {
 }
 
 TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
-  // The frame of the receive test with blank checksums. The UDP checksum field contains the sum of
-  // the pseudo-header (RFC 1071): c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 with the carry.
+  // The frame of the receive test without checksums. The UDP checksum field contains the sum of the
+  // pseudo-header (RFC 1071): c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 with the carry.
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192, 168, 0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 'a', 'b', 'c',  'd'};
@@ -103,7 +103,7 @@ TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
 }
 
 TEST_F(Transmit, AUdpChecksumOfZeroLeavesAsAllOnes) {
-  // The frame above with a first payload word that is greater by b9b8: 6162 + b9b8 = 1b1b with the
+  // The frame above, with the first payload word increased by b9b8: 6162 + b9b8 = 1b1b with the
   // carry. All words now sum to ffff. RFC 768: a computed 0 is sent as all ones, because 0 means
   // "no checksum".
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,    0,    0x08, 0x00, 0x45, 0,
@@ -153,7 +153,7 @@ TEST_F(Transmit, AChainWithoutEndIsCutOffAndCounted) {
   EXPECT_EQ(host.Tx(63).high, kDone);
 }
 
-/// Returns a TCP frame over IPv4 or IPv6 with this many bytes of payload, checksums of zero, and
+/// Returns a TCP frame over IPv4 or IPv6 with `payload` bytes of payload, checksums of zero, and
 /// the flags CWR, PSH, ACK and FIN.
 std::string LargeTcp(bool v4, uint32_t payload) {
   std::string frame(v4 ? 54 : 74, '\0');
@@ -173,7 +173,8 @@ std::string LargeTcp(bool v4, uint32_t payload) {
   return frame;
 }
 
-/// Returns the sum of 16-bit words (RFC 1071); ffff if a right checksum is among them.
+/// Returns the sum of 16-bit words (RFC 1071). The sum is ffff if the words include a right
+/// checksum.
 uint32_t Sum(const std::string& bytes, uint32_t sum) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     sum += static_cast<uint8_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);

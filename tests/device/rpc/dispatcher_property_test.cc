@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the dispatcher with random calls, on hosts whose processes hang, die, make nested calls,
-// and load lines of others: every call has one ending; no call starts twice or continues without a
-// suspension; no call reaches another process; and no process holds more than MaxCalls.
+// Tests the dispatcher with random calls. The hosts' processes hang, die, make nested calls, and
+// load lines of other processes. Every call has one ending; no call starts twice or continues
+// without a suspension; no call reaches another process; and no process holds more than MaxCalls
+// calls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ constexpr uint64_t kPreemptBound = 200;
 constexpr uint64_t kNestedBound = 500;
 constexpr uint32_t kMaxSuspended = 3;  // Per process.
 
-// State of a core of the host, as the host knows it.
+// State of a core, as the host knows it.
 struct HostCore {
   enum class At : uint8_t { kKernel, kKernelLoads, kUser, kUserLoads, kLeaves };
   At at = At::kKernel;
@@ -136,7 +137,7 @@ class World {
     }
     for (const uint32_t held : held_) most_held_ = std::max(most_held_, held);
     EXPECT_LE(most_held_, may_hold());
-    // No core waits in the kernel while a process wants one.
+    // While a process wants a core, no core may wait in the kernel.
     for (CoreId id = 0; id < kCores; ++id) {
       if (dispatcher_.state(id) == Dispatcher::CoreState::kKernel) {
         EXPECT_TRUE(placement_.empty());
@@ -151,7 +152,7 @@ class World {
     Apply(dispatcher_.Arrive(process, call, now_));
   }
 
-  // Answers the nested call of a random call, which may not wait for it any more.
+  // Answers the nested call of a random call. That call may no longer wait for the answer.
   void ResumeOne() {
     if (next_call_ == 0) return;
     const CallId number = next_call_ - 1 - Below(std::min(next_call_, 40u));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the dispatcher, event by event. Expected actions follow the dispatch that Lauberhorn (HOTOS
-// '25, sections 5 and 6) describes.
+// Tests the dispatcher, event by event. The expected actions follow the dispatch described for
+// Lauberhorn (HOTOS '25, sections 5 and 6).
 #include "device/rpc/dispatcher.h"
 
 #include <gtest/gtest.h>
@@ -293,8 +293,8 @@ TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
         {37, "gone 1", ""}});
 }
 
-// Bounds are 100 ns. At a deadline the starved time is checked, and the process then has 50 ns more
-// in which it is not starved.
+// Bounds are 100 ns. At a deadline, the dispatcher checks the starved time. The process then gets
+// 50 ns more, in which time without a CPU does not count.
 TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
   Play({.switch_bound = 100, .preempt_bound = 100, .interrupt_every = 10'000}, 10,
        {{0, "start 1 1", ""},

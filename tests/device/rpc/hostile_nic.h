@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC of RpcHost with clients that send arbitrary frames, and a process that stores arbitrary
-// data in its memory. Both are controlled by bytes, for the property test and for the fuzzer. The
-// other process, the kernel and the supervisor are honest. The guarantees: the honest process gets
-// only calls that were sent to it, every frame is counted once, and no client gets more answers
-// than it has sent calls.
+// The NIC of RpcHost with clients that send arbitrary frames, and one hostile process that stores
+// arbitrary data in its memory. A string of bytes controls both, for the property test and for the
+// fuzzer. The honest process, the kernel and the supervisor follow the protocol. The guarantees:
+// the honest process gets only calls that were sent to it, every frame is counted once, and no
+// client gets more answers than it has sent calls.
 #pragma once
 
 #include <algorithm>
@@ -125,7 +125,7 @@ class HostileRun {
     const uint64_t word = bytes_.Word64();
     std::memcpy(memory.data() + at, &word, sizeof(word));
   }
-  /// Announces a return, mostly of a valid kind and length, and loads.
+  /// Announces a return, usually of a valid kind and length, and loads the next line.
   void StoreHead(uint8_t what) {
     using coherent::Kind;
     constexpr Kind kReturns[] = {Kind::kReply, Kind::kReply, Kind::kNoReply, Kind::kFrames};
@@ -198,8 +198,8 @@ class HostileRun {
       Restart(id);
     }
   }
-  /// Returns whether the honest process may have been too slow, because its actions have no
-  /// schedule.
+  /// Returns whether the honest process may have been too slow, because no schedule bounds its
+  /// actions.
   bool Late() const { return host_.now_ns > 1'000'000; }
 
   void Count() {
@@ -219,7 +219,7 @@ class HostileRun {
           "rpc_system_err", "rpc_drop_queue_full"}) {
       ended += host_.Count(name);
     }
-    // An executed call was answered, or is counted as a system error already.
+    // An executed call was either answered or already counted as a system error.
     return ended + host_.Count("rpc_answered") -
            (host_.Count("rpc_system_err") - host_.Count("rpc_lost"));
   }

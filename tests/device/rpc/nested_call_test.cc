@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests calls that services make: their destination, the input of their continuations, and their
-// endings if a process dies or does not answer. Process 1 serves the CALCULATOR, process 2 calls
-// it. Expected messages follow RFC 5531 section 9, expected structures rpcgen's declarations.
+// endings if a process dies or does not answer. Process 1 serves the CALCULATOR, and process 2
+// calls it. Expected messages follow RFC 5531 section 9; expected structures follow rpcgen's
+// declarations.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -52,7 +53,7 @@ Heard HeardBy(RpcHost& host) {
   return {head.status, head.result_bytes, word};
 }
 
-// Process 2 gets a call with this xid, and stores `head` in its line.
+// Delivers a call with this xid to process 2, which stores `head` in its line.
 Got Calls(RpcHost& host, uint32_t xid, const CallHead& head, const Words& arguments) {
   host.Send(OuterCall(xid));
   EXPECT_TRUE(host.Switch(2));
@@ -403,7 +404,7 @@ TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
   }
 }
 
-// The core, which performs any permitted action.
+// Acts for the core, which performs any permitted action.
 struct AnyCore {
   RpcHost& host;
   std::mt19937& random;
@@ -439,8 +440,8 @@ struct AnyCore {
   }
 };
 
-// Services that call each other, themselves and unknown procedures, and die: every frame that got a
-// slot is answered once, and no slot leaks.
+// Services call each other, themselves and unknown procedures, and die. Every frame that got a slot
+// must be answered once, and no slot may leak.
 TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
   constexpr uint32_t kSlots = 12, kFrames = 20'000;
   std::mt19937 random(1);

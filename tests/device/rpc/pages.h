@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Allocates memory for endpoints.
+// Memory for endpoints.
 #pragma once
 
 #include <cstddef>

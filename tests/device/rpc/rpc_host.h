@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host with one core and two processes for RpcNic, in one thread and with a simulated clock:
-// process 1 serves kX on port kPort, process 2 kOtherX.
+// A host for RpcNic with one core and two processes, in one thread and with a simulated clock.
+// Process 1 serves kX on port kPort, and process 2 serves kOtherX.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the conversion of frames to lines and back. Expected messages follow RFC 5531 section 9,
-// expected structures rpcgen's declarations.
+// Tests the conversion of frames to lines and back. Expected messages follow RFC 5531 section 9;
+// expected structures follow rpcgen's declarations.
 #include "device/rpc/rpc_nic.h"
 
 #include <gtest/gtest.h>
@@ -178,7 +178,7 @@ TEST(RpcNic, LongArgumentsContinueInOverflowLinesAndLongerOnesInABuffer) {
     for (uint32_t i = 0; i < test.bytes; i += 4) {
       ASSERT_EQ(packet::LoadBe32(blob.value + i), 0x01020304u * (i / 4));
     }
-    // The result is the payload itself, unmoved.
+    // The handler returns the payload as the result, at its original address.
     end.Return({.kind = coherent::Kind::kReply,
                 .length = static_cast<uint32_t>(end.payload().size()),
                 .in_buffer = test.in_buffer});
@@ -253,7 +253,7 @@ TEST(RpcNic, AnIdleCoreIsAskedForAndComesToTheOtherProcess) {
   ASSERT_EQ(host.processes[1]->end.Wait(0), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(2));
   host.Return(2, {});
-  // The core also returns: a process that left can enter again.
+  // The core can also return: a process that left can enter again.
   host.Send(RpcHost::Call(3, 3));
   ASSERT_EQ(host.UserLoads(2), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(1));
@@ -475,7 +475,7 @@ TEST(RpcNic, EveryFrameHasAnEnding) {
         "rpc_garbage_args", "rpc_system_err", "rpc_drop_queue_full"}) {
     ended += host.Count(name);
   }
-  // An answered call was sent, or is counted as a system error already.
+  // An answered call was either sent or already counted as a system error.
   const uint64_t replied = answered - (host.Count("rpc_system_err") - host.Count("rpc_lost"));
   EXPECT_EQ(ended + replied, kFrames);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the two interfaces of a stage with messages of a switch or a CPU, honest or not. Tests of
-// whole chains are in tests/chain_app.
+// Tests the two interfaces of a stage with messages of an honest or hostile switch or CPU. Tests of
+// complete chains are in tests/chain_app.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -108,7 +108,7 @@ TEST_F(Link, PassesBetweenThreads) {
   writer.join();
 }
 
-/// Records the batches; the result is the input in reverse.
+/// An executor that records its batches and returns each input in reverse.
 class Reverse final : public Executor {
  public:
   void Run(std::span<Work> batch) override {
@@ -125,7 +125,7 @@ class Reverse final : public Executor {
   uint32_t claim = 0;
 };
 
-/// A stage, and its link from the switch's side.
+/// A stage, with its link as seen from the switch.
 class Face : public testing::Test {
  protected:
   void Write(uint64_t address, const void* bytes, uint32_t count) {
@@ -222,7 +222,7 @@ TEST_F(Face, LegacyFetchesSeveralDescriptorsWorksOnThemAtOnceAndWritesRecordsBeh
   EXPECT_EQ(executor_.batches, (std::vector<uint32_t>{3}));
   EXPECT_EQ(executor_.commands, (std::vector<uint32_t>{40, 41, 42}));
   const std::vector<Tlp> sent = Sent();
-  // Results of 2, 256 + 256 + 88 and 1 bytes, then all records in one write.
+  // The results have 2, 256 + 256 + 88 and 1 bytes; all records follow in one write.
   ASSERT_EQ(sent.size(), 6u);
   EXPECT_EQ(sent[0].address, Descriptor(0, 0).output);
   EXPECT_EQ(sent[0].payload[0], 2);
@@ -252,7 +252,7 @@ TEST_F(Face, LegacyDoesNotReadBeyondTheEndOfItsRing) {
 }
 
 TEST_F(Face, LegacyWritesRecordsWhenTheLinkHasRoomAgain) {
-  // The maximum number of jobs in a queue; results of 2000 bytes, which are 8 TLPs each.
+  // The queue contains the maximum number of jobs. Each result has 2000 bytes, which are 8 TLPs.
   constexpr uint32_t kJobs = DescriptorQueue::kDepth;
   static_assert(kJobs * 8 == kLinkTlps);
   SendSetup({.ring = kRing,

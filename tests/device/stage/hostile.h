@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A stage with nodes of either interface that an arbitrary script sets up and feeds, and one honest
-// node. Checks that the honest node's messages are executed and answered, once and in order, and
-// that all TLPs and executions of the stage are within the limits of a device.
+// A stage with one honest node and with nodes of either interface that an arbitrary script sets up
+// and feeds. Checks that the honest node's messages are executed and answered, once and in order,
+// and that all TLPs and executions of the stage are within the limits of a device.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace sluice::device::stage::test {
 
 using namespace pcie_switch;  // NOLINT
 
-/// Runs a script. Its result is the violation, or null.
+/// Runs a script. Returns the violation, or null.
 class HostileRun {
  public:
   HostileRun(const uint8_t* script, size_t size) : choices_(script, size) {
@@ -194,8 +194,8 @@ class HostileRun {
     }
   }
 
-  /// Writes to a buffer, or to any address except those of the honest node. Reads there instead if
-  /// `what` >= 248.
+  /// Writes to a buffer, or to any address except those of the honest node. Reads instead if `what`
+  /// >= 248.
   void AnyWrite(uint8_t what) {
     std::array<uint8_t, kMaxPayload> bytes{};
     const uint32_t small = choices_.Byte();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores every order in which TLPs enter, leave and are consumed, with the minimum of credits:
-// every message arrives once, complete and in order; there is no deadlock; and a stalled stage
-// stalls only its stream. The last test verifies that without credits a stalled stage stalls other
-// streams too.
+// Explores every order in which TLPs enter, leave and are consumed, with the minimum number of
+// credits. Every message must arrive once, complete and in order; there must be no deadlock; and a
+// stalled stage must stall only its stream. The last test verifies that without per-stream credits
+// a stalled stage also stalls other streams.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -42,11 +42,12 @@ struct Stage {
 
 struct Plan {
   FlowControl flow_control = FlowControl::kStream;
-  /// Ports of each stream's nodes.
+  /// For each stream, the ports of its nodes.
   std::vector<std::vector<PortId>> streams;
   uint32_t messages = 2;
   uint32_t buffer_lines = kLines;
-  /// Stream whose second node never consumes, and whose messages are not expected; -1 for none.
+  /// Number of a stream. Its second node never consumes, so its messages are not expected; -1 for
+  /// none.
   int stalled_stream = -1;
   int mortal_port = -1;  ///< Port whose device may die once and is then bypassed; -1 for none.
 };
@@ -182,7 +183,7 @@ class World {
   std::string Summary() const { return "delivered " + std::to_string(delivered_); }
 
  private:
-  /// Maximum TLPs that a device holds without per-stream credits.
+  /// Maximum number of TLPs that a device holds without per-stream credits.
   static constexpr size_t kFifo = 2;
 
   bool PerStream() const { return plan_.flow_control == FlowControl::kStream; }
@@ -271,7 +272,7 @@ class World {
     died_ = true;
     for (Stage& stage : stages_) {
       if (stage.port != plan_.mortal_port) continue;
-      // Messages that entered completely and did not leave completely.
+      // Counts messages that entered completely and did not leave completely.
       inside_ +=
           sw_.MessagesTo(stage.stream, stage.node) - sw_.MessagesFrom(stage.stream, stage.node);
       stage.stalled = true;

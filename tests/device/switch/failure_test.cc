@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the death of a device: messages for it are drained, bypass it, or end the stream, depending
-// on its policy. No message arrives partially or twice.
+// Tests the death of a device. Depending on the device's policy, its messages are drained, they
+// bypass it, or the stream ends. No message arrives partially or twice.
 #include <gtest/gtest.h>
 
 #include "rig.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a device that knows only descriptors, driven by the switch: doorbell, descriptor, data,
+// Tests how the switch drives a device that knows only descriptors: doorbell, descriptor, data,
 // record.
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(Glue, ADescriptorIsRungFetchedAndItsResultBecomesAMessage) {
   for (uint32_t i = 0; i < 5; ++i) {
     rig.Pump();
     ASSERT_FALSE(rig.others.empty());
-    // The switch rings as many doorbells as there are descriptors, and is at most two ahead.
+    // The switch rings one doorbell per descriptor, and is at most two descriptors ahead.
     EXPECT_EQ(LoadFrom<uint32_t>(rig.others.back().payload.data()), std::min(i + 2, 5u));
     EXPECT_EQ(rig.others.back().address, NodeBase(1, 0, 1) + kDoorbellOffset);
     const auto bytes = ReadAll(rig, 1, opened.rings[1] + i % 2 * 64, 64);
@@ -94,7 +94,8 @@ TEST(Glue, ADescriptorIsRungFetchedAndItsResultBecomesAMessage) {
 
 TEST(Glue, NoDescriptorIsGivenWhoseResultHasNoPlace) {
   Rig rig;
-  // A result needs 16 granules, so one fits into 20, independent of the number of slots.
+  // A result needs 16 granules. The window has 20, so one result fits, regardless of the number of
+  // slots.
   const Opened opened = rig.Open(Chain(8, 20));
   ASSERT_EQ(opened.error, "");
   for (uint32_t i = 0; i < 4; ++i) rig.Put(opened.stream, 0, i, 900);
@@ -161,7 +162,7 @@ TEST(Glue, ALegacyDeviceThatSendsNothingOnReportsToItsRegister) {
   EXPECT_TRUE(rig.sw.Finished(opened.stream));
 }
 
-// The device does not know windows, and flushes none.
+// The device does not know windows, and flushes none of them.
 TEST(Glue, ALegacyNodesWindowClosesWhenItHasAnsweredAll) {
   Rig rig;
   const Opened opened = rig.Open(Chain(2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Devices that write and read arbitrarily, and two honest ones: messages between the honest devices
-// arrive complete and in order, independent of the hostile devices.
+// Devices that write and read arbitrarily, together with two honest devices. Messages between the
+// honest devices must arrive complete and in order, regardless of the hostile devices.
 #pragma once
 
 #include <cstdint>

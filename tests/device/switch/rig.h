@@ -46,7 +46,7 @@ inline std::vector<uint8_t> Bytes(size_t count, uint32_t seed = 0) {
   return bytes;
 }
 
-/// The ends of a stream's node.
+/// Ends of one node of a stream.
 struct Ends {
   std::optional<StreamWriter> writer;
   std::optional<StreamReader> reader;
@@ -81,7 +81,7 @@ class Rig {
   void Put(StreamId stream, NodeId node, uint32_t number, size_t bytes, uint32_t key = 0) {
     at[{stream, node}].writer->Put({.message = number, .key = {key, 0}}, Bytes(bytes, number));
   }
-  /// Moves all TLPs that can move while no device consumes anything. Returns their number.
+  /// Moves all TLPs that can move while no device consumes anything. Returns the number of moves.
   uint32_t Pump() {
     uint32_t moved = 0;
     for (bool again = true; again;) {

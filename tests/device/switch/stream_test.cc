@@ -54,7 +54,7 @@ TEST(Stream, OneTlpInIsOneTlpOut) {
   EXPECT_EQ(out.address, NodeBase(1, 0, 1));
   EXPECT_EQ(out.length, 164u);
   EXPECT_FALSE(rig.sw.Next(1, out));
-  // A second message starts at the next whole line after it: 64 x 3.
+  // The second message starts at the next complete line after the first: 64 x 3.
   ASSERT_TRUE(rig.sw.Accept(0, tlp));
   ASSERT_TRUE(rig.sw.Next(1, out));
   EXPECT_EQ(out.address, NodeBase(1, 0, 1) + 192);

@@ -190,7 +190,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
     }
     EXPECT_TRUE(told) << line << "\ninstead: " << (errors.empty() ? "nothing" : errors[0]);
   }
-  // One flow is in two chains.
+  // The same flow is in two chains.
   const std::string chain = R"("flows": ["udp:1"], "message": 64, "nodes": [
       {"name": "in", "device": "nic", "to": [{"nodes": ["out"]}]}, {"name": "out", "device": "nic"}]})";
   runtime::Errors errors;
@@ -264,7 +264,7 @@ TEST(Text, ThePictureHasEveryNodeAndWay) {
             "  }\n}\n");
 }
 
-/// A deployment and the endpoints of its streams.
+/// A deployed graph and the endpoints of its streams.
 class Bench {
  public:
   Bench()

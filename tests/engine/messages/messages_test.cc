@@ -180,7 +180,7 @@ TEST_F(Messages, AnswersGoWhereTheMessageCameFromInAsManyPartsAsTheyNeed) {
 
 TEST_F(Messages, OverIpv6AndBehindTagsAreAnsweredAlike) {
   for (const Bytes* fixture : {&test::kUdp6, &test::kVlanUdp4}) {
-    // Puts the fixture's headers before a message. Checksums are those that a NIC would compute.
+    // Puts the fixture's headers before a message, with the checksums that a NIC would compute.
     const Datagram like = Datagram::In(fixture->data(), static_cast<uint32_t>(fixture->size()));
     ASSERT_EQ(like.kind, Datagram::Kind::kUdp);
     Bytes frame(fixture->begin(), fixture->begin() + like.payload);
@@ -276,7 +276,7 @@ TEST_F(Messages, PartsThatDoNotFollowChangeNothing) {
   EXPECT_EQ(Send(part(300, 200, 100)), "part_missing") << "its message is whole";
   uint32_t number = 0;
   EXPECT_EQ(Receive(0, &number), data);
-  // A sender that starts a new message with the same number.
+  // A sender may start a new message with the same number.
   EXPECT_EQ(Send(part(300, 0, 100)), "taken");
   EXPECT_EQ(Send(part(200, 0, 100)), "taken");
   EXPECT_EQ(server_.counts().incomplete, 1u);

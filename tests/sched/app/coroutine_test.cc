@@ -148,7 +148,7 @@ TEST(StackPool, StacksDoNotOverlapAndAreAsLargeAsAskedFor) {
   }
 }
 
-// Uses half a kilobyte of stack for each of `levels`.
+// Uses half a kilobyte of stack for each of `levels` levels.
 [[gnu::noinline]] int Descend(int levels) {
   volatile char frame[512];
   frame[0] = static_cast<char>(levels);

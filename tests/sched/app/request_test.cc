@@ -136,7 +136,7 @@ TEST(Workload, HasTheSharesAndTheRateThatItWasGiven) {
       ASSERT_EQ(request.flags, 0);
     }
   }
-  // The bounds are ten standard deviations of binomial and of Poisson counts.
+  // The bounds are ten standard deviations of the binomial and Poisson counts.
   EXPECT_NEAR(longs, 0.1 * kMany, 10 * std::sqrt(kMany * 0.1 * 0.9));
   EXPECT_NEAR(runaways, longs * 0.5, 10 * std::sqrt(longs * 0.25));
   EXPECT_NEAR(static_cast<double>(last), 1e9 * kMany / 1e6, 10 * 1e3 * std::sqrt(kMany));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Applies seeded random moves to the whole composition (kernel, host, channel, agent, policy):
-// tasks, CPUs, agents and the window between them change or fail. After each move, checks that no
-// task is lost, on two CPUs, or running after its end, on a forbidden CPU, or while blocked. The
-// argument multiplies the number of moves.
+// Applies seeded random moves to the complete composition of kernel, host, channel, agent and
+// policy: tasks, CPUs, agents and the window between them change or fail. After each move, checks
+// that no task is lost or on two CPUs, and that no task runs after its end, on a forbidden CPU, or
+// while blocked. The argument multiplies the number of moves.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -101,7 +101,7 @@ void RunAll(Kind kind, bool agent_faults, bool window_faults, Total& total) {
     }
   }
   total.Print();
-  // The test is meaningful only if these events have occurred.
+  // The test is meaningful only if these events occurred.
   EXPECT_GT(total.counts.ran, total.counts.steps / 100);
   EXPECT_GT(total.Of(Status::kComplete), 1000u);
   EXPECT_GT(total.prestage_hits, 100u);

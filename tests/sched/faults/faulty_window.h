@@ -18,7 +18,7 @@ namespace sluice::engine::sched {
 struct WindowFaults {
   std::mt19937_64 random;
   bool dead = false;           ///< Reads return all ones.
-  uint32_t flip_permille = 0;  ///< Permille of reads with a flipped bit.
+  uint32_t flip_permille = 0;  ///< Number of reads with a flipped bit, per thousand.
   std::function<void(bar::WindowSide, bool read)> before_access;
 };
 

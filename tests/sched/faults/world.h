@@ -2,7 +2,7 @@
 //
 // A host with all events that can affect it, a channel, and agents that freeze, die and are
 // replaced, in one thread. A seed determines the moves. The world records the living tasks and
-// their CPUs independently of the kernel, and compares both records.
+// their CPUs independently of the kernel, and compares its records with the kernel's.
 #pragma once
 
 #include <array>
@@ -31,10 +31,10 @@ struct WorldOptions {
   CpuId cpus = 1;  ///< Number of CPUs, at most 4; equal to the policy's number of CPUs.
   bool prestage = false;
   bool agent_faults = true;    ///< Agents freeze, die and are replaced.
-  bool window_faults = false;  ///< Dead links and flipped bits; afterwards the window is rebuilt.
+  bool window_faults = false;  ///< Set if agents freeze, die and are replaced.
 };
 
-/// Counts of events, so that a test can check that they occurred.
+/// Set if links die and bits flip; afterwards the window is rebuilt.
 struct WorldCounts {
   uint64_t steps = 0;
   uint64_t ran = 0;  ///< Switches to a task.
@@ -71,9 +71,9 @@ class World {
     return Check();
   }
 
-  /// Disables faults, and starts a new agent if there were any faults. Blocked tasks are woken and
-  /// running tasks end. Returns an error, or null if every task ran and ended by decisions of the
-  /// agent.
+  /// Disables faults, and starts a new agent if there were any faults. Wakes blocked tasks and lets
+  /// running tasks end. Returns null if every task ran and ended by decisions of the agent, and an
+  /// error otherwise.
   const char* Finish() {
     faults_.dead = false;
     faults_.flip_permille = 0;
@@ -189,7 +189,7 @@ class World {
     in_agent_ = false;
   }
 
-  /// Called before an access to the window: may first make moves of other parties. CPUs of the host
+  /// Called before an access to the window. May first make moves of other parties. The host's CPUs
   /// run only while one of them waits for a read.
   void LetOthersRun(bar::WindowSide side, bool read) {
     if (depth_ >= kDepth || !Chance(60)) return;
@@ -274,7 +274,7 @@ class World {
     if (options_.window_faults && Chance(200)) return HurtWindow();
   }
 
-  /// Makes an event that does not depend on an agent's decision.
+  /// Makes an event happen that does not depend on an agent's decision.
   void Happen() {
     const Gtid gtid = AnyTask();
     const CpuId cpu = AnyCpu();
@@ -391,7 +391,7 @@ class World {
     }
   }
 
-  /// Corrupts existing lines: flips bits, or sets whole lines to ones.
+  /// Corrupts existing lines: flips bits, or sets complete lines to ones.
   void Scribble() {
     scribbled_ = true;
     constexpr size_t kLineStride = 128;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the layout of messages word by word, and that messages of a hostile peer do no harm.
+// Tests the layout of messages word by word, and that messages of a hostile peer have no harmful
+// effect.
 #include "engine/sched/abi.h"
 
 #include <gtest/gtest.h>

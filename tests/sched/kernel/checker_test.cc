@@ -12,7 +12,7 @@
 namespace sluice::engine::sched {
 namespace {
 
-/// Task 1 runs on CPU 0, 2 is latched to CPU 1, 3 and 4 wait, 5 is blocked.
+/// Task 1 runs on CPU 0, task 2 is latched to CPU 1, tasks 3 and 4 wait, and task 5 is blocked.
 class Books {
  public:
   Books() {

@@ -22,7 +22,7 @@ class DirectChannel {
  public:
   explicit DirectChannel(size_t depth = SIZE_MAX) : depth_(depth) {}
 
-  // The host's end.
+  // Methods of the host's end.
   bool Send(const offload::Item& item) {
     if (events.size() >= depth_) {
       ++overflows_;
@@ -70,7 +70,7 @@ class DirectChannel {
     return offload::Decided::kEnforced;
   }
 
-  // The agent's end, controlled by the test.
+  // Methods of the agent's end, which the test controls.
   void Commit(offload::Slot slot, const Transaction& transaction) {
     slots_[slot] = {Encode(transaction), std::nullopt, false};
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-sched-bench: measures the host's cost per transaction: validation (Check), enforcement
-// (Apply) and the switch to the task (Switch), in nanoseconds and in TSC cycles. Each batch has one
-// transaction for each of 64 CPUs; removing the tasks again is not measured. Prints the median and
-// the minimum over rounds, since other programs run too. Prints one line of JSON for few tasks (all
-// in the L1 cache) and one for the default number.
+// sluice-sched-bench: measures the host's cost per transaction, in nanoseconds and in TSC cycles,
+// for validation (Check), enforcement (Apply) and the switch to the task (Switch). Each batch has
+// one transaction for each of 64 CPUs. Removing the tasks from the CPUs is not measured. Prints the
+// median and the minimum over rounds, since other programs run too. Prints one line of JSON for few
+// tasks (all in the L1 cache) and one for the default number of tasks.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

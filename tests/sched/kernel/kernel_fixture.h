@@ -37,7 +37,7 @@ class KernelTest : public testing::Test {
     kernel.ClearMessages();
     return heard;
   }
-  /// Returns the only new message.
+  /// Returns the new message, of which there must be exactly one.
   Message OnlyMessage() {
     const std::vector<Message> heard = DrainMessages();
     EXPECT_EQ(heard.size(), 1u);

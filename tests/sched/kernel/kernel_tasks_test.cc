@@ -157,7 +157,8 @@ TEST_F(KernelTest, ADecisionThatRacesWithAnAffinityChangeIsStaleAndTheNextIsNotP
   EXPECT_EQ(Commit(Choose(0, task)), Status::kComplete);
 }
 
-// A name consists of a slot and its number of uses. With one slot, the first task's name is 1.
+// A name consists of a slot number and the number of uses of the slot. With one slot, the first
+// task's name is 1.
 TEST(KernelOfOneTask, HeedsWhereThatMayRun) {
   Kernel kernel({.cpus = 2, .max_tasks = 1});
   kernel.SetAgent(true, 0);

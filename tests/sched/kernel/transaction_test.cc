@@ -18,7 +18,8 @@
 namespace sluice::engine::sched {
 namespace {
 
-/// Four CPUs, an agent, one waiting task, and a transaction that assigns it to CPU 0.
+/// A kernel with four CPUs, an agent, one waiting task, and a transaction that assigns the task to
+/// CPU 0.
 struct Scene {
   Kernel kernel{{.cpus = 4, .max_tasks = 2}};
   Gtid task;
@@ -37,7 +38,7 @@ struct Scene {
     kernel.Apply({.cpu = where, .gtid = task, .task_barrier = kernel.Find(task)->barrier}, ++now);
     ASSERT_EQ(kernel.Switch(where, ++now), task);
   }
-  /// Sets the barriers to the current values, or to old ones if the scene is stale.
+  /// Sets the barriers to the current values, or to outdated values if the scene is stale.
   void SeeEverything() {
     if (const Task* found = kernel.Find(transaction.gtid)) {
       transaction.task_barrier = found->barrier - (stale ? 1 : 0);
@@ -49,10 +50,11 @@ struct Scene {
 /// One error in a scene.
 struct Flaw {
   std::string name;
-  int check;  ///< Number of the check that finds it, in ghOSt's order.
+  int check;  ///< Number of the check that finds the error, in ghOSt's order.
   Status status;
   std::function<void(Scene&)> make;
-  bool of_target = false;  ///< An error of the task's state; a task has only one state.
+  /// Set if the error concerns the task's state; a task has only one state.
+  bool of_target = false;
 };
 
 const std::vector<Flaw>& Flaws() {
@@ -283,7 +285,7 @@ TEST(Transaction, EveryCodeOfGhostsReachesTheAgentThatCausedIt) {
     seen.insert(*channel.Ended(0));
   };
   for (const Flaw& flaw : Flaws()) {
-    // A NIC's agents do not run on the CPUs for which they decide.
+    // The agents of a NIC do not run on the CPUs for which they decide.
     if (flaw.check == 1 || flaw.check == 16) continue;
     Scene scene;
     flaw.make(scene);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An agent on a channel with the test as its peer.
+// An agent on a channel. The test acts as the agent's peer.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class Bed {
     agent.Step(now);
     ASSERT_EQ(agent.Violation(), nullptr);
   }
-  /// Starts one task on each CPU 0 … last: task 1 on CPU 0, and so on.
+  /// Starts one task on each CPU from 0 to `last`: task 1 on CPU 0, and so on.
   void RunOnEach(CpuId last) {
     for (CpuId cpu = 0; cpu <= last; ++cpu) New(cpu + 1);
     Step();

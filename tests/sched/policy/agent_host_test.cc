@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests agents and a host over both channels on a window of shared memory, in steps of virtual
-// time. Tasks and CPUs change at any moment; agents are replaced, freeze, and lose events. The
-// host's check of its state is the oracle, and every task must end.
+// time. Tasks and CPUs change at any moment. Agents are replaced, freeze, and lose events. The
+// oracle is the host's check of its state, and every task must end.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -144,7 +144,7 @@ class System {
 
   void Play(int steps) {
     for (int step = 0; step < steps; ++step) {
-      // Limits the number of tasks but always keeps some.
+      // Limits the number of tasks, but keeps it above a minimum.
       if (tasks_.size() > 60) std::erase_if(tasks_, [&](Gtid gtid) { return Gone(gtid); });
       if (tasks_.size() < 60 || random() % 2 == 0) Happen();
       if (random() % 3 != 0) StepAgent();
@@ -171,8 +171,8 @@ class System {
     }
   }
 
-  /// Wakes every task and runs it to its end, in at most 100,000 steps. Returns the number of tasks
-  /// that have not ended.
+  /// Wakes every task and runs all of them to their ends, in at most 100,000 steps. Returns the
+  /// number of tasks that have not ended.
   uint32_t Finish() {
     Settle();
     for (const Gtid gtid : tasks_) kernel.Wake(gtid, false, now);

@@ -33,11 +33,12 @@ TEST(AgentLoss, ForgetsEverythingAndLearnsItAnew) {
   EXPECT_EQ(bed.channel.restarts, 2);
   EXPECT_EQ(bed.agent.counters().losses, 1u);
   EXPECT_EQ(bed.Runs(0), kNoTask);
-  // Only the host knows the outcomes of pending decisions. The one for CPU 2 was enforced.
+  // Only the host knows the outcomes of pending decisions. The decision for CPU 2 was enforced.
   ASSERT_EQ(bed.channel.Decision(2), 3);
   bed.channel.Enforce(2);
   bed.Step();
-  // Discovery: 1 runs, 2 is blocked, 3 got on its CPU, 4 and 5 wait.
+  // Discovery reports that task 1 runs, task 2 is blocked, task 3 got its CPU, and tasks 4 and 5
+  // wait.
   bed.SendMessage(MessageType::kTaskNew, 1, 1, 0, kRunnable);
   bed.SendMessage(MessageType::kTaskOnCpu, 1, 1, 0);
   bed.SendMessage(MessageType::kTaskNew, 2, 2, 1);

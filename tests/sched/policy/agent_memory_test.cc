@@ -16,7 +16,7 @@ namespace {
 uint64_t g_allocations = 0;
 }  // namespace
 
-// Not inlined: gcc would see only one of malloc and free and report a mismatch.
+// Not inlined, because gcc would otherwise see only one of malloc and free and report a mismatch.
 [[gnu::noinline]] void* operator new(size_t size) {
   ++g_allocations;
   if (void* memory = std::malloc(std::max<size_t>(size, 1))) return memory;
@@ -61,7 +61,7 @@ class ObligingHost {
     message_ = Encode(message);
     waiting_ = true;
   }
-  /// Simulates that the CPU schedules: enforces its prestaged decision.
+  /// Simulates that the CPU schedules: enforces the CPU's prestaged decision.
   void Schedule(CpuId cpu) { decided_[cpu] = decided_[cpu] || std::exchange(staged_[cpu], false); }
 
  private:

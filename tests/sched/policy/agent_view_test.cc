@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The agent's tests check its records after every step. This test checks that the check finds every
-// inconsistency. Each case falsifies one entry.
+// Other tests of the agent check its records after every step. This test checks that the check
+// finds every inconsistency. Each case falsifies one entry.
 #include "engine/sched/agent_view.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@
 namespace sluice::engine::sched {
 namespace {
 
-/// Task 1 runs on CPU 0 and 2 is latched to it, 3 is queued, 4 is blocked; CPU 1 idles.
+/// Task 1 runs on CPU 0, task 2 is latched to it, task 3 is queued, and task 4 is blocked. CPU 1 is
+/// idle.
 class AgentRecords {
  public:
   AgentRecords() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // CPUs that execute a policy's decisions immediately, so that only the policy matters. Time
-// advances in ticks. In each tick, tasks end, tasks arrive, and idle CPUs are filled before others
-// are preempted, as in an agent.
+// advances in ticks. In each tick, tasks end and tasks arrive; then, as in an agent, idle CPUs are
+// filled before other CPUs are preempted.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Job {
   bool arrived = false;
   bool runs = false;
   Nanoseconds started = 0;   ///< Time of the first start on a CPU.
-  Nanoseconds finished = 0;  ///< 0 until it ends.
+  Nanoseconds finished = 0;  ///< Time of the end; 0 until then.
   Nanoseconds waits_since = 0;
   Nanoseconds longest_wait = 0;  ///< Longest wait before a start on a CPU.
 };

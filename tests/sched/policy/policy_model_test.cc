@@ -28,7 +28,7 @@ class Model {
   void Remove(AgentTask& task) { std::erase(waiting_, &task); }
 
  protected:
-  /// Returns the first task that is better than all others, or null if none may run there.
+  /// Returns the first task that is better than all others, or null if no task may run on `cpu`.
   AgentTask* Best(CpuId cpu, auto better) const {
     AgentTask* best = nullptr;
     for (AgentTask* task : waiting_) {
@@ -74,7 +74,7 @@ class ShinjukuModel : public Model {
 class MultiQueueModel : public Model {
  public:
   AgentTask* First(CpuId cpu, Nanoseconds now) const {
-    // Finds the first task of each class; among these, the one that has waited for the largest
+    // Finds the first task of each class. Returns the one of them that has waited for the largest
     // share of its target.
     std::array<AgentTask*, 8> heads{};
     for (AgentTask* task : waiting_) {

@@ -256,7 +256,7 @@ TEST(MultiQueue, OnlyHeadsAreCompared) {
   queues.Enqueue(head, Place::kBack, 0);
   queues.Enqueue(old, Place::kPreempted, 0);
   queues.Enqueue(other, Place::kBack, 0);
-  // Targets of 10 and 100 us: shares 1 (head), 10 (old), 1 (other).
+  // The targets are 10 and 100 us. After 100 us, the shares are 1 (head), 10 (old) and 1 (other).
   EXPECT_EQ(queues.Next(0, 100 * kMicrosecond), &head);
   EXPECT_EQ(queues.Next(0, 100 * kMicrosecond), &old);
 }
@@ -287,16 +287,16 @@ TEST(MultiQueue, AStagedTaskIsSupersededByWhoHasWaitedForALargerPartOfItsTarget)
   MultiQueue queues;
   AgentTask staged = Waiting(1, 1, 0), waits = Waiting(2, 0, 90 * kMicrosecond);
   queues.Enqueue(waits, Place::kBack, 0);
-  // The staged task has a target of 100 us, for which it has waited at 100 us; the other task has
+  // After 100 us, the staged task has waited for its target of 100 us, and the other task has
   // waited for its target of 10 us.
   EXPECT_FALSE(queues.Supersedes(staged, 0, 100 * kMicrosecond)) << "1 against 1";
   EXPECT_TRUE(queues.Supersedes(staged, 0, 101 * kMicrosecond)) << "1.01 against 1.1";
 }
 
 TEST(MultiQueue, ALessUrgentClassDoesNotStarveBesideAnUrgentOneThatFillsTheCpu) {
-  // The load is that under which strict classes starve the less urgent class. If an urgent request
-  // has waited for w, at most 10 us here, a request with a hundredfold target precedes it after a
-  // wait of 100 w.
+  // Strict classes would starve the less urgent class under this load. Here an urgent request waits
+  // for at most 10 us. The target of the other class is 100 times as long, so its request starts
+  // after at most 100 times that wait.
   MultiQueueOptions options;
   options.slo[0] = 10 * kMicrosecond;
   options.slo[1] = 1000 * kMicrosecond;
@@ -329,8 +329,8 @@ TEST(FairShare, MachinesGetTheSameTimeWhateverTheNumberOfTheirVcpus) {
     for (int i = 0; i < vcpus; ++i) cpus.Add(0, kForever, 0, static_cast<uint16_t>(group));
   }
   cpus.RunUntil(600 * kMillisecond);
-  // A VM that gets a core keeps it for a quantum, even if others have had less time: one quantum
-  // per CPU, and twice that because cores change at different times.
+  // A VM that gets a core keeps it for a quantum, even if others have had less CPU time. The bound
+  // is one quantum per CPU, doubled because cores change at different times.
   constexpr Nanoseconds kBound = 2 * 4 * kQuantum;
   const Nanoseconds share = 600 * kMillisecond * 4 / 3;
   for (const uint16_t group : {1, 2, 3}) {
@@ -386,7 +386,7 @@ TEST(FairShare, NobodyWaitsForMoreThanAQuantumForEachOfTheOthers) {
   }
   cpus.RunUntil(200 * kMillisecond);
   for (const Job& job : cpus.jobs()) {
-    // The bound is doubled, since a core drains before it changes.
+    // The bound is doubled because a core drains before it changes.
     EXPECT_LE(job.longest_wait, 2 * 5 * kQuantum);
   }
 }

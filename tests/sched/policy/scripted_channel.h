@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's end of a channel with the test as its peer. The test determines the messages to the
-// agent, their times, and the outcome of each decision, so that every order of messages and
+// The NIC's end of a channel; the test acts as its peer. The test determines the messages to the
+// agent, their order, and the outcome of each decision, so that every order of messages and
 // outcomes is possible.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace sluice::engine::sched::test {
 
 class ScriptedChannel {
  public:
-  // Interface of NicChannel.
+  // Methods of a NicChannel.
   bool Receive(offload::Item& out) {
     if (events.empty()) return false;
     out = events.front();
@@ -48,9 +48,10 @@ class ScriptedChannel {
   }
   uint64_t faults() const { return 0; }
 
-  // Interface of the test.
+  // Methods for the test.
   void SendMessage(const Message& message) { events.push_back(Encode(message)); }
-  /// Returns kNoTask without a pending decision, or if the decision assigns no task.
+  /// Returns the task of the pending decision. Returns kNoTask if no decision is pending, or if it
+  /// assigns no task.
   Gtid Decision(offload::Slot slot) const {
     return slots_[slot].decision ? slots_[slot].decision->gtid : kNoTask;
   }
