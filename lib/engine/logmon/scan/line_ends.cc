@@ -82,6 +82,22 @@ const char* AfterLastIn(const char* begin, const char* end) {
   return found ? begin + Block::kBytes - std::countl_zero(found) / Block::kBitsPerByte : begin;
 }
 
+/// Counts line ends of the blocks from `at` on and moves `at` after them. `after_cr`, 0 or 1,
+/// states whether a CR precedes `at`.
+template <typename Block>
+uint64_t CountIn(const char*& at, const char* end, uint64_t& after_cr) {
+  using Mask = typename Block::Mask;
+  constexpr int kFirst = Block::kBitsPerByte - 1, kMaskBits = Block::kBytes * Block::kBitsPerByte;
+  uint64_t count = 0;
+  for (; end - at >= Block::kBytes; at += Block::kBytes) {
+    const Mask lf = Block::Marked(at, '\n'), cr = Block::Marked(at, '\r');
+    const Mask paired = lf & (cr << Block::kBitsPerByte | static_cast<Mask>(after_cr << kFirst));
+    count += static_cast<uint64_t>(std::popcount(lf) + std::popcount(cr) - std::popcount(paired));
+    after_cr = cr >> (kMaskBits - 1);
+  }
+  return count;
+}
+
 #ifdef SLUICE_AVX2
 /// Returns a bit for each of 64 bytes.
 uint64_t AnyMarkedIn64(const char* at) {
@@ -105,6 +121,18 @@ const char* FindLineEnd(const char* at, const char* end) {
   if (end - at >= Vector::kBytes) return FindIn<Vector>(at, end);
   if (end - at >= Word::kBytes) return FindIn<Word>(at, end);
   return std::find_if(at, end, [](char byte) { return byte == '\n' || byte == '\r'; });
+}
+
+uint64_t CountLineEnds(const char* begin, const char* end) {
+  const char* at = begin;
+  uint64_t after_cr = 0;
+  uint64_t count = CountIn<Vector>(at, end, after_cr);
+  count += CountIn<Word>(at, end, after_cr);
+  for (; at != end; ++at) {
+    count += *at == '\r' || (*at == '\n' && after_cr == 0);
+    after_cr = *at == '\r';
+  }
+  return count;
 }
 
 const char* AfterLastLineEnd(const char* begin, const char* end) {

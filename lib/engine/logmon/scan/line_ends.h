@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds line ends: LF, CR LF or CR.
+// Finds and counts line ends: LF, CR LF or CR.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ const char* FindLineEnd(const char* at, const char* end);
 
 /// Returns the address after the last CR or LF in [begin, end), else `begin`.
 const char* AfterLastLineEnd(const char* begin, const char* end);
+
+/// Returns the number of line ends in [begin, end). A CR at `end` counts.
+uint64_t CountLineEnds(const char* begin, const char* end);
 
 /// Returns the address after the line end at `line_end`, which is before `end`.
 inline const char* AfterLineEnd(const char* line_end, const char* end) {

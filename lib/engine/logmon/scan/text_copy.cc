@@ -3,86 +3,63 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 #include "cpu/vector.h"
+#include "engine/logmon/scan/line_ends.h"
 #include "packet/checksum.h"
 
 namespace sluice::engine::logmon {
 namespace {
 
-struct Counts {
-  uint64_t lf = 0, cr = 0, sum = 0;
-
-  Counts operator+(const Counts& more) const {
-    return {lf + more.lf, cr + more.cr, sum + more.sum};
-  }
-};
-
-Counts CountBytes(const char* at, const char* end) {
-  Counts counts;
-  counts.sum =
-      packet::SumBytes(reinterpret_cast<const uint8_t*>(at), static_cast<size_t>(end - at));
-  for (; at != end; ++at) {
-    counts.lf += *at == '\n';
-    counts.cr += *at == '\r';
-  }
-  return counts;
-}
-
 #ifdef SLUICE_AVX2
-constexpr ptrdiff_t kVectorBytes = sizeof(__m256i);
+constexpr size_t kVectorBytes = sizeof(__m256i);
+/// Maximum size of a text that is counted at once.
+constexpr size_t kBlockBytes = 126 * kVectorBytes;
 
 __m256i Load(const char* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
 
-/// Counts line ends and sums words of vectors.
-class VectorCounter {
+/// Counts LF and detects CR, which few logs contain. A table lookup yields 1 for LF and the
+/// highest bit for CR. Saturation keeps that bit.
+class LineFeeds {
  public:
-  /// Maximum number of vectors between calls of Fold, and before counts().
-  static constexpr ptrdiff_t kMostUnfolded = 15, kMost = 240;
-
-  /// The hot loop: six instructions per 32 bytes. A table lookup yields 1 in the low half of a byte
-  /// for LF and in the high half for CR; hence the limit of fifteen. Words are summed modulo 2^16,
-  /// and their high bytes separately, which yields the carries.
-  void Count(__m256i bytes) {
-    const __m256i kinds = _mm256_min_epu8(bytes, fifteen_);
-    halves_ = _mm256_add_epi8(halves_, _mm256_shuffle_epi8(ones_, kinds));
-    words_ = _mm256_add_epi16(words_, bytes);
-    highs_ = _mm256_add_epi16(highs_, _mm256_srli_epi16(bytes, 8));
+  void Add(__m256i bytes) {
+    const __m256i kinds = _mm256_min_epu8(bytes, _mm256_set1_epi8(15));
+    const __m256i marks = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, -128, 0, 0));
+    counts_ = _mm256_adds_epu8(counts_, _mm256_shuffle_epi8(marks, kinds));
   }
-  void Fold() {
-    const __m256i lf = _mm256_and_si256(halves_, fifteen_);
-    const __m256i cr = _mm256_andnot_si256(fifteen_, halves_);
-    lf_ = _mm256_add_epi64(lf_, _mm256_sad_epu8(lf, zero_));
-    cr_ = _mm256_add_epi64(cr_, _mm256_sad_epu8(cr, zero_));
-    halves_ = zero_;
-  }
-  /// Call it after Fold.
-  Counts counts() const {
-    // For at most kMost vectors the sum of the low bytes is below 2^16, and so is that of the high
-    // bytes.
-    const __m256i lows = _mm256_sub_epi16(words_, _mm256_slli_epi16(highs_, 8));
-    return {Sum64(lf_), Sum64(cr_) / 16, SumWords(lows) + (SumWords(highs_) << 8)};
+  bool has_cr() const { return _mm256_movemask_epi8(counts_) != 0; }
+  /// Returns the number of LF; valid without CR and for at most 127 vectors.
+  uint64_t count() const {
+    const __m256i sums = _mm256_sad_epu8(counts_, _mm256_setzero_si256());
+    const __m128i half =
+        _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    return static_cast<uint64_t>(_mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1));
   }
 
  private:
-  static uint64_t Sum64(__m256i words) {
-    const __m128i half =
-        _mm_add_epi64(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    return static_cast<uint64_t>(_mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1));
+  __m256i counts_ = _mm256_setzero_si256();
+};
+
+/// Sums 16-bit words of at most 4095 vectors. The multiplication that adds pairs of words reads
+/// them as signed numbers, so they are reduced by 2^15 first.
+class WordSum {
+ public:
+  void Add(__m256i bytes) {
+    const __m256i words = _mm256_xor_si256(bytes, _mm256_set1_epi16(-0x8000));
+    pairs_ = _mm256_add_epi32(pairs_, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
   }
-  uint64_t SumWords(__m256i words) const {
-    const __m256i even = _mm256_blend_epi16(words, zero_, 0xaa);
-    const __m256i pairs = _mm256_add_epi32(even, _mm256_srli_epi32(words, 16));
-    return Sum64(
-        _mm256_add_epi64(_mm256_blend_epi32(pairs, zero_, 0xaa), _mm256_srli_epi64(pairs, 32)));
+  /// Returns the sum of `bytes` bytes.
+  uint64_t Of(size_t bytes) const {
+    __m128i sums =
+        _mm_add_epi32(_mm256_castsi256_si128(pairs_), _mm256_extracti128_si256(pairs_, 1));
+    sums = _mm_add_epi32(sums, _mm_unpackhi_epi64(sums, sums));
+    sums = _mm_add_epi32(sums, _mm_shuffle_epi32(sums, 1));
+    return bytes / 2 * 0x8000 + static_cast<uint64_t>(int64_t{_mm_cvtsi128_si32(sums)});
   }
 
-  const __m256i zero_ = _mm256_setzero_si256();
-  const __m256i fifteen_ = _mm256_set1_epi8(15);
-  const __m256i ones_ = _mm256_broadcastsi128_si256(
-      _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0, 0, 0x10, 0, 0));
-  __m256i halves_ = zero_, words_ = zero_, highs_ = zero_, lf_ = zero_, cr_ = zero_;
+ private:
+  __m256i pairs_ = _mm256_setzero_si256();
 };
 
 __m256i CopyVector(const char* from, char* to) {
@@ -91,88 +68,89 @@ __m256i CopyVector(const char* from, char* to) {
   return bytes;
 }
 
-/// Copies and counts 1 … VectorCounter::kMost vectors.
-Counts CopyVectors(const char* at, ptrdiff_t vectors, char* to) {
-  constexpr ptrdiff_t kAtOnce = 3;
-  static_assert(VectorCounter::kMostUnfolded % kAtOnce == 0);
-  VectorCounter counter;
-  while (vectors >= VectorCounter::kMostUnfolded) {
-    // Less unrolling needs more instructions, full unrolling more registers than there are.
+/// Copies whole vectors. The hot loop: eight instructions per vector.
+inline uint64_t CopyVectors(const char* from, size_t bytes, char* to, LineFeeds& feeds) {
+  constexpr ptrdiff_t kStep = kVectorBytes, kAtOnce = 4 * kStep;
+  const char* const end = from + bytes;
+  char* const to_end = to + bytes;
+  WordSum sum;
+  const auto copy = [&](ptrdiff_t at) {
+    const __m256i vector = CopyVector(end + at, to_end + at);
+    feeds.Add(vector);
+    sum.Add(vector);
+  };
+  auto at = -static_cast<ptrdiff_t>(bytes);
 #pragma GCC unroll 1
-    for (ptrdiff_t i = 0; i < VectorCounter::kMostUnfolded / kAtOnce; ++i) {
-#pragma GCC unroll 3
-      for (ptrdiff_t j = 0; j < kAtOnce; ++j) {
-        counter.Count(CopyVector(at + j * kVectorBytes, to + j * kVectorBytes));
-      }
-      at += kAtOnce * kVectorBytes;
-      to += kAtOnce * kVectorBytes;
-    }
-    counter.Fold();
-    vectors -= VectorCounter::kMostUnfolded;
-  }
+  for (; at % kAtOnce != 0; at += kStep) copy(at);
 #pragma GCC unroll 1
-  for (; vectors > 0; --vectors, at += kVectorBytes, to += kVectorBytes) {
-    counter.Count(CopyVector(at, to));
+  for (; at != 0; at += kAtOnce) {
+#pragma GCC unroll 4
+    for (ptrdiff_t i = 0; i < kAtOnce; i += kStep) copy(at + i);
   }
-  counter.Fold();
-  return counter.counts();
+  return sum.Of(bytes);
 }
 
-/// Copies and counts a text of at least one vector.
-inline Counts CopyAndCount(const char* at, const char* end, char* to) {
-  Counts before;
-  while (end - at >= kVectorBytes) {
-    const ptrdiff_t vectors = std::min((end - at) / kVectorBytes, VectorCounter::kMost);
-    before = before + CopyVectors(at, vectors, to);
-    at += vectors * kVectorBytes;
-    to += vectors * kVectorBytes;
-  }
-  const ptrdiff_t left = end - at;
-  if (left == 0) return before;
-  // The last vector overlaps the previous one. If its first new byte is the second of a word, the
-  // sum has swapped bytes.
+/// Copies the last `left` bytes, fewer than a vector, of a text that ends at `end`. The vector
+/// overlaps the previous one.
+inline uint64_t CopyRest(const char* end, size_t left, char* to_end, LineFeeds& feeds) {
   alignas(32) static constexpr uint8_t kMask[2 * kVectorBytes] = {
       0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
       0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
       0,    0,    0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-  const __m256i last = CopyVector(end - kVectorBytes, to + left - kVectorBytes);
-  VectorCounter counter;
-  counter.Count(_mm256_and_si256(last, Load(reinterpret_cast<const char*>(kMask) + left)));
-  counter.Fold();
-  Counts after = counter.counts();
-  if (left % 2 != 0) after.sum = __builtin_bswap16(packet::FoldSum(after.sum));
-  return before + after;
+  const __m256i mask = Load(reinterpret_cast<const char*>(kMask) + left);
+  const __m256i bytes =
+      _mm256_and_si256(CopyVector(end - kVectorBytes, to_end - kVectorBytes), mask);
+  feeds.Add(bytes);
+  WordSum sum;
+  sum.Add(bytes);
+  // If the first new byte is the second of a word, the sum has swapped bytes.
+  return left % 2 == 0 ? sum.Of(kVectorBytes)
+                       : __builtin_bswap16(packet::FoldSum(sum.Of(kVectorBytes)));
 }
-#else
-constexpr ptrdiff_t kVectorBytes = 1;
 
-Counts CopyAndCount(const char* at, const char* end, char* to) {
-  std::memcpy(to, at, static_cast<size_t>(end - at));
-  return CountBytes(at, end);
+/// Copies kVectorBytes … kBlockBytes bytes.
+CopiedText CopyBlock(std::string_view text, char* to) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const size_t left = text.size() % kVectorBytes;
+  LineFeeds feeds;
+  CopiedText copied{.sum = CopyVectors(begin, text.size() - left, to, feeds)};
+  if (left != 0) copied.sum += CopyRest(end, left, to + text.size(), feeds);
+  copied.line_ends = feeds.has_cr() ? CountLineEnds(begin, end) : feeds.count();
+  return copied;
+}
+
+[[gnu::noinline]] CopiedText CopyBlocks(std::string_view text, char* to) {
+  CopiedText all;
+  for (bool after_cr = false; !text.empty();) {
+    const std::string_view block = text.substr(0, kBlockBytes);
+    const CopiedText copied = CopyText(block, to);
+    all.sum += copied.sum;
+    // The previous block counted the CR of this pair.
+    all.line_ends += copied.line_ends - (after_cr && block.front() == '\n' ? 1 : 0);
+    after_cr = block.back() == '\r';
+    text.remove_prefix(block.size());
+    to += block.size();
+  }
+  return all;
 }
 #endif
-
-uint64_t CountPairs(const char* at, const char* end) {
-  uint64_t pairs = 0;
-  for (; end - at > 1; ++at) pairs += at[0] == '\r' && at[1] == '\n';
-  return pairs;
-}
 
 }  // namespace
 
 CopiedText CopyText(std::string_view text, char* to) {
+#ifdef SLUICE_AVX2
+  if (text.size() > kBlockBytes) [[unlikely]]
+    return CopyBlocks(text, to);
+  if (text.size() >= kVectorBytes) return CopyBlock(text, to);
+#endif
   const char* const begin = text.data();
   const char* const end = begin + text.size();
-  Counts counts;
-  if (kVectorBytes == 1 || end - begin >= kVectorBytes) {
-    counts = CopyAndCount(begin, end, to);
-  } else {
-    std::copy(begin, end, to);
-    counts = CountBytes(begin, end);
-  }
-  return {counts.lf + counts.cr - (counts.cr == 0 ? 0 : CountPairs(begin, end)), counts.sum};
+  std::copy(begin, end, to);
+  return {CountLineEnds(begin, end),
+          packet::SumBytes(reinterpret_cast<const uint8_t*>(begin), text.size())};
 }
 
 }  // namespace sluice::engine::logmon
