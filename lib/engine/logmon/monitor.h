@@ -153,7 +153,7 @@ class Monitor {
     uint64_t chain = 0;
   };
 
-  /// Receiver for the TcpAssembler and for lines in datagrams.
+  /// Receiver for the TcpAssembler. It also ends sources that send datagrams.
   struct Receiver {
     Monitor& monitor;
     const packet::FlowKey& flow;
@@ -265,10 +265,13 @@ class Monitor {
     if (found.text.kind == FoundText::Kind::kText) found.chain = sources_.Chain(found.text.flow);
   }
   static void FetchText(const packet::Frame& frame) {
-    constexpr uint32_t kCacheLine = 64;
-#pragma GCC unroll 8
-    for (uint32_t at = kCacheLine; at < frame.length; at += kCacheLine) {
-      __builtin_prefetch(frame.data + at);
+    constexpr uint32_t kCacheLine = 64, kAtOnce = 4;
+    const uint8_t* const end = frame.data + frame.length;
+    // The last prefetches may be for lines after the frame. In a pipe these are the next frame's.
+#pragma GCC unroll 1
+    for (const uint8_t* at = frame.data + kCacheLine; at < end; at += kAtOnce * kCacheLine) {
+#pragma GCC unroll 4
+      for (uint32_t line = 0; line < kAtOnce; ++line) __builtin_prefetch(at + line * kCacheLine);
     }
   }
 
@@ -290,7 +293,7 @@ class Monitor {
       place = NewSource(flow);
     }
     counters_.Count(SourceCounters::kTextBytes, payload.size());
-    ReceiverOf(place).Text(payload);
+    lines_.Feed(flow, Transport::kLines, sources_.state(place).line, payload);
   }
 
   void ProcessSegment(const packet::FlowKey& flow, uint32_t known, const TcpSegment& segment) {

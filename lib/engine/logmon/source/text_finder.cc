@@ -6,15 +6,6 @@
 #include "packet/parse.h"
 
 namespace sluice::engine::logmon {
-namespace {
-
-/// Returns the sum of the pseudo-header for `bytes` bytes of UDP or TCP.
-uint64_t PseudoSum(const uint8_t* ip, bool ipv6, uint8_t protocol, uint32_t bytes) {
-  return ipv6 ? packet::PseudoHeaderSumIpv6(ip, protocol, bytes)
-              : packet::PseudoHeaderSumIpv4(ip, protocol, static_cast<uint16_t>(bytes));
-}
-
-}  // namespace
 
 TextFinder::TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
                        std::span<const uint16_t> tcp_ports,
@@ -74,31 +65,6 @@ void TextFinder::ReadWindow(const uint8_t* l4, FoundText& found) {
     if (l4[at] == 3 && l4[at + 1] == 3) found.window.shift = l4[at + 2];
     at += l4[at + 1];
   }
-}
-
-void TextFinder::Read(const uint8_t* frame, const Packet& packet, FoundText& found) const {
-  found.kind = FoundText::Kind::kText;
-  const uint8_t* const l4 = frame + packet.l4;
-  uint32_t bytes, header;
-  if (packet.tcp) {
-    bytes = packet.end - packet.l4;
-    header = uint32_t{l4[12]} >> 4 << 2;
-    found.transport = Transport::kTcp;
-    found.tcp_flags = l4[13];
-    found.sequence = packet::LoadBe32(l4 + 4);
-    found.summed = true;
-  } else {
-    bytes = packet::LoadBe16(l4 + 4);
-    header = packet::kUdpHeaderBytes;
-    const bool syslog = (UseOf(l4, false) & kSyslog) != 0;
-    found.transport = syslog ? Transport::kSyslog : Transport::kLines;
-    found.summed = packet::Load<uint16_t>(l4 + 6) != 0;
-  }
-  found.payload = packet.l4 + header;
-  found.payload_bytes = bytes - header;
-  const uint8_t protocol = packet.tcp ? packet::kProtocolTcp : packet::kProtocolUdp;
-  found.sum =
-      packet::SumBytes(l4, header, PseudoSum(frame + packet.l3, packet.ipv6, protocol, bytes));
 }
 
 }  // namespace sluice::engine::logmon

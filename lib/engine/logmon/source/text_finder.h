@@ -97,8 +97,39 @@ class TextFinder {
   }
 
   [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;
-  /// Reads a packet to one of the ports; sets all members except the flow and the window.
-  void Read(const uint8_t* frame, const Packet& packet, FoundText& found) const;
+  /// Reads a packet to one of the ports; sets all members except the flow and the window. Inlined,
+  /// because most packets are plain and their offsets constant.
+  [[gnu::always_inline]] void Read(const uint8_t* frame, const Packet& packet,
+                                   FoundText& found) const {
+    found.kind = FoundText::Kind::kText;
+    const uint8_t* const l4 = frame + packet.l4;
+    if (packet.tcp) {
+      const uint32_t bytes = packet.end - packet.l4, header = uint32_t{l4[12]} >> 4 << 2;
+      found.transport = Transport::kTcp;
+      found.tcp_flags = l4[13];
+      found.sequence = packet::LoadBe32(l4 + 4);
+      found.payload = packet.l4 + header;
+      found.payload_bytes = bytes - header;
+      found.summed = true;
+      found.sum = packet::SumBytes(l4, header, PseudoSum(frame, packet, bytes));
+    } else {
+      const uint32_t bytes = packet::LoadBe16(l4 + 4);
+      const bool syslog = (UseOf(l4, false) & kSyslog) != 0;
+      found.transport = syslog ? Transport::kSyslog : Transport::kLines;
+      found.payload = packet.l4 + packet::kUdpHeaderBytes;
+      found.payload_bytes = bytes - packet::kUdpHeaderBytes;
+      found.summed = packet::Load<uint16_t>(l4 + 6) != 0;
+      found.sum = packet::SumBytes(l4, packet::kUdpHeaderBytes, PseudoSum(frame, packet, bytes));
+    }
+  }
+
+  /// Returns the sum of the pseudo-header for `bytes` bytes of UDP or TCP.
+  static uint64_t PseudoSum(const uint8_t* frame, const Packet& packet, uint32_t bytes) {
+    const uint8_t* const ip = frame + packet.l3;
+    const uint8_t protocol = packet.tcp ? packet::kProtocolTcp : packet::kProtocolUdp;
+    return packet.ipv6 ? packet::PseudoHeaderSumIpv6(ip, protocol, bytes)
+                       : packet::PseudoHeaderSumIpv4(ip, protocol, static_cast<uint16_t>(bytes));
+  }
 
   /// Reads a complete TCP header of a segment from a receiver of text streams. Reverses
   /// `found.flow`, which is that of the frame. Does nothing if the segment has no ACK.
