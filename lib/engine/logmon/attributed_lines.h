@@ -42,8 +42,8 @@ class AttributedLines {
     return scanner_.Sum(line, bytes, ToSink());
   }
   /// Adds the next bytes of a source.
-  void Feed(const packet::FlowKey& flow, Transport transport, LineState& line,
-            std::string_view bytes) {
+  [[gnu::always_inline]] void Feed(const packet::FlowKey& flow, Transport transport,
+                                   LineState& line, std::string_view bytes) {
     From(flow, transport);
     scanner_.Feed(line, bytes, ToSink());
   }
@@ -116,7 +116,7 @@ class AttributedLines {
   };
 
   /// Sets the writer of the text that the scanner gets next.
-  Writer& From(const packet::FlowKey& flow, Transport transport) {
+  [[gnu::always_inline]] Writer& From(const packet::FlowKey& flow, Transport transport) {
     if (written_ == kMaxWriters) Match();
     Writer& writer = writers_[written_];
     writer.source.flow = flow;

@@ -60,7 +60,7 @@ uint64_t LineScanner::Sum(const LineState& state, std::string_view bytes, LineSi
   return staged_.copied.sum;
 }
 
-void LineScanner::Feed(LineState& state, std::string_view bytes, LineSink sink) {
+void LineScanner::FeedPieces(LineState& state, std::string_view bytes, LineSink sink) {
   ForEachPiece(bytes, part_bytes_, [&](std::string_view piece, bool /*last*/) {
     ScanPiece(state, piece, false, sink);
   });
@@ -147,13 +147,18 @@ void LineScanner::ScanPiece(LineState& state, std::string_view piece, bool whole
     if (!MakeFit(state, piece, whole, sink)) return;
     Stage(state, piece, sink);
   }
+  AddStaged(state, whole);
+}
+
+/// Adds the staged bytes to the text. `whole`: as for ScanPiece.
+void LineScanner::AddStaged(LineState& state, bool whole) {
   staged_.bytes = nullptr;
   const char* const begin = staged_.to;
-  const char* const end = begin + piece.size();
+  const char* const end = begin + staged_.size;
   const char* const after = whole ? end : AfterLastLineEnd(begin, end);
-  const bool ended = IsLineEnd(end[-1]);
   if (after != begin) {
-    counters_.lines += staged_.copied.line_ends + (whole && !ended ? 1 : 0);
+    counters_.lines += staged_.copied.line_ends;
+    if (whole && !IsLineEnd(end[-1])) ++counters_.lines;
     unfinished_.Drop(state.unfinished);
     text_.Add(after, false, origin_);
   }
@@ -222,7 +227,7 @@ void LineScanner::AddLine(LineState& state, std::string_view bytes, LineSink sin
 
 /// Returns the address for `bytes` of the line in `state`, after a copy of the earlier bytes of
 /// this line.
-char* LineScanner::Place(const LineState& state, size_t bytes, LineSink sink) {
+inline char* LineScanner::Place(const LineState& state, size_t bytes, LineSink sink) {
   const uint32_t length = unfinished_.Length(state.unfinished);
   staged_.bytes = nullptr;
   if (!text_.HasRoom(length + bytes)) Flush(sink);
@@ -236,11 +241,6 @@ void LineScanner::Stage(const LineState& state, std::string_view bytes, LineSink
   staged_ = {
       bytes.data(), bytes.size(),       state.unfinished, unfinished_.Length(state.unfinished),
       to,           CopyText(bytes, to)};
-}
-
-bool LineScanner::IsStaged(const LineState& state, std::string_view bytes) const {
-  return staged_.bytes == bytes.data() && staged_.size == bytes.size() &&
-         staged_.line == state.unfinished && staged_.length == unfinished_.Length(state.unfinished);
 }
 
 /// Stores `bytes` of the line in `state`, which does not end yet. If the line has no earlier bytes,

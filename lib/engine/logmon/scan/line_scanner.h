@@ -64,7 +64,11 @@ class LineScanner {
   /// its last piece.
   void From(const Origin& origin) { origin_ = origin; }
   /// Adds the next bytes of a source.
-  void Feed(LineState& state, std::string_view bytes, LineSink sink);
+  void Feed(LineState& state, std::string_view bytes, LineSink sink) {
+    if (state.flags == 0 && IsStaged(state, bytes)) [[likely]]
+      return AddStaged(state, false);
+    FeedPieces(state, bytes, sink);
+  }
   /// Adds complete lines; the last one ends with `bytes`, with or without a line end.
   void Lines(std::string_view bytes, LineSink sink);
   /// Adds a message as a single line: line ends at its end are ignored, others become spaces.
@@ -102,14 +106,19 @@ class LineScanner {
     CopiedText copied;
   };
 
+  void FeedPieces(LineState& state, std::string_view bytes, LineSink sink);
   void ScanPiece(LineState& state, std::string_view piece, bool whole, LineSink sink);
+  void AddStaged(LineState& state, bool whole);
   bool ApplyFlags(LineState& state, std::string_view& piece);
   bool MakeFit(LineState& state, std::string_view& piece, bool whole, LineSink sink);
   static bool RemoveLine(LineState& state, std::string_view& piece, size_t line);
   void AddLine(LineState& state, std::string_view bytes, LineSink sink);
   char* Place(const LineState& state, size_t bytes, LineSink sink);
   void Stage(const LineState& state, std::string_view bytes, LineSink sink);
-  bool IsStaged(const LineState& state, std::string_view bytes) const;
+  bool IsStaged(const LineState& state, std::string_view bytes) const {
+    return staged_.bytes == bytes.data() && staged_.size == bytes.size() && !bytes.empty() &&
+           staged_.line == state.unfinished && staged_.length == unfinished_.Length(staged_.line);
+  }
   void Keep(LineState& state, std::string_view bytes);
 
   const uint32_t line_bytes_;
