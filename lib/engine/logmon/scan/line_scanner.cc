@@ -156,14 +156,16 @@ void LineScanner::AddStaged(LineState& state, bool whole) {
   const char* const begin = staged_.to;
   const char* const end = begin + staged_.size;
   const char* const after = whole ? end : AfterLastLineEnd(begin, end);
+  const std::string_view rest(after, static_cast<size_t>(end - after));
   if (after != begin) {
     counters_.lines += staged_.copied.line_ends;
     if (whole && !IsLineEnd(end[-1])) ++counters_.lines;
-    unfinished_.Drop(state.unfinished);
     text_.Add(after, false, origin_);
+    if (after != end && unfinished_.Replace(state.unfinished, rest)) return;
+    unfinished_.Drop(state.unfinished);
   }
   if (after != end) {
-    Keep(state, {after, static_cast<size_t>(end - after)});
+    Keep(state, rest);
   } else if (end[-1] == '\r') {
     state.flags |= kAfterCr;
   }

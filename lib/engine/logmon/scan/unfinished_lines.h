@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string_view>
 
@@ -24,6 +25,15 @@ class UnfinishedLines {
   bool Append(uint32_t& line, std::string_view bytes);
   /// Starts `line`, which has no bytes yet. May read kSpareBytes after `bytes`.
   bool Begin(uint32_t& line, std::string_view bytes);
+  /// Replaces the bytes of `line` by at least one byte. Returns false and does nothing unless both
+  /// fit into one block. May read kSpareBytes after `bytes`.
+  bool Replace(uint32_t line, std::string_view bytes) {
+    if (line == 0 || Length(line) > kFirstBytes || bytes.size() > kFirstBytes) return false;
+    // Copies a whole block, because the compiler knows its size.
+    std::memcpy(blocks_[line].first.bytes, bytes.data(), kFirstBytes);
+    blocks_[line].first.length = static_cast<uint32_t>(bytes.size());
+    return true;
+  }
   uint32_t Length(uint32_t line) const { return blocks_[line].first.length; }
   /// Copies the bytes of `line` to `to`. May write up to kSpareBytes after them.
   void Copy(uint32_t line, char* to) const;
