@@ -36,8 +36,9 @@ constexpr uint16_t FoldSum(uint64_t sum) {
 /// 0.
 constexpr uint16_t FinishChecksum(uint64_t sum) { return static_cast<uint16_t>(~FoldSum(sum)); }
 
-/// Returns true iff the checksum is correct. `sum` covers all bytes, including the stored checksum.
-constexpr bool ChecksumHolds(uint64_t sum) { return FoldSum(sum) == 0xffff; }
+/// Returns true iff the checksum is correct, that is, FoldSum(sum) is 0xffff. `sum` covers all
+/// bytes, including the stored checksum.
+constexpr bool ChecksumHolds(uint64_t sum) { return sum % 0xffff == 0 && sum != 0; }
 
 /// Returns the checksum after a covered 16-bit word changed, RFC 1624 equation 3: HC' = ~(~HC + ~m
 /// + m'). A valid checksum stays valid, unless all covered words become 0: their checksum is

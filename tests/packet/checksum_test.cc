@@ -37,6 +37,17 @@ TEST(Checksum, FoldsEveryCarry) {
   EXPECT_EQ(FoldSum(0x0001'ffff'0000'0002), 3);
 }
 
+TEST(Checksum, HoldsIfTheFoldedSumIsAllOnes) {
+  EXPECT_FALSE(ChecksumHolds(0)) << "no word was added";
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 100'000; ++round) {
+    const uint64_t any = random() >> random() % 64, multiple = any - any % 0xffff;
+    for (const uint64_t sum : {any, multiple, multiple - 1, multiple + 1, ~any, ~multiple}) {
+      ASSERT_EQ(ChecksumHolds(sum), FoldSum(sum) == 0xffff) << sum;
+    }
+  }
+}
+
 TEST(Checksum, AgreesWithTheOracleOnRandomBytesOfEveryLength) {
   std::mt19937_64 random(1);
   Bytes bytes(2048);
