@@ -183,10 +183,15 @@ struct Served {
   uint32_t misses;
 };
 
-// Serves a get of a key that the worker owns, as ServeGets does. Counts a miss. Returns the end of
-// the answer, or null if ServeGets cannot serve the request.
-[[gnu::noinline]] uint8_t* ServeGet(const uint8_t* message, const MicaStep& step, uint8_t* to,
-                                    uint32_t now_s, uint32_t* misses) {
+// The end of an answer in memory, or null if ServeGets may not answer.
+struct Answered {
+  uint8_t* end;
+  uint32_t misses = 0;
+};
+
+// Answers a get of any lengths for ServeGets.
+[[gnu::noinline]] Answered ServeGet(const uint8_t* message, const MicaStep& step, uint8_t* to,
+                                    uint32_t now_s) {
   const Home& home = step.home;
   const Bytes key(message + kMicaMessageBytes, step.lengths.key_bytes());
   const Item* const item = home.partition->GetLikely(step.likely, key, home.index, now_s);

@@ -136,8 +136,9 @@ class Partition {
     }
     return GetItem(key, hash, now_s);
   }
-  /// As GetLikely for a key of 8 bytes, loaded little-endian. Returns null, although the item may
-  /// exist, if its value is not 8 bytes long, it can expire, or it is due for renewal.
+  /// As GetLikely for a key of 8 bytes, loaded little-endian. Also returns null if the item exists
+  /// but is not at `likely`, has a value that is not 8 bytes long, can expire, or is due for
+  /// renewal.
   [[gnu::always_inline]] const Item* GetLikelyTiny(const Slot* likely, uint64_t key) const {
     const Slot slot = *likely;
     const Item* const item = ItemAt(slot);
