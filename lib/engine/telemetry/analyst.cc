@@ -16,7 +16,7 @@ namespace sluice::engine::telemetry {
 
 namespace {
 
-/// Orders the keys of flows with equal counts, so that equal epochs yield equal reports.
+/// Orders flows with equal counts by key, so that equal epochs yield equal reports.
 bool Before(const packet::FlowKey& a, const packet::FlowKey& b) {
   return std::memcmp(&a, &b, sizeof(a)) < 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Creates reports of closed epochs: merges the epochs of all workers, estimates, and compares with
-// the previous epoch. Used by the reader's thread only; may allocate.
+// Computes the report of an epoch that all workers have closed: merges the workers' counters,
+// estimates flows, and compares them with the previous epoch. Used by the reader's thread only; may
+// allocate.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,9 @@ class Analyst {
   Analyst(const Analyst&) = delete;
   ~Analyst();
 
-  /// Returns the report of `epochs`: the same epoch of each worker as returned by Meter::Closed,
-  /// none null. They may be released afterwards. Returns nothing if `epochs` is empty, or if the
-  /// setup of any epoch differs from the analyst's.
+  /// Returns the report of one epoch. `epochs` contains the pointer that Meter::Closed returned for
+  /// each worker; none may be null. The epochs may be released after the call. Returns nothing if
+  /// `epochs` is empty, or if the setup of any epoch differs from the analyst's.
   std::optional<EpochReport> Report(std::span<const Epoch* const> epochs);
   /// Returns the merged epochs of the last report.
   const Epoch& merged() const { return *previous_; }

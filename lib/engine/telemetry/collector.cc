@@ -28,8 +28,8 @@ void Collector::Report(std::span<const Epoch* const> epochs) {
 }
 
 void Collector::Finish(uint64_t now) {
-  // Workers with a closed epoch that is not yet published have begun another epoch, which is
-  // published second.
+  // Finish fails for a worker whose previous epoch is not yet published. The previous epochs are
+  // published first, then the current epochs of these workers.
   std::vector<Meter*> ahead;
   for (const std::unique_ptr<Meter>& meter : meters_) {
     if (!meter->Finish(now)) ahead.push_back(meter.get());

@@ -19,17 +19,18 @@ namespace sluice::engine::telemetry {
 class Collector {
  public:
   using Meters = std::vector<std::unique_ptr<Meter>>;
-  /// `merged` contains the counters of the report; valid until the function returns.
+  /// Receives a report. `merged` contains the report's counters and is valid only during the call.
   using Publish = std::function<void(const EpochReport& report, const Epoch& merged)>;
 
-  /// `meters` must have been created with `setup`. They and the references of `publish` outlive the
-  /// collector.
+  /// `meters` must have been created with `setup`. `meters`, and all objects that `publish` refers
+  /// to, must outlive the collector.
   Collector(const Setup& setup, uint64_t cycles_per_second, Meters& meters, Publish publish);
 
-  /// Publishes the epoch that all workers have closed. Returns false if one of them has not closed
-  /// an epoch.
+  /// Publishes the epoch that all workers have closed. Returns false without effect if any worker
+  /// has no closed epoch.
   bool PublishEpoch();
-  /// Ends the workers' epochs and publishes them. The workers must have stopped.
+  /// Ends the current epoch of every worker and publishes all epochs that are not yet published.
+  /// The workers must have stopped.
   void Finish(uint64_t now);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counters of one epoch, of one worker or of all workers.
+// The counters of one epoch, for one worker or for all workers together.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class Epoch {
   Traffic total;
   /// Number of packets counted exactly: while all tables were open, or the probability was 1.
   uint64_t exact_pkts = 0;
-  /// Sum of the weights of sampled rows of frames without a key. Per frame, it increases on average
-  /// by kUnit times the number of rows of all keys.
+  /// Sum of the weights of the sampled rows of frames without a key. A frame adds on average kUnit
+  /// times the total number of rows of all keys.
   int64_t other = 0;
   uint32_t longest_bytes = 0;  ///< Length of the longest frame.
   double least_probability = 1;
@@ -37,8 +37,8 @@ class Epoch {
   bool AllOpen() const;
   /// Restores the state after construction.
   void Clear();
-  /// Adds the counts of another worker of the same epoch. Returns false without effect if its setup
-  /// differs.
+  /// Adds the counts of `more`, which is the same epoch of other workers. Returns false without
+  /// effect if its setup differs.
   [[nodiscard]] bool Merge(const Epoch& more);
   uint64_t memory_bytes() const;
 };

@@ -12,8 +12,9 @@
 
 namespace sluice::engine::telemetry {
 
-/// Errors of the estimates of those flows that the oracle counted exactly. Only flows of at least
-/// `kLeastPackets` are compared, because relative errors of smaller flows are meaningless.
+/// Errors of the estimates, measured on the flows that the oracle counted exactly. Only flows of at
+/// least `kLeastPackets` packets are compared, because relative errors of smaller flows are
+/// meaningless.
 struct OracleReport {
   static constexpr uint64_t kLeastPackets = 100;
 
@@ -26,10 +27,10 @@ struct OracleReport {
   uint64_t beyond_bound = 0;       ///< Flows whose error exceeds their bound.
 };
 
-/// Totals of all workers' tables of flows that are counted packet by packet.
+/// Totals over the tables (ExactFlows) of all workers.
 struct TableReport {
   bool complete = true;     ///< Every table had room, so all packets with a key were counted.
-  uint64_t flows = 0;       ///< Flows of which the tables counted any packet.
+  uint64_t flows = 0;       ///< Flows of which the tables counted at least one packet.
   uint64_t flows_left = 0;  ///< Flows that moved to the sketch when a table was closed.
   uint64_t pkts = 0;        ///< Packets that the tables counted.
 };
@@ -47,22 +48,23 @@ struct KeyReport {
   /// tenth.
   std::vector<FlowChange> changes;
   std::optional<Range> distinct_flows;  ///< Set if Setup::levels > 1.
-  /// Entropy of the distribution of packets over flows, in bits: Σ f/N · log2(N/f). Set if
-  /// Setup::levels > 1.
+  /// Entropy, in bits, of the distribution of the N packets over the flows, where a flow has f
+  /// packets: Σ f/N · log2(N/f). Set if Setup::levels > 1.
   std::optional<Range> entropy;
   std::optional<OracleReport> oracle;  ///< Set if Setup::oracle_one_in > 0.
 };
 
 /// Report of one epoch of all workers together.
 struct EpochReport {
-  uint64_t number = 0;    ///< Number of epochs from the clock's 0 to this epoch; increases.
-  uint64_t start_ns = 0;  ///< Time on the clock of the meters (Meter::AtRest), since its 0.
+  uint64_t number = 0;  ///< Number of epochs from the clock's 0 to this epoch; increases.
+  uint64_t start_ns =
+      0;  ///< Start on the clock of the meters (Meter::AtRest), in ns since the clock's 0.
   uint64_t end_ns = 0;
   uint32_t workers = 0;  ///< Number of merged workers.
   Traffic total;         ///< All frames; exact.
   Estimate other_pkts;   ///< Frames without a key: not IP, or malformed.
-  /// Probability with which a packet updates a row of a sketch; 1: every packet was counted. The
-  /// minimum of the epoch, and the value at its end; both are minima over all workers.
+  /// Probability with which a packet updates a row of a sketch: the minimum during the epoch, and
+  /// the value at its end. Both are minima over all workers. 1 means that every packet was counted.
   double least_probability = 1;
   double last_probability = 1;
   /// Packets counted exactly, while all tables were open or the probability was 1.

@@ -21,8 +21,7 @@ double MoreThan(uint32_t most, uint32_t n, double q) {
   return std::max(0.0, 1 - sum);
 }
 
-/// Returns the largest probability q of a single event for which MoreThan(most, n, q) is at most
-/// `delta`.
+/// Returns the largest event probability q for which MoreThan(most, n, q) is at most `delta`.
 double EachOf(uint32_t most, uint32_t n, double delta) {
   double low = 0, high = 1;
   for (int i = 0; i < 50; ++i) {
@@ -51,13 +50,13 @@ Estimator::Estimator(const Level& level, const Epoch& epoch)
 void Estimator::MeasureCollisions() {
   const Shape& shape = level_.sketch.shape();
   const bool count_min = shape.kind == SketchKind::kCountMin;
-  // Number of rows that may be wrong without effect.
+  // Number of rows that may be wrong without affecting the estimate.
   const uint32_t spare = count_min && every_packet_ ? shape.rows - 1 : TrimmedRows(shape.rows);
   const double share_known =
       std::min(1.0, static_cast<double>(level_.known.flows().size()) / shape.columns);
-  // Count sketch: share of delta_ for collisions with known flows.
+  // Count sketch: maximum share of delta_ that collisions with known flows may use.
   constexpr double kLittle = 0.05;
-  // Count-min: probability with which a row may be wrong, due to known or other flows.
+  // Count-min: permitted probability that a row is wrong because of collisions.
   double each = EachOf(spare, shape.rows, delta_);
   const bool without_known = count_min
                                  ? share_known < each / 2
@@ -93,9 +92,9 @@ void Estimator::MeasureCollisions() {
   }
 }
 
-/// Returns the bound b for which the true value `value` + b is DeviationsOf(delta_) standard
-/// deviations above the estimate `value`; `factor` scales the variance. The sampling variance
-/// depends on the true value, not on the estimate.
+/// Returns the bound b: if the true value is `value` + b, the estimate `value` is
+/// DeviationsOf(delta_) standard deviations too low. `factor` scales the variance. The sampling
+/// variance depends on the true value, not on the estimate.
 double Estimator::Bound(double value, const Noise& noise, double factor) const {
   const double deviations = DeviationsOf(delta_);
   const double squared = deviations * deviations * factor;
@@ -120,8 +119,8 @@ Estimate Estimator::OfWhole(int64_t count, const Noise& noise) const {
   return {value, Bound(value, {.samples = noise.samples}, 1.0 / rows)};
 }
 
-/// Estimates a flow that became known after its first packets. Counts since then are free of
-/// collisions. The bound assumes that the flow became known just now.
+/// Estimates a flow that became known after its first packets. Collisions do not affect the counts
+/// since then. The bound covers the worst case, in which the flow became known only at the end.
 Estimate Estimator::OfLater(int64_t count, const Noise& noise) const {
   const uint32_t rows = level_.sketch.shape().rows;
   const double value = std::max(0.0, Packets(count) / rows);

@@ -12,14 +12,16 @@
 
 namespace sluice::engine::telemetry {
 
-/// Estimates flows of one level of one counter of `epoch`. Both outlive the estimator.
+/// Estimates flows of one level of one counter of `epoch`. `level` and `epoch` must outlive the
+/// estimator.
 ///
 /// Bounds are computed from the measured counters instead of worst-case assumptions. A row of a
-/// count sketch has the variance Σc²/columns from collisions and (1/p - 1)·f from samples. The
-/// trimmed mean of `rows` rows has at most π/2 / rows times that variance (the median's factor).
-/// Known flows are few and collide in few rows, which trimming excludes. Therefore Σc² omits their
-/// counters, if the number of affected rows stays small enough with the required probability. A
-/// flow that is known from its first packet on does not collide.
+/// count sketch has the variance Σc²/columns from collisions and (1/p - 1)·f from sampling, for a
+/// flow of f packets. The trimmed mean of `rows` rows has at most π/2 / rows times that variance
+/// (the median's factor). Known flows are few and collide in few rows, which trimming excludes.
+/// Therefore Σc² omits their counters, if the number of affected rows stays small enough with the
+/// required probability. A flow that is known from its first packet on is not affected by
+/// collisions.
 ///
 /// Deviations are computed from variances as for sums of many small terms: √(2·ln(2/δ)) standard
 /// deviations. The error of a count-min row exceeds L1/(q·columns) with a probability below q
@@ -62,8 +64,8 @@ class Estimator {
   Noise packets_, bytes_;
 };
 
-/// Returns the number of standard deviations that a sum of many small terms exceeds with at most
-/// probability `delta`: √(2·ln(2/δ)) (Hoeffding).
+/// Returns √(2·ln(2/δ)) for δ = `delta`: a sum of many small terms deviates by more than this
+/// number of standard deviations with a probability of at most δ (Hoeffding).
 double DeviationsOf(double delta);
 
 }  // namespace sluice::engine::telemetry

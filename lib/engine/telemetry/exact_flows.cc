@@ -9,8 +9,8 @@ namespace sluice::engine::telemetry {
 namespace {
 
 constexpr uint32_t kSlotsPerFlow = 2;
-/// More slots per flow, because most packets of a closed table belong to flows that it does not
-/// count, whose lookups should rarely collide.
+/// A larger value, because most packets of a closed table belong to flows that the table does not
+/// count, and their lookups should rarely collide.
 constexpr uint32_t kSlotsPerHeavyFlow = 8;
 
 }  // namespace
@@ -50,8 +50,8 @@ uint32_t ExactFlows::Add(const packet::FlowKey& key, uint64_t hash) {
   return number;
 }
 
-/// Adds a flow that reached the threshold to heavy_flows_. While heavy_flows_ is full, doubles the
-/// threshold and removes the flows below it.
+/// Adds a flow that reached the threshold to heavy_flows_. While heavy_flows_ is full, first
+/// doubles the threshold and removes the flows below it.
 void ExactFlows::NoteHeavy(uint32_t number) {
   while (heavy_flows_.size() == most_heavy_) {
     threshold_ *= 2;
@@ -101,8 +101,8 @@ void ExactFlows::AddTo(const Flow& more) {
   flow.bytes += more.bytes;
 }
 
-/// Ends a restore or merge; afterwards the table is read-only. `staying` are the hashes of the
-/// flows that a closed table still counts.
+/// Completes Restore or Merge; the table must not count packets afterwards. `staying` contains the
+/// hashes of the flows that a closed table still counted.
 void ExactFlows::SetState(bool open, std::span<const uint64_t> staying) {
   open_ = open;
   threshold_ = kNever;

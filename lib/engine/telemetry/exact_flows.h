@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A bounded flat table of flows of an epoch that are counted packet by packet. While it is *open*,
-// it counts every packet. A flow for which no room is left *closes* it: until the end of the epoch
-// it then counts only packets of the flows that were heavy at that moment, and the sketch counts
-// the others. Counts of flows that moved to the sketch remain in the table; such a flow's packets
-// are that count plus the sketch's estimate.
+// A bounded flat table of an epoch's flows that are counted packet by packet. While the table is
+// *open*, it counts every packet. A new flow that does not fit *closes* it. From then until the end
+// of the epoch, it only counts packets of the flows that were heavy when it closed, and the sketch
+// counts all other packets. Counts of flows that moved to the sketch remain in the table; such a
+// flow's packets are that count plus the sketch's estimate.
 //
 // A flow is identified by its hash, as in KnownFlows.
 #pragma once
@@ -57,8 +57,8 @@ class ExactFlows {
   };
   static_assert(sizeof(Flow) == 64);
 
-  /// Creates a table for `capacity` flows, of which at most `most_heavy` stay when it closes. A
-  /// table without capacity is closed from the start.
+  /// Creates a table for `capacity` flows. When it closes, it continues to count at most
+  /// `most_heavy` of them. A table with capacity 0 is closed from the start.
   ExactFlows(uint32_t capacity, uint32_t most_heavy);
 
   /// Counts a packet. Returns false if the table is closed and the sketch counts the flow. Does not
@@ -91,7 +91,7 @@ class ExactFlows {
   bool open() const { return open_; }
   /// Returns whether the table counts packets of any flow.
   bool watching() const { return open_ || !heavy_flows_.empty(); }
-  /// Returns the counts of a flow, or nullptr if it has none.
+  /// Returns the counts of a flow, or nullptr if the flow is not in the table.
   const Flow* Find(uint64_t hash) const {
     const uint32_t number = NumberOf(all_, hash);
     return number == 0 ? nullptr : &flows_[number];
@@ -102,8 +102,8 @@ class ExactFlows {
   double HeavySquares() const;
 
   void Clear();
-  /// Restores the state of another table. For a closed table, `stays(flow)` returns whether it
-  /// still counts a flow.
+  /// Restores the state of another table. If that table is closed, `stays(flow)` returns whether it
+  /// still counts the flow.
   template <typename Stays>
   void Restore(std::span<const Flow> flows, bool open, Stays&& stays) {
     Clear();
@@ -114,8 +114,8 @@ class ExactFlows {
     }
     SetState(open, staying);
   }
-  /// Adds the counts of another table of the same epoch; the table grows as needed. A flow is
-  /// counted to the end only if both tables did so.
+  /// Adds the counts of another table of the same epoch; this table grows as needed. Afterwards it
+  /// counts a flow only if both tables did.
   void Merge(const ExactFlows& other);
   uint64_t bytes() const;
 
@@ -145,7 +145,7 @@ class ExactFlows {
   std::vector<Flow> flows_;  ///< Element 0 is unused.
   FlowIndex all_;
   std::vector<uint32_t> heavy_flows_;
-  FlowIndex heavy_;  ///< Index of heavy_flows_ once closed; small enough for a core's cache.
+  FlowIndex heavy_;  ///< Index of heavy_flows_, filled on closing; fits into a core's cache.
 };
 
 }  // namespace sluice::engine::telemetry

@@ -20,9 +20,9 @@ Shape ShapeOf(const Setup& setup, uint32_t level, uint64_t seed) {
           level == 0 ? setup.columns : setup.level_columns, seed};
 }
 
-/// Returns the capacity for known flows of a level. The first level has at least twice the number
-/// of reported flows, because the order near the end of the list is decided only at the end of the
-/// epoch.
+/// Returns the capacity for known flows of a level. The first level knows at least twice as many
+/// flows as are reported, because the order of the smallest reported flows is decided only at the
+/// end of the epoch.
 uint32_t KnownIn(const Setup& setup, uint32_t level) {
   static_assert(2 * Setup::kMaxTopK <= KnownFlows::kMaxCapacity);
   const uint32_t reported = level == 0 ? 2 * setup.top_k : 0;
@@ -35,8 +35,8 @@ uint32_t ExactIn(const Setup& setup) {
   return setup.pace == Pace::kAlwaysCorrect ? setup.exact_flows : 0;
 }
 
-/// Returns the number of flows that stay in a closed table: several times the reported flows,
-/// because the largest ones are not known yet.
+/// Returns the number of flows that a closed table still counts. It is several times the number of
+/// reported flows, because the largest flows are not known yet when the table closes.
 uint32_t MostHeavy(const Setup& setup) { return std::max(512u, 4 * setup.top_k); }
 
 /// Returns the estimate in units of KnownFlows::Flow: the sum over all rows.
@@ -65,7 +65,9 @@ bool MayExceed(const Sketch& sketch, uint64_t hash, int64_t least) {
   return above > TrimmedRows(rows);
 }
 
-/// Handles an unknown flow that may have become large while `known` is full.
+/// Handles a packet of an unknown flow that may be larger than the smallest known flow: replaces
+/// that flow if the new flow's estimate is larger, else records a rejection. `level.known` must be
+/// full.
 void Challenge(Level& level, const packet::FlowKey& key, uint64_t hash) {
   const int64_t least = level.known.Least();
   if (MayExceed(level.sketch, hash, least)) {
@@ -128,15 +130,15 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   const int64_t reading = Sketch::Add(place, update.weight, bytes);
   const uint64_t hash = update.hash;
   const bool known = level.known.AddIfKnown(hash, update.weight, bytes);
-  // Negative if the flow is not known and its reading is above the floor. Combining both conditions
-  // yields one predictable branch, because they rarely hold together.
+  // Negative if the flow is not known and its reading is above the floor. The conditions are
+  // combined into one branch, which is predictable because they rarely hold together.
   const int64_t distance = level.known.floor() - reading * level.sketch.shape().rows;
   if ((distance & (int64_t{known} - 1)) < 0) [[unlikely]] {
     if (!level.known.full()) {
       level.known.Insert({update.key, hash, update.weight, bytes, 1, 1});
     } else if (reading * level.sketch.shape().rows > level.known.Least()) {
-      // This row's reading is large, so all rows are checked. If the check rejects a large flow, a
-      // later packet of the flow repeats it.
+      // This row's reading is large, so all rows are checked. If the check rejects a flow that is
+      // large, a later packet of the flow repeats the check.
       Challenge(level, update.key, hash);
     } else {
       level.known.TurnAway();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counts of one KeySpec: a table of flows that are counted packet by packet while it has room
-// for all, and a sketch with its known flows for all other packets. UnivMon's levels (Liu et al.,
-// SIGCOMM'16) follow, each of which counts half of the flows of the previous level.
+// The counters of one KeySpec: a table (ExactFlows) and the levels of UnivMon (Liu et al.,
+// SIGCOMM'16). The table counts flows packet by packet while all flows fit. The first level, a
+// sketch with its known flows, counts all other packets. Each further level counts half of the
+// flows of the previous level.
 #pragma once
 
 #include <array>
@@ -47,10 +48,10 @@ class FlowCounter {
     return Finish(packet::FoldProduct(flow.addresses ^ salts_[0], flow.ports ^ salts_[1]));
   }
 
-  /// Returns the key that the next CountRow will count. The caller must write all of it.
+  /// Returns the key that the next CountRow will count. The caller must write all bytes of it.
   packet::FlowKey& next_key() { return pending_[pending_count_].key; }
   /// Counts a packet of next_key() in one row with a weight of `weight`/kUnit packets, unless
-  /// exact() counts it. The update may be delayed until Settle.
+  /// exact() counts the flow. The update may be delayed until Settle.
   void CountRow(uint32_t row, int64_t weight, uint32_t bytes) {
     Pending& update = pending_[pending_count_];
     update.hash = HashOf(update.key);
@@ -63,9 +64,9 @@ class FlowCounter {
     if (++pending_count_ == kPending) [[unlikely]]
       Settle();
   }
-  /// Counts a packet of a flow in exact(), or, if exact() does not count it and `whole` is set, in
-  /// all rows. `Flow` is packet::FlowKey as made by spec(), or packet::Ipv4Flow if spec() keeps
-  /// 5-tuples.
+  /// Counts a packet of a flow in exact(). If exact() does not count the flow and `whole` is set,
+  /// counts the packet in all rows. `Flow` is packet::FlowKey as made by spec(), or
+  /// packet::Ipv4Flow if the keys of spec() are 5-tuples.
   template <typename Flow>
   void CountPacket(const Flow& flow, uint32_t bytes, bool whole) {
     const uint64_t hash = HashOf(flow);
@@ -81,8 +82,8 @@ class FlowCounter {
   ExactFlows& exact() { return exact_; }
   const ExactFlows& exact() const { return exact_; }
   std::span<const Level> levels() const { return levels_; }
-  /// Returns the last level that contains this flow. Half of the flows of each level belong to the
-  /// next.
+  /// Returns the index of the last level that contains this flow. Half of the flows of each level
+  /// also belong to the next.
   uint32_t DepthOf(uint64_t hash) const {
     const uint64_t mixed = packet::FoldProduct(hash ^ depth_salt_, kDepthFactor);
     return static_cast<uint32_t>(std::countr_zero(mixed | deepest_));
@@ -91,11 +92,12 @@ class FlowCounter {
   const Oracle& oracle() const { return oracle_; }
 
   void Clear();
-  /// Restores a level from another counter of an equal setup: its counters, row by row, and its
-  /// known flows, at most known.capacity() without duplicates.
+  /// Restores a level from another counter with an equal setup. `cells` contains its counters, row
+  /// by row, and `flows` its known flows: at most known.capacity(), without duplicates. `complete`
+  /// is its known.complete().
   void Restore(size_t level, std::span<const Cell> cells, std::span<const KnownFlows::Flow> flows,
                bool complete);
-  /// Adds the counts of another counter of an equal setup. Both must be settled.
+  /// Adds the counts of another counter with an equal setup. Both must be settled.
   void Merge(const FlowCounter& other);
   uint64_t bytes() const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Estimates of an epoch's flows: the table's count plus the sketch's estimate of packets that the
-// table did not count.
+// Estimates of an epoch's flows: the table's count plus the sketch's estimate for the packets that
+// the table did not count.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class FlowEstimator {
   Counts Of(uint64_t hash) const;
   /// Returns the flows with known keys, from the table and the sketch, unordered.
   std::vector<Flow> Flows() const;
-  /// Returns whether the flow's estimate, apart from the table's count, is only based on shared
-  /// counters. Among many such flows, some estimates are large by chance.
+  /// Returns whether the sketch's part of the flow's estimate is based only on shared counters.
+  /// Among many such flows, some estimates are large by chance.
   bool IsGuessed(uint64_t hash) const {
     return !counter_.exact().Counts(hash) && counter_.levels()[0].known.Find(hash) == nullptr;
   }

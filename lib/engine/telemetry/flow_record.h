@@ -26,7 +26,7 @@ struct Range {
   double high = 0;
 };
 
-/// Numbers of packets and bytes. Bytes are those of frames without FCS.
+/// Counts of packets and bytes. Bytes are those of frames without FCS.
 struct Traffic {
   uint64_t pkts = 0;
   uint64_t bytes = 0;
@@ -39,8 +39,10 @@ struct Traffic {
   }
 };
 
-/// Source of a flow's count: the table of ExactFlows from the epoch's start to its end, so that
-/// bounds are 0; a sketch; or the table until it was closed and then a sketch.
+/// Source of a flow's count.
+/// - kTable: the table of ExactFlows during the whole epoch; bounds are 0.
+/// - kSketch: the sketch.
+/// - kBoth: the table until it was closed, and then the sketch.
 enum class CountedBy : uint8_t { kTable, kSketch, kBoth };
 /// Returns "table", "sketch" or "both".
 std::string_view NameOf(CountedBy counted_by);

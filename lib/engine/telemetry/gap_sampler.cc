@@ -13,10 +13,10 @@ constexpr uint64_t kFractionBits = 52;
 constexpr uint64_t kFraction = (uint64_t{1} << kFractionBits) - 1;
 constexpr uint64_t kOne = std::bit_cast<uint64_t>(1.0);
 
-/// Computes log2 of a normal number without branches and conversions that vector units lack. With x
-/// = 2^e·m and m in [√½, √2), log2 m = 2/ln 2 · artanh((m - 1)/(m + 1)). The series is truncated
-/// after the thirteenth power: the relative error is below 2^-39, which is also the error of the
-/// gaps' boundaries.
+/// Computes log2 of a normal number without branches and without conversions that vector units
+/// lack. With x = 2^e·m and m in [√½, √2), log2 m = 2/ln 2 · artanh((m - 1)/(m + 1)). The series is
+/// truncated after the thirteenth power, so the relative error is below 2^-39. The boundaries
+/// between gaps have the same relative error.
 inline double Log2(double x) {
   // Exponent of x/√½, as the mantissa of 2^52 + e.
   constexpr uint64_t kHalfRoot = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Distances between samples: geometric gaps (NitroSketch, SIGCOMM'19, section 4.2). They are drawn
-// in batches, because the logarithms are then computed in vectors.
+// Draws the distances between samples as geometric gaps (NitroSketch, SIGCOMM'19, section 4.2).
+// Gaps are drawn in batches, so that their logarithms are computed with vector instructions.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@ class GapSampler {
  public:
   explicit GapSampler(uint64_t seed) : random_(seed) {}
 
-  /// Sets the probability, which must be in [2^-16, 1]. Discards the gaps drawn for the previous
-  /// one.
+  /// Sets the probability, which must be in [2^-16, 1]. Discards gaps that were drawn for the
+  /// previous probability.
   void SetProbability(double probability);
 
   /// Returns the weight of one sample: kUnit / probability(), an integer.
   int64_t weight() const { return weight_; }
-  /// Returns the probability in use: the nearest one whose inverse is a multiple of 1/kUnit, so
-  /// that rounding does not bias estimates.
+  /// Returns the probability in use: the requested one, rounded to the nearest value whose inverse
+  /// is a multiple of 1/kUnit. Weights are then exact, and rounding does not bias estimates.
   double probability() const { return probability_; }
 
   /// Returns a gap g of 1, 2, … with probability p·(1-p)^(g-1).

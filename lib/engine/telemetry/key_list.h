@@ -11,9 +11,9 @@
 
 namespace sluice::engine::telemetry {
 
-/// Parses e.g. "5-tuple,source,destination/24,source/24,64": names, comma-separated. A prefix has
-/// the number of IPv4 bits, optionally followed by a comma and the number of IPv6 bits (default:
-/// whole addresses). Returns nothing if the text is invalid.
+/// Parses a comma-separated list of keys, e.g. "5-tuple,source,destination/24,source/24,64". A
+/// prefix is given by its number of IPv4 bits, optionally followed by a comma and its number of
+/// IPv6 bits (default: whole addresses). Returns nothing if the text is invalid.
 std::optional<std::vector<KeySpec>> ParseKeys(std::string_view text);
 
 }  // namespace sluice::engine::telemetry

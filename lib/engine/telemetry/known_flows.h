@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Flows with known keys, for one sketch: the largest flows seen so far, in a min-heap, with an
-// index by hash. A flow is identified by its hash of 64 well-mixed bits; the hash must include a
-// secret if traffic is untrusted. Counting a known flow does not update the heap. Since counts only
-// grow, the heap is corrected when the smallest count is requested.
+// The known flows of one sketch: the largest flows seen so far, with their keys, in a min-heap with
+// an index by hash. A flow is identified by its hash of 64 well-mixed bits; the hash must include a
+// secret if traffic is untrusted. Counting a packet of a known flow does not update the heap. Since
+// counts only grow, the heap is corrected when the smallest count is requested.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class KnownFlows {
     int64_t count = 0;
     int64_t bytes = 0;     ///< Like `count`, weighted by bytes.
     uint32_t samples = 0;  ///< Sampled rows since the flow became known.
-    uint32_t whole = 0;    ///< 1: known from the first sample on, so that no part is estimated.
+    uint32_t whole = 0;    ///< 1 if the flow was known from its first sample on, so that no part of
+                           ///< `count` is estimated; else 0.
   };
 
   /// Creates a container for `capacity` flows, at most kMaxCapacity.
@@ -40,8 +41,8 @@ class KnownFlows {
     }
   }
   const Flow* Find(uint64_t hash) const { return const_cast<KnownFlows*>(this)->Find(hash); }
-  /// Combines Find and Add. Returns false if the flow is not known. Whether it is known is
-  /// unpredictable, so no branch depends on it unless flows collide in the index.
+  /// Combines Find and Add. Returns false if the flow is not known. The result is unpredictable, so
+  /// no branch depends on it unless flows collide in the index.
   bool AddIfKnown(uint64_t hash, int64_t count, int64_t bytes) {
     const uint32_t slot = index_[Home(hash)];
     Flow& flow = flows_[slot];  // A free slot maps to the unused flow 0.
@@ -61,17 +62,18 @@ class KnownFlows {
     flow.bytes += bytes;
     flow.samples += samples;
   }
-  /// Inserts a flow that is not known. If the container is full, replaces the smallest flow: the
-  /// new count must be above Least(), which must have been called since the last Add.
+  /// Inserts a flow that is not known. If the container is full, the flow replaces the smallest
+  /// one; its count must then be above Least(), which must have been called since the last Add.
   void Insert(const Flow& flow);
-  /// Records that a flow was rejected: from now on, unknown flows may have been seen before.
+  /// Records that a flow was rejected: complete() is false from now on, because a flow that is not
+  /// known may have been seen before.
   void TurnAway() { complete_ = false; }
   void TurnAwayUnless(bool known) { complete_ &= known; }
 
   uint32_t capacity() const { return capacity_; }
   bool full() const { return heap_.size() == capacity_; }
-  /// Returns a count below which no unknown flow is inserted: at most Least(), and less than all
-  /// counts while there is room.
+  /// Returns a lower bound of Least(): a flow that is not known is not inserted unless its count is
+  /// above it. While the container is not full, it is less than every count.
   int64_t floor() const { return floor_; }
   /// Returns the smallest count. Requires at least one flow.
   int64_t Least() {
@@ -94,7 +96,8 @@ class KnownFlows {
   /// Slots per flow; lookups of unknown flows rarely collide.
   static constexpr size_t kSlotsPerFlow = 8;
 
-  /// Less than all counts, with a margin against underflow in subtractions.
+  /// The floor while the container is not full: less than all counts, with a margin against
+  /// underflow in subtractions.
   static constexpr int64_t kNoFloor = std::numeric_limits<int64_t>::min() / 2;
 
   size_t Home(uint64_t hash) const { return hash & mask_; }

@@ -117,7 +117,7 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
   }
 }
 
-/// Between two samples, counts all frames for one key after another.
+/// Counts the frames up to the next sample for one key after another, then the sample, and so on.
 void Meter::CountFrames(std::span<const Seen> seen) {
   for (std::span<const Seen> rest = seen; !rest.empty();) {
     const bool ends_with_sample = left_ < rest.size();

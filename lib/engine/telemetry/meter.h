@@ -31,17 +31,17 @@ class Meter {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
 
-  /// `setup` is valid (Error() is empty). `worker` makes the samples of workers with equal setups
-  /// different. `cycles_per_second` is the frequency of `now`. Epochs end at multiples of their
-  /// length on that clock, so that those of all workers end together; the first starts at `now`.
+  /// `setup` must be valid (Error() is empty). `worker` makes the samples of workers with equal
+  /// setups differ. `cycles_per_second` is the frequency of `now`. The first epoch starts at `now`.
+  /// Epochs end at multiples of their length on that clock, so those of all workers end together.
   /// Throws std::bad_alloc.
   Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, uint64_t now);
   Meter(const Meter&) = delete;
 
-  /// Called by the worker. Forwards every frame unchanged. Reads every frame while tables count
-  /// single packets (ExactFlows), the probability is 1, or an oracle is enabled. Otherwise it skips
-  /// from one frame with a sampled row to the next; skipped frames only count in the totals, and
-  /// their bytes are not read. The counts do not depend on how frames are divided into bursts.
+  /// Called by the worker. Forwards every frame unchanged. Reads every frame while a table counts
+  /// packets (ExactFlows), the probability is 1, or an oracle is enabled. Otherwise it skips from
+  /// one frame with a sampled row to the next; skipped frames only count in the totals, and their
+  /// bytes are not read. The counts do not depend on how frames are divided into bursts.
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t /*now*/) {
     const packet::BurstTotals totals = burst.totals();
@@ -57,14 +57,15 @@ class Meter {
     }
   }
 
-  /// Called often by the worker, between bursts: ends epochs and adapts the probability. If the
-  /// clock steps back, no epoch ends.
+  /// Called often by the worker, between bursts: ends the epoch when it is over, and adapts the
+  /// probability. If the clock steps back, no epoch ends.
   void AtRest(uint64_t now);
-  /// Called by the worker after its last frame: ends the epoch, however short. Returns false if the
-  /// reader has not released the previous epoch; the next try must follow the release.
+  /// Called by the worker after its last frame: ends the epoch, even if it is short. Returns false
+  /// if the reader has not released the previous epoch; the worker must then call Finish again
+  /// after the release.
   bool Finish(uint64_t now);
 
-  /// Called by the reader: returns the epoch that was closed but not released yet, or nullptr.
+  /// Called by the reader: returns the epoch that is closed but not yet released, or nullptr.
   const Epoch* Closed() const { return closed_.load(std::memory_order_acquire); }
   /// Called by the reader: returns the epoch to the worker. Clears it, which is slow.
   void Release();
@@ -112,7 +113,7 @@ class Meter {
     CountRows(std::span(sampled).first(found));
   }
 
-  /// Counts all frames; each frame's sampled rows are counted after the frame.
+  /// Counts all frames. A frame's sampled rows are counted after the frame itself.
   template <packet::Burst Burst>
   void CountEvery(const Burst& burst) {
     std::array<Seen, kSeenAtOnce> seen;
@@ -139,15 +140,16 @@ class Meter {
   void Begin(Epoch* epoch, uint64_t now, double wished);
   bool Close(uint64_t now);
 
-  // Members that most bursts access.
-  /// Frames until the next one with a sampled row; kNever while the probability is 1.
+  // Members that are accessed for most bursts.
+  /// Number of frames before the next one with a sampled row; kNever while the probability is 1.
   uint64_t left_ = 0;
   Traffic total_;  ///< Totals of this epoch.
   uint32_t longest_ = 0;
-  bool every_packet_ = true;  ///< A table counts, the probability is 1, or an oracle is enabled.
+  /// A table counts packets, the probability is 1, or an oracle is enabled.
+  bool every_packet_ = true;
 
   const uint32_t rows_;   ///< Rows per key.
-  const uint32_t slots_;  ///< Total rows of all keys, from which samples are drawn.
+  const uint32_t slots_;  ///< Total number of rows of all keys.
   uint32_t slot_ = 0;     ///< Row to sample in the frame at which left_ becomes 0.
   const bool oracle_;
   double asked_probability_ = 1;  ///< The requested probability; samples_ contains the rounded one.

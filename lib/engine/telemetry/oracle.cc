@@ -42,7 +42,7 @@ void Oracle::Merge(const Oracle& other) {
 }
 
 uint64_t Oracle::bytes() const {
-  // Includes a byte of metadata per slot.
+  // Each slot also has a byte of metadata.
   return counts_.capacity() * (sizeof(Counts::value_type) + 1);
 }
 

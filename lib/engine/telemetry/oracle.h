@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exact counts of some flows, chosen by their hash, as reference for the estimates.
+// Exact counts of some flows, which are chosen by their hash, as a reference for the estimates.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class Oracle {
     counts_ = std::move(counts);
     refused_pkts_ = refused_pkts;
   }
-  /// Adds the counts of another oracle with the same parameters, except flows that either may have
-  /// refused.
+  /// Adds the counts of another oracle with the same parameters. Removes flows that either oracle
+  /// may have refused.
   void Merge(const Oracle& other);
   uint64_t bytes() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chooses the probability of row updates according to Setup::pace, from time and counts.
+// Chooses the probability of row updates according to Setup::pace, from the time and packet counts.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,21 @@
 
 namespace sluice::engine::telemetry {
 
-/// Returns true if `epoch`, counted with a probability of 1 so far, has seen enough traffic for its
-/// bounds to hold when it continues with `probability`. NitroSketch (SIGCOMM'19, section 5): a
-/// count sketch of ε has converged once the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻²; a
-/// count-min of ε after 10·ε⁻²·√ln(1/δ) packets, δ = 2^-rows. ε follows from the number of columns,
-/// which is 8·ε⁻²/p for a count sketch and 4/(ε·p) for a count-min. The heavy flows of a counter's
-/// table are included, although they do not collide. A counter with a table that counts all packets
-/// needs no sketch.
+/// Returns whether `epoch` may continue with `probability`: whether it has counted enough traffic
+/// with a probability of 1 for its bounds to hold. The criterion is NitroSketch's (SIGCOMM'19,
+/// section 5), with p = `probability`:
+/// - A count sketch has converged once the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻². Its number
+///   of columns is 8·ε⁻²/p.
+/// - A count-min has converged after 10·ε⁻²·√ln(1/δ) packets, with δ = 2^-rows. Its number of
+///   columns is 4/(ε·p).
+///
+/// Σ c² includes the heavy flows of a counter's table, although they do not collide. A counter
+/// whose table counts all packets needs no sketch, so it counts as converged.
 bool HasConverged(const Epoch& epoch, double probability);
 
 class Pacer {
  public:
-  /// Frequency at which kAlwaysLineRate measures the rate.
+  /// Number of rate measurements per second for kAlwaysLineRate.
   static constexpr uint64_t kPacesPerSecond = 10;
   static constexpr double kLeastLineRate = 0x1p-7;
   /// Number of packets between convergence checks of kAlwaysCorrect.
@@ -29,13 +32,14 @@ class Pacer {
 
   Pacer(const Setup& setup, uint64_t cycles_per_second, uint64_t now);
 
-  /// Returns the probability for the start of an epoch; `pkts` is the number of packets of the
-  /// previous one.
+  /// Returns the probability for the start of an epoch. `pkts` is the number of packets of the
+  /// previous epoch.
   double BeginEpoch(uint64_t pkts);
-  /// Returns the probability within an epoch that has counted `pkts` packets.
+  /// Adapts the probability and returns it. `epoch` is the current epoch, which has counted `pkts`
+  /// packets so far.
   double Adapt(uint64_t now, uint64_t pkts, const Epoch& epoch);
 
-  /// Returns the largest of 1, 2^-1 … 2^-7 with rate · p ≤ `full_rate`, or 2^-7 if none satisfies
+  /// Returns the largest p of 1, 2^-1 … 2^-7 with rate · p ≤ `full_rate`; 2^-7 if none satisfies
   /// it.
   static double LineRateProbability(double rate, double full_rate);
 

@@ -10,8 +10,8 @@ void RowSampler::SetProbability(double probability) {
 }
 
 void RowSampler::Refill() {
-  // Counts are relative to the frame of the previous batch's last sample, so that divisions do not
-  // depend on each other.
+  // All distances are relative to the frame of the previous batch's last sample, so that the
+  // divisions do not depend on each other.
   uint64_t rows = row_, frames = 0;
   // The quotient is exact for `rows` below 2^63 / rows_. `rows` is below 2^30, because a batch has
   // 2^7 gaps below 2^22; rows_ is at most 2^7.

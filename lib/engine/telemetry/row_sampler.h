@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chooses the sampled rows of frames: gaps over the sequence of all rows of all frames, converted
-// to frames and rows. Computed ahead, so that a frame does not wait for a logarithm or a division.
+// Chooses the rows of frames to sample. Gaps are drawn over the sequence of all rows of all frames
+// and converted to frames and rows. Samples are computed in batches, so that a frame does not wait
+// for a logarithm or a division.
 #pragma once
 
 #include <array>

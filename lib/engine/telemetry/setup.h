@@ -14,15 +14,17 @@
 namespace sluice::engine::telemetry {
 
 enum class SketchKind : uint8_t {
-  kCountSketch,  ///< Errors of both signs, ε·L2 (Charikar, Chen and Farach-Colton, 2002).
-  kCountMin,  ///< Never underestimates while unsampled, ε·L1 (Cormode and Muthukrishnan, 2005).
+  /// Errors have both signs and scale with ε·L2 (Charikar, Chen and Farach-Colton, 2002).
+  kCountSketch,
+  kCountMin,  ///< Never underestimates if every packet is counted; errors scale with ε·L1 (Cormode
+              ///< and Muthukrishnan, 2005).
 };
 
-/// Policy for the probability of updates (NitroSketch, SIGCOMM'19, section 4.3).
+/// Policy that chooses the probability of row updates (NitroSketch, SIGCOMM'19, section 4.3).
 enum class Pace : uint8_t {
   kFixed,           ///< Setup::probability from the first packet on.
   kAlwaysCorrect,   ///< 1 until an epoch's sketches have converged, then Setup::probability.
-  kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 beyond; chosen every 100 ms.
+  kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 above it; chosen every 100 ms.
 };
 
 /// Returns the kind named "count_sketch" or "count_min"; nothing for other names.
@@ -43,9 +45,9 @@ struct Setup {
   uint32_t rows = 8;           ///< 3 … kMaxRows.
   uint32_t columns = 1 << 16;  ///< A power of two, 16 … kMaxColumns.
   uint32_t top_k = 100;        ///< Maximum number of reported heavy hitters; 1 … kMaxTopK.
-  /// kAlwaysCorrect: number of flows that are counted packet by packet until an epoch has more
-  /// (ExactFlows); 0 disables it. Each needs at least 72 bytes in each of two buffers. 0 …
-  /// kMaxExactFlows.
+  /// kAlwaysCorrect: capacity of a key's table (ExactFlows). Flows are counted packet by packet
+  /// until an epoch has more flows than this; 0 disables the table. Each flow needs at least 72
+  /// bytes in each of two buffers. 0 … kMaxExactFlows.
   uint32_t exact_flows = 1 << 14;
   /// UnivMon: number of levels, for entropy and distinct flows. Each level's sketch counts half of
   /// the previous level's flows. 1 disables it.
@@ -55,8 +57,8 @@ struct Setup {
   uint32_t level_top_k = 250;  ///< Known flows per level; 16 … kMaxTopK.
 
   Pace pace = Pace::kAlwaysCorrect;
-  /// Probability of updates: (0, 1], at least 2^-16. Rounded to the nearest value whose inverse is
-  /// a multiple of 1/256.
+  /// Probability of row updates, in [2^-16, 1]. Rounded to the nearest value whose inverse is a
+  /// multiple of 1/256.
   double probability = 0.01;
   /// kAlwaysLineRate: maximum rate per worker at which all packets are counted.
   double full_rate_pps = 1e6;
@@ -65,17 +67,18 @@ struct Setup {
   double heavy_hitter_share = 0.0005;  ///< [0, 1]
   double change_share = 0.0005;        ///< [0, 1]
   double confidence = 0.95;            ///< Confidence of all bounds. [0.5, 0.9999]
-  /// Counts one of this many flows exactly, chosen by hash; 0 disables it. Costs parsing of every
-  /// packet, and a hash per packet and key.
+  /// The oracle counts one in this many flows exactly, chosen by hash; 0 disables it. Every packet
+  /// is then parsed, and hashed once per key.
   uint32_t oracle_one_in = 0;
-  uint32_t oracle_flows = 1 << 14;  ///< Maximum number of these flows per key; 1 … 2^20.
+  /// Maximum number of flows that the oracle counts per key; 1 … 2^20.
+  uint32_t oracle_flows = 1 << 14;
   /// Seed of hashes and samples. Keep it secret if traffic is untrusted, because it allows an
   /// attacker to create colliding flows.
   uint64_t seed = 1;
 
   friend bool operator==(const Setup&, const Setup&) = default;
 
-  /// Returns the error, naming the member; empty if the setup is valid.
+  /// Returns an error message that names the invalid member; empty if the setup is valid.
   std::string Error() const;
 };
 

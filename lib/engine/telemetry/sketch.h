@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A count-min or a count sketch: rows of counters; in each row, a flow uses one counter that it
+// A count-min or count sketch: rows of counters. In each row, a flow uses one counter, which it
 // shares with other flows. Rows are updated separately, because NitroSketch samples rows instead of
 // packets.
 #pragma once
@@ -16,7 +16,8 @@
 
 namespace sluice::engine::telemetry {
 
-/// A counter, in units of 1/kUnit packets and bytes. An epoch of an hour at 80 Tb/s fits.
+/// A counter, in units of 1/kUnit packets and bytes. It can count an hour at 80 Tb/s without
+/// overflow.
 struct Cell {
   int64_t packets = 0;
   int64_t bytes = 0;
@@ -35,7 +36,7 @@ struct Shape {
 
 class Sketch {
  public:
-  /// `cells` are shape.cells() zeros and outlive the sketch.
+  /// `cells` points to shape.cells() zeroed cells, which must outlive the sketch.
   Sketch(const Shape& shape, Cell* cells);
 
   const Shape& shape() const { return shape_; }
@@ -57,7 +58,7 @@ class Sketch {
     return {cells_ + size_t{row} * shape_.columns + column,
             static_cast<int64_t>(mixed) >> 63 & flips_};
   }
-  /// Adds to a counter. Returns the flow's reading of it afterwards, in packets.
+  /// Adds to a counter. Returns the flow's new reading of it, in units of 1/kUnit packets.
   static int64_t Add(Place place, int64_t packets, int64_t bytes) {
     place.cell->packets += place.Flipped(packets);
     place.cell->bytes += place.Flipped(bytes);
@@ -72,8 +73,8 @@ class Sketch {
     return reading;
   }
 
-  /// Returns Σ counter² of the row, in kUnit⁻² packets²: a count sketch's estimate of Σ f² over all
-  /// flows. Valid if only AddSquaring was used, or after Merge or Restore.
+  /// Returns Σ counter² of the row, in kUnit⁻² packets². For a count sketch, this estimates Σ f²
+  /// over all flows. Valid if only AddSquaring was used, or after Merge or Restore.
   double Squares(uint32_t row) const { return squares_[row]; }
   /// Returns the counters of a row.
   const Cell* Row(uint32_t row) const { return cells_ + size_t{row} * shape_.columns; }
@@ -98,13 +99,14 @@ class Sketch {
   std::array<double, Setup::kMaxRows> squares_{};
 };
 
-/// Returns the number of smallest readings that MiddleOf ignores, which is also the number of
-/// largest readings that it ignores: 1 of three rows, so that the median remains; about a quarter
-/// of many rows.
+/// Returns the number of smallest readings that MiddleOf ignores; it ignores the same number of
+/// largest readings. It is 1 for three rows, so that the median remains, and about a quarter of
+/// many rows.
 constexpr uint32_t TrimmedRows(uint32_t rows) { return (rows + 1) / 4; }
 /// Combines the readings of a flow's rows: returns the mean of the middle ones. Up to TrimmedRows
-/// readings may be arbitrarily too small, and as many too large. The median would tolerate as many
-/// or more, but its variance is a fifth higher. Reorders `values`; `rows` is at most kMaxRows.
+/// readings may be arbitrarily too small, and as many may be too large. The median would tolerate
+/// at least as many, but its variance is a fifth higher. Reorders `values`; `rows` is at most
+/// kMaxRows.
 double MiddleOf(double* values, uint32_t rows);
 
 }  // namespace sluice::engine::telemetry

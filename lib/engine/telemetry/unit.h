@@ -5,7 +5,7 @@
 
 namespace sluice::engine::telemetry {
 
-/// Units per packet or byte: counters count in units of 1/256, so that 1/p need not be an integer.
+/// Units per packet or byte. Counters count in units of 1/256, so that 1/p need not be an integer.
 inline constexpr int64_t kUnit = 256;
 
 }  // namespace sluice::engine::telemetry

@@ -20,10 +20,10 @@ struct Sum {
   double value = 0;
   double variance = 0;
 
-  /// Converts the sum over the next level to that over this level. The next level contains half of
-  /// this level's flows: a flow that this level does not know contributes twice its term or 0.
-  /// `known` is the sum over the known flows; `part` is the same, but flows of the next level are
-  /// subtracted. No unknown term exceeds `largest_unknown`.
+  /// Converts the sum over the next level to the sum over this level. The next level contains half
+  /// of this level's flows: a flow that this level does not know contributes twice its term or 0.
+  /// `known` is the sum over this level's known flows. `part` is that sum with the terms of flows
+  /// in the next level subtracted instead of added. No unknown term exceeds `largest_unknown`.
   void Rise(double part, double known, double largest_unknown, double known_variance) {
     value = 2 * value + part;
     variance = 4 * variance + std::max(0.0, value - known) * largest_unknown + known_variance;
@@ -33,10 +33,10 @@ struct Sum {
 
 struct Sums {
   Sum flows;
-  Sum single;              ///< Flows with one sample.
+  Sum single;              ///< Number of flows with exactly one sample.
   Sum entropy;             ///< Σ f·log2 f.
-  double named = 0;        ///< Flows in the table or known to the first level.
-  double exact = 0;        ///< Flows that the table counted to the end.
+  double named = 0;        ///< Number of flows in the table or known to the first level.
+  double exact = 0;        ///< Number of flows that the table counted to the end.
   bool all_known = false;  ///< The last visited level knows all of its flows.
 };
 
@@ -109,15 +109,15 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
   Universal universal;
   Range& distinct = universal.distinct_flows;
   const double single = std::max(0.0, sums.single.value);
-  // GEE (Charikar et al., PODS 2000): flows of one sample plus missed flows are between `single`
-  // and `single` · (1 + c); the estimate is the geometric mean of these limits.
+  // GEE (Charikar et al., PODS 2000): the number of flows with one sample plus the missed flows is
+  // between `single` and `single` · (1 + c). The estimate is the geometric mean of these limits.
   distinct.value = sums.flows.value + single * (std::sqrt(1 + c) - 1);
   distinct.low = std::max(sums.named, sums.flows.value - deviations * sums.flows.Deviation());
   distinct.high = sums.all_known ? sums.flows.value + deviations * sums.flows.Deviation() +
                                        c * (single + deviations * sums.single.Deviation())
                                  : packets;
   if (c > 0) {
-    // The number of single flows is itself a random sample.
+    // The number of flows with one sample is itself random.
     distinct.high += c * deviations * std::sqrt(single + 1);
   }
   distinct.high = std::max(distinct.low, std::min(distinct.high, std::max(packets, sums.named)));

@@ -119,8 +119,8 @@ void PutOracle(const Oracle& oracle, Output* out) {
   }
 }
 
-/// Reads values from the front of the bytes. If there are too few, returns zeros from then on and
-/// good() is false.
+/// Reads values from the front of a buffer. After a read of more bytes than are left, all reads
+/// return zeros and good() is false.
 class Input {
  public:
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
@@ -188,8 +188,8 @@ Setup ReadSetup(Input& in) {
   return setup;
 }
 
-/// Returns the cells of all levels of all keys. setup.Error() must be empty, so that the result
-/// does not overflow.
+/// Returns the number of cells of all levels of all keys. setup.Error() must be empty, so that the
+/// result does not overflow.
 uint64_t CellsOf(const Setup& setup) {
   const uint64_t of_key = uint64_t{setup.rows} * setup.columns +
                           uint64_t{setup.levels - 1} * setup.rows * setup.level_columns;

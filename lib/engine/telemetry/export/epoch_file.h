@@ -39,22 +39,22 @@ struct EpochTimes {
   uint64_t end_ns = 0;
 };
 
-/// Maximum absolute value of a sketch's counter in a valid file, about 17 TB per epoch. Sums of
-/// kMaxMergedEpochs do not overflow.
+/// Maximum absolute value of a sketch's counter in a valid file; it corresponds to about 17 TB per
+/// epoch. Sums over kMaxMergedEpochs epochs do not overflow.
 inline constexpr int64_t kMaxCell = int64_t{1} << 52;
 inline constexpr uint32_t kMaxMergedEpochs = 32;
 
-/// Encodes an epoch after FlowCounter::Settle of its counters.
+/// Encodes an epoch. FlowCounter::Settle of all its counters must have been called.
 std::string EncodeEpoch(const Epoch& epoch, const EpochTimes& times);
 
-/// Decodes a file of untrusted bytes. The epoch's cycles are ns since 1970, and its number is its
-/// start in epochs since 1970. Returns null and one line in `error` if the file is invalid.
-/// Allocates no more memory than a meter with a valid setup, and sketches only if the file contains
-/// them.
+/// Decodes a file of untrusted bytes. In the result, cycles are ns since 1970, and the number is
+/// the start divided by Setup::epoch_ns. If the file is invalid, returns null and writes one line
+/// to `error`. Allocates no more memory than a meter with a valid setup, and allocates sketches
+/// only if the file contains them.
 std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error);
 
-/// Returns the member by which two setups differ, so that their epochs cannot be merged; empty if
-/// they do not differ.
+/// Returns the name of the first member that differs between two setups, so that their epochs
+/// cannot be merged; empty if the setups are equal.
 std::string_view Difference(const Setup& a, const Setup& b);
 
 }  // namespace sluice::engine::telemetry

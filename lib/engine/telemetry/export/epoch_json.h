@@ -10,8 +10,8 @@
 
 namespace sluice::engine::telemetry {
 
-/// Returns a report as JSON. `clock_unix_ns` is the time since 1970 at the 0 of the report's clock,
-/// `confidence` that of all bounds.
+/// Returns a report as JSON. `clock_unix_ns` is the time at which the report's clock was 0, in ns
+/// since 1970. `confidence` is Setup::confidence, which applies to all bounds.
 nlohmann::ordered_json EpochJson(const EpochReport& report, uint64_t clock_unix_ns,
                                  double confidence);
 

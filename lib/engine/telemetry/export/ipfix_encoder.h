@@ -23,14 +23,15 @@ namespace sluice::engine::telemetry {
 
 class IpfixEncoder {
  public:
-  /// Enough room for any single record, so that an export terminates.
+  /// Minimum size of the buffer for a message. Any single record fits, so that an export
+  /// terminates.
   static constexpr size_t kLeastRoomBytes = kIpfixHeaderBytes + kIpfixSetHeaderBytes + 128;
 
   struct Options {
     uint32_t domain = 1;               ///< Observation domain of the key.
     uint32_t template_refresh_s = 10;  ///< Templates are repeated over UDP (RFC 7011, section 8.4).
     double confidence = 0.95;          ///< Equals Setup::confidence.
-    uint64_t clock_unix_ns = 0;        ///< Time since 1970 at the 0 of the reports' clock.
+    uint64_t clock_unix_ns = 0;  ///< Time at which the reports' clock was 0, in ns since 1970.
   };
 
   explicit IpfixEncoder(const Options& options) : options_(options) {}
@@ -48,7 +49,8 @@ class IpfixEncoder {
     IpfixSet set;  ///< The record's set; for a template, the set that it describes.
     bool is_template = false;
     uint32_t flow = 0;  ///< Flows and limits: index of the heavy hitter.
-    IpfixElement element = IpfixElement::kPacketDeltaCount;  ///< Limits: the bounded element.
+    IpfixElement element =
+        IpfixElement::kPacketDeltaCount;  ///< Limits: the element that is limited.
   };
 
   IpfixRecord RecordOf(const Item& item) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One IPFIX message in memory of the caller: a header, then sets of records (RFC 7011, section 3).
-// All numbers are big-endian.
+// One IPFIX message in memory that the caller provides: a header, then sets of records (RFC 7011,
+// section 3). All numbers are big-endian.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class IpfixRecord {
   void U16(uint16_t value) { PutNumber(__builtin_bswap16(value)); }
   void U32(uint32_t value) { PutNumber(__builtin_bswap32(value)); }
   void U64(uint64_t value) { PutNumber(__builtin_bswap64(value)); }
-  /// IEEE 754 (RFC 7011, section 6.1.4).
+  /// Appends an IEEE 754 number of 64 bits (RFC 7011, section 6.1.4).
   void F64(double value) { U64(std::bit_cast<uint64_t>(value)); }
   void Put(const uint8_t* bytes, size_t count) {
     if (count > bytes_.size() - size_) {
@@ -54,12 +54,13 @@ class IpfixRecord {
 
 class IpfixMessage {
  public:
-  /// Creates a message in `room`, of at most kIpfixMaxMessageBytes even if `room` is larger.
+  /// Creates a message in `room`. The message is at most kIpfixMaxMessageBytes long, even if `room`
+  /// is larger.
   explicit IpfixMessage(std::span<uint8_t> room)
       : room_(room.first(std::min(room.size(), kIpfixMaxMessageBytes))) {}
 
-  /// Appends a record to the set `id`; begins a new set if the previous record is of another set.
-  /// Returns false without effect if it does not fit.
+  /// Appends a record to the set `id`. Begins a new set if the previous record belongs to another
+  /// set. Returns false without effect if the record does not fit.
   bool Add(uint16_t id, std::span<const uint8_t> record) {
     const bool begins = size_ == kIpfixHeaderBytes || id != set_id_;
     const size_t bytes = (begins ? kIpfixSetHeaderBytes : 0) + record.size();

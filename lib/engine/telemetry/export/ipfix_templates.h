@@ -16,7 +16,7 @@
 
 namespace sluice::engine::telemetry {
 
-/// Numbers of information elements.
+/// Identifiers of information elements.
 enum class IpfixElement : uint16_t {
   kOctetDeltaCount = 1,
   kPacketDeltaCount = 2,
@@ -66,7 +66,8 @@ struct IpfixField {
 /// Returns the fields of the data set `set`, for flows of `spec`.
 std::vector<IpfixField> IpfixFields(IpfixSet set, const KeySpec& spec);
 
-/// Returns how many leading fields are the scope; 0: not an options template.
+/// Returns the number of leading fields that are the scope; 0 if the template is not an options
+/// template.
 uint16_t IpfixScopeFields(IpfixSet set);
 
 /// Returns the template record of `set`, to be added to kTemplates or kOptionsTemplates.
