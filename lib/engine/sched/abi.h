@@ -21,7 +21,7 @@ inline constexpr Gtid kAgentTask = -1;  ///< Wakes the agent of the CPU without 
 inline constexpr Gtid kIdleTask = -2;   ///< Leaves the CPU idle; same effect as kNoTask.
 
 using CpuId = uint16_t;
-inline constexpr CpuId kMaxCpus = 64;  ///< Allows a set of CPUs to be one word.
+inline constexpr CpuId kMaxCpus = 64;  ///< A set of CPUs fits into one word.
 using CpuMask = uint64_t;
 constexpr CpuMask MaskOf(CpuId cpu) { return CpuMask{1} << (cpu % kMaxCpus); }
 
@@ -30,7 +30,7 @@ using Nanoseconds = uint64_t;
 /// Incremented when a layout in this file changes. Transactions with another version are refused.
 inline constexpr uint16_t kAbiVersion = 1;
 
-/// ghOSt's numbers, except kDiscovery, which this project adds.
+/// Types of messages: ghOSt's numbers, and kDiscovery, which this project adds.
 enum class MessageType : uint16_t {
   kNop = 0,
   kTaskDead = 64,
@@ -52,16 +52,17 @@ enum class MessageType : uint16_t {
   kCpuBusy,
   kCpuAgentBlocked,
   kCpuAgentWakeup,
-  /// Starts a discovery: invalidates all earlier messages; the state of every live task follows.
-  /// Messages from before the agent's loss may still arrive first and must not be combined with it.
+  /// Starts a discovery: all earlier messages are invalid, and the state of every live task
+  /// follows. Messages that the host sent before it lost the agent may still arrive first; they
+  /// must not be combined with the discovery.
   kDiscovery = 192,
 };
 
 // Flags of messages.
 
 inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task is runnable.
-/// PREEMPT, BLOCKED, YIELD: the task was latched and had not started on the CPU. ON_CPU: the task
-/// is latched to the CPU but not on it yet.
+/// PREEMPT, BLOCKED, YIELD: the task was latched to the CPU but had not started on it. ON_CPU: the
+/// task is latched to the CPU but not on it yet.
 inline constexpr uint8_t kWasLatched = 1u << 1;
 inline constexpr uint8_t kDeferrable = 1u << 2;  ///< WAKEUP: the task tolerates delay.
 inline constexpr uint8_t kWasCurrent = 1u << 3;  ///< DEPARTED: the task was on the CPU.
@@ -71,8 +72,9 @@ inline constexpr uint8_t kBoostPriority = 1u << 4;
 /// An event at the host.
 struct Message {
   MessageType type = MessageType::kNop;
-  CpuId cpu = 0;        ///< CPU of the event; WAKEUP: where the task last ran.
-  uint32_t seqnum = 0;  ///< Barrier of the task after this message (CPU messages: of the agent).
+  CpuId cpu = 0;  ///< CPU of the event; WAKEUP: where the task last ran.
+  uint32_t seqnum =
+      0;  ///< Barrier after this message: of the task, or of the agent in a CPU message.
   Gtid gtid = kNoTask;
   Nanoseconds runtime = 0;  ///< Total CPU time of the task.
   uint32_t cpu_seqnum = 0;  ///< Incremented when the task on `cpu` changes.
@@ -86,8 +88,9 @@ struct Message {
 
 // Run flags of transactions.
 
-inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;  ///< Report when the CPU stops idling.
-inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if another task is on the CPU.
+/// Send CPU_NOT_IDLE when the CPU stops idling.
+inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;
+inline constexpr uint16_t kDoNotPreempt = 1u << 1;  ///< Refuse if another task is on the CPU.
 inline constexpr uint16_t kRunFlags = kNeedCpuNotIdle | kDoNotPreempt;
 // Commit flags of transactions. Without flags, a transaction is enforced at the first opportunity.
 
@@ -96,7 +99,7 @@ inline constexpr uint16_t kCommitAtSchedule = 1u << 0;
 inline constexpr uint16_t kAllowTaskOnCpu = 1u << 1;  ///< The task may already be on this CPU.
 inline constexpr uint16_t kCommitFlags = kCommitAtSchedule | kAllowTaskOnCpu;
 
-/// A decision to run a task on a CPU if the state is still the one that the agent knew.
+/// A decision to run a task on a CPU, valid only if the state is still the one that the agent knew.
 struct Transaction {
   uint16_t version = kAbiVersion;
   CpuId cpu = 0;
@@ -105,7 +108,7 @@ struct Transaction {
   Gtid gtid = kNoTask;
   uint32_t task_barrier = 0;   ///< The task's seqnum known to the agent.
   uint32_t agent_barrier = 0;  ///< Compared only if an agent decides for the CPU on which it runs.
-  /// Slots, by bit, with decisions that are enforced all together or not at all; includes the slot
+  /// Mask of the slots whose decisions are enforced all together or not at all; includes the slot
   /// of this transaction. 0: this transaction alone.
   CpuMask sync_group = 0;
 
@@ -122,14 +125,15 @@ enum class Status : int32_t {
   kTargetNotRunnable,
   kAgentStale,
   kCpuOffline,
-  kCpuUnavailable,  ///< A higher scheduling class of the host has the CPU.
+  /// A higher scheduling class of the host uses the CPU, or kDoNotPreempt applies.
+  kCpuUnavailable,
   kInvalidFlags,
   kInvalidTarget,
   kNotPermitted,  ///< The CPU is not in the task's affinity.
   kInvalidCpu,
   kNoAgent,
   kUnsupportedVersion,
-  kPoisoned,  ///< Another transaction of its sync group was refused.
+  kPoisoned,  ///< Its sync group was refused because of another slot.
 };
 inline constexpr int32_t kStatuses = 16;
 
@@ -141,8 +145,8 @@ enum StatusFlag : uint32_t {
   kStatusLatched = 1u << 3,
 };
 
-/// Result of a transaction with the host's current state, so that an agent need not ask after a
-/// refusal.
+/// Result of a transaction, with the host's current state, so that an agent need not request the
+/// state after a refusal.
 struct Outcome {
   Status status = Status::kComplete;
   uint32_t task_barrier = 0;  ///< Barrier of the named task; 0 if it does not exist.

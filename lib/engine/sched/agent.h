@@ -3,13 +3,13 @@
 // A scheduling agent: runs on a core of the NIC, receives the host's messages, lets its policy
 // choose tasks, and commits the decisions. It knows the host only by messages and outcomes, both of
 // which arrive late. Therefore each transaction names the state that it is based on, and a refusal
-// leads to a new decision from updated state. It is a step function, so that it can run on an
-// lcore, in a thread or in a fibre with virtual time.
+// leads to a new decision from updated state. The agent is a step function, so that it can run on
+// an lcore, in a thread or in a fibre with virtual time.
 //
 // A task is in exactly one place: queued (owned by the policy), committed to a CPU and unresolved,
-// on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents. Prestaging is from
-// Wave (docs/wave.md, "Prestaging"): one decision per CPU in advance, replaced when used, and
-// recalled when the policy prefers another task.
+// on a CPU, or blocked (agent_view.h). The design follows ghOSt's FIFO and Shinjuku agents.
+// Prestaging is from Wave (docs/wave.md, "Prestaging"): one decision per CPU is made in advance,
+// replaced when used, and recalled when the policy prefers another task.
 #pragma once
 
 #include <array>
@@ -29,11 +29,12 @@ struct AgentOptions {
   /// Maximum number of known tasks; others are counted but not scheduled.
   uint32_t max_tasks = 65536;
   bool prestage = false;  ///< Decides in advance for CPUs that run a task.
-  /// If a CPU idles this long although a decision is prestaged for it, the decision is recalled and
-  /// decided anew with an interrupt: it arrived just after the CPU had looked.
+  /// If a CPU idles this long although a decision is prestaged for it, the decision probably
+  /// arrived just after the CPU had looked. The agent then recalls it and decides anew with an
+  /// interrupt.
   Nanoseconds nudge = 20'000;
-  Nanoseconds retry = 1'000'000;  ///< Time without decisions for a CPU that refused for a reason
-                                  ///< independent of the task.
+  /// Time until the next decision for a CPU that refused one for a reason independent of the task.
+  Nanoseconds retry = 1'000'000;
 };
 
 struct AgentCounters {
@@ -41,11 +42,13 @@ struct AgentCounters {
   uint64_t decisions = 0;  ///< Transactions committed.
   uint64_t enforced = 0;
   std::array<uint64_t, kStatuses> refused{};  ///< Indexed by Status - kComplete.
-  uint64_t preemptions = 0;                   ///< Decisions that preempt a task.
+  uint64_t preemptions = 0;                   ///< Decisions to preempt a task.
   uint64_t prestaged = 0;
   uint64_t recalled_in_time = 0;
   uint64_t recalled_too_late = 0;
-  uint64_t losses = 0;  ///< Number of restarts after a loss; each requests a discovery.
+  /// Number of restarts because messages were lost or the host gave the agent up; each requests a
+  /// discovery.
+  uint64_t losses = 0;
   /// Invalid input: messages about tasks that are unknown or exceed max_tasks, messages about CPUs
   /// of other agents, messages of an invalid type, and outcomes of an invalid status.
   uint64_t unknown_tasks = 0;
@@ -64,8 +67,8 @@ class Agent {
     channel_->RequestRestart();
   }
 
-  /// Handles messages and outcomes and commits decisions. Returns their total number; 0 if idle.
-  /// Handles at most `budget` messages.
+  /// Handles at most `budget` messages and all available outcomes, and commits decisions. Returns
+  /// the total number of messages, outcomes and decisions; 0 if idle.
   uint32_t Step(Nanoseconds now, uint32_t budget = 64) {
     if (channel_->PollLoss()) StartAnew(now);
     uint32_t done = 0;
@@ -86,7 +89,7 @@ class Agent {
   uint32_t tasks() const { return view_.tasks(); }
   const P& policy() const { return view_.policy(); }
 
-  /// Returns the first violated invariant, or null. For tests; checks all state.
+  /// Returns a violated invariant, or null if there is none. For tests; checks all state.
   const char* Violation() { return view_.Violation(); }
 
  private:
@@ -94,7 +97,7 @@ class Agent {
   struct Decision {
     Gtid gtid = kNoTask;
     uint32_t barrier = 0;
-    uint64_t losses = 0;  ///< Number of losses when it was made.
+    uint64_t losses = 0;  ///< AgentCounters::losses when the decision was made.
   };
 
   CpuId cpus() const { return static_cast<CpuId>(view_.cpus().size()); }
@@ -184,7 +187,7 @@ class Agent {
     in_doubt_ &= others;
   }
 
-  // Decisions: first for idle CPUs, then preemptions, then prestaged ones.
+  // Making decisions: first for idle CPUs, then preemptions, then prestaged ones.
 
   uint32_t FillIdle(Nanoseconds now) {
     uint32_t decided = 0;
@@ -231,7 +234,7 @@ class Agent {
     return decided;
   }
 
-  /// Returns whether a decision for `cpu` is possible now.
+  /// Returns whether a decision for `cpu` may be committed now.
   bool Open(CpuId cpu, Nanoseconds now) {
     const CpuView& view = view_.cpu(cpu);
     return (unresolved_ & MaskOf(cpu)) == 0 && !view.busy && view.rests_until <= now &&
@@ -261,14 +264,14 @@ class Agent {
 
   // Prestaged decisions.
 
-  /// Returns the prestaged task; null if none is committed any more.
+  /// Returns the task of the prestaged decision; null if it is not committed to the CPU any more.
   const KnownTask* Staged(CpuId cpu) {
     const KnownTask* const task = view_.Find(decisions_[cpu].gtid);
     const bool there = task != nullptr && task->where == Whereabouts::kCommitted && task->at == cpu;
     return there ? task : nullptr;
   }
 
-  /// Returns whether the prestaged decision may wait until the CPU schedules.
+  /// Returns false if the prestaged decision must be recalled.
   bool Stands(CpuId cpu, Nanoseconds now) {
     const CpuView& view = view_.cpu(cpu);
     if (view.busy) return false;
@@ -282,8 +285,8 @@ class Agent {
     return true;
   }
 
-  /// Recalls decisions that are prestaged for busy CPUs, if their tasks could run on a CPU of
-  /// `idle`; at most one per idle CPU, counting recalls in progress.
+  /// Recalls prestaged decisions of CPUs that run a task, if the prestaged task could run on a CPU
+  /// of `idle`. Recalls at most one decision per idle CPU, including recalls in progress.
   void FetchFor(CpuMask idle) {
     const CpuMask waiting = prestaged_ & ~recalled_;
     int wanted = std::popcount(idle) - std::popcount(recalled_);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An agent's view of the host: every task in exactly one place, and every CPU with its tasks.
-// Messages and outcomes of decisions move tasks. Both arrive late, and outcomes are not ordered
-// with messages: a message that is older than the known state of its task only changes attributes.
+// An agent's view of the host: the place of every task, and the tasks of every CPU. Each task has
+// exactly one place. Messages and outcomes of decisions move tasks. Both arrive late, and outcomes
+// are not ordered with messages: a message that is older than the known state of its task only
+// changes attributes.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +20,16 @@ namespace sluice::engine::sched {
 /// A CPU of the host, as the agent knows it.
 struct CpuView {
   Running running;
-  KnownTask* latched = nullptr;  ///< Runs next, once the current task is off.
+  KnownTask* latched = nullptr;  ///< Runs next, once the current task has left the CPU.
   bool leaving = false;          ///< The current task must leave, and no task is latched.
   bool busy = false;             ///< Another scheduler of the host uses the CPU.
-  /// No decisions until then: the CPU refused one for a reason independent of its task.
+  /// No decisions are made for the CPU until this time, because it refused one for a reason
+  /// independent of its task.
   Nanoseconds rests_until = 0;
 };
 
-/// Owns the policy. Informs it of every task that is queued, and of CPUs if it satisfies
-/// WatchesCpus.
+/// Tracks tasks and CPUs, and owns the policy. Informs the policy of every queued task, and of
+/// tasks on CPUs if the policy satisfies WatchesCpus.
 template <Policy P>
 class AgentView {
  public:
@@ -67,8 +69,8 @@ class AgentView {
     return task;
   }
 
-  /// Records that the decision for `gtid` (kNoTask: the current task leaves), made at the task's
-  /// barrier `barrier`, was enforced on `cpu`.
+  /// Records that a decision was enforced on `cpu`. The agent made it for `gtid` when the task's
+  /// barrier was `barrier`; kNoTask means that the current task leaves.
   void Enforced(CpuId cpu, Gtid gtid, uint32_t barrier, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (gtid == kNoTask) {
@@ -82,9 +84,9 @@ class AgentView {
     Latch(*task, cpu, now);
   }
 
-  /// Records that the decision for `gtid`, made at the task's barrier `decided_at`, was refused.
-  /// `barrier` and `flags` (StatusFlag) are the host's state of the task. `blameless` means that
-  /// the reason is not the task.
+  /// Records that a decision was refused. The agent made it for `gtid` when the task's barrier was
+  /// `decided_at`. `barrier` and `flags` (StatusFlag) are the host's state of the task. `blameless`
+  /// means that the reason is independent of the task.
   void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
                bool blameless, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
@@ -95,8 +97,8 @@ class AgentView {
     // an outcome had already reported the seqnum of that change.
     const bool informed = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
     if (Newer(barrier, task->seqnum)) {
-      // Messages are still to come, but the task waits for a CPU, which is sufficient for another
-      // try.
+      // Messages are still to come. However, the task is known to wait for a CPU, which is
+      // sufficient for another decision.
       if (!waits) return MoveToWaiting(*task, now);
       task->seqnum = barrier;
     } else if (!blameless && !informed) {
@@ -121,7 +123,7 @@ class AgentView {
     for (CpuView& view : cpus_) view.leaving = view.busy = false;
   }
 
-  /// Returns the first violated invariant, or null. For tests; checks all state.
+  /// Returns a violated invariant, or null if there is none. For tests; checks all state.
   const char* Violation() {
     const char* violation = nullptr;
     uint32_t on_cpus = 0;
@@ -164,7 +166,7 @@ class AgentView {
     return true;
   }
 
-  /// Adds the task. Resets a known task to the state in the message.
+  /// Adds a task, or resets a known task to the state in the message.
   bool HearOfNew(const Message& m, KnownTask* task, Nanoseconds now) {
     if (task == nullptr) {
       task = tasks_.Insert(m.gtid);
@@ -230,8 +232,8 @@ class AgentView {
     }
   }
 
-  /// Changes the class or affinity of a task. Requeues the task, because a policy may choose queues
-  /// by both.
+  /// Changes the class or affinity of a task. Requeues a queued task, because a policy may choose
+  /// the queue by either.
   void HearOfNature(const Message& m, KnownTask& task, Nanoseconds now) {
     const bool queue = task.where == Whereabouts::kQueued || task.where == Whereabouts::kRefused;
     if (queue) MoveToWaiting(task, now);
@@ -249,7 +251,8 @@ class AgentView {
     tasks_.Erase(task);
   }
 
-  /// Moves the task to kWaiting. If it was on a CPU, the task latched there gets on the CPU.
+  /// Moves the task to kWaiting. If it was on a CPU, the task that is latched to that CPU becomes
+  /// its current task.
   void MoveToWaiting(KnownTask& task, Nanoseconds now) {
     const Whereabouts where = std::exchange(task.where, Whereabouts::kWaiting);
     if (where < Whereabouts::kQueued) return;
@@ -277,8 +280,8 @@ class AgentView {
     if constexpr (WatchesCpus<P>) policy_.Entered(task, cpu, now);
   }
 
-  /// Makes the task the next one on `cpu`, or the current one if the CPU is idle. A task that was
-  /// latched before is queued again.
+  /// Latches the task to `cpu`, or makes it the current task if the CPU is idle. A task that was
+  /// latched to the CPU before is queued again.
   void Latch(KnownTask& task, CpuId cpu, Nanoseconds now) {
     if (!CommittedTo(task, cpu)) Enter(task, Whereabouts::kLatched, cpu, now);
     CpuView& view = cpus_[cpu];
@@ -295,8 +298,8 @@ class AgentView {
     cpus_[task.at].running = {.cpu = task.at, .task = &task, .since = now};
   }
 
-  /// Records that the task is on `cpu`, regardless of the view. The task that the view assumed
-  /// there may still run; the outcome of the next decision for it will report that.
+  /// Records that the task is on `cpu`, even if this contradicts the view. The task that the view
+  /// assumed there may still run; the outcome of the next decision for that task will report this.
   void GetOn(KnownTask& task, CpuId cpu, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (view.running.task == &task) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The steps of a host's CPU when it schedules, for any channel and clock: sends messages to the
-// agent, does the bookkeeping of the switch, looks for the decision, checks it and enforces it. The
-// order of the steps is Wave's (prefetch, message, bookkeeping, poll). Also supervises the agent:
-// watchdog, discovery after a restart, and local scheduling meanwhile.
+// The steps of a host's CPU when it schedules, for any channel and clock: send messages to the
+// agent, do the bookkeeping of the switch, poll for the decision, check it and enforce it. The
+// order of the steps is Wave's (prefetch, message, bookkeeping, poll). The host also supervises the
+// agent: watchdog, discovery after a restart, and local scheduling while there is no agent.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ enum class Reason : uint8_t {
 };
 
 struct HostOptions {
-  /// The agent is given up if no decision was enforced for this long although a task waits and a
-  /// CPU idles; 20 ms as in Wave. 0: never.
+  /// The host gives the agent up if no decision was enforced for this long although a task waits
+  /// and a CPU idles; 20 ms as in Wave. 0 disables the watchdog.
   Nanoseconds watchdog = 20'000'000;
 };
 
@@ -41,7 +41,7 @@ struct HostCounters {
   std::array<uint64_t, kStatuses> statuses{};
   uint64_t prestage_hits = 0;   ///< schedule() found a decision that was enforced.
   uint64_t prestage_stale = 0;  ///< schedule() found a decision that was refused.
-  uint64_t prestage_empty = 0;  ///< schedule() found no decision.
+  uint64_t prestage_empty = 0;  ///< schedule() found no decision although there is an agent.
   uint64_t watchdog_expired = 0;
   uint64_t discoveries = 0;
   uint64_t local_choices = 0;  ///< Switches to a task that the host chose without an agent.
@@ -60,35 +60,37 @@ class SchedHost {
  public:
   SchedHost(Kernel& kernel, C& channel, const HostOptions& options);
 
-  /// Sends pending messages to the agent. Must be called after direct calls of the kernel.
+  /// Sends pending messages to the agent. Must be called after the kernel was called directly.
   void Forward();
 
   /// First half of schedule(): removes the current task from `cpu` for `reason`, sends messages and
-  /// starts to fetch the decision. The host's further work for the switch (accounting, task state)
-  /// hides the latency.
+  /// starts to fetch the decision. The caller's further work for the switch (accounting, task
+  /// state) hides the latency of the fetch.
   void BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now);
-  /// Second half of schedule(): enforces the pending decision and returns the task to run. kNoTask:
-  /// the CPU idles and must call Look when woken, or periodically.
+  /// Second half of schedule(): enforces the pending decision and returns the task to run. If it
+  /// returns kNoTask, the CPU idles and must call Look when woken, or periodically.
   Gtid EndSwitch(CpuId cpu, Nanoseconds now);
   /// Called by an idle CPU, or by a running one at a safe point or after an interrupt: enforces
   /// decisions that need not wait for schedule(). Returns true if the CPU must schedule now
-  /// (BeginSwitch; kIdle or kPreempt). For a CPU that is offline or busy elsewhere, any thread must
-  /// call it as long as decisions for it may be pending: otherwise they are never refused, and
-  /// their tasks wait.
+  /// (BeginSwitch with kIdle or kPreempt).
+  ///
+  /// If a CPU is offline or busy elsewhere, another thread must call this function for it as long
+  /// as decisions for it may be pending. Otherwise they are never refused, and their tasks wait.
   bool Look(CpuId cpu, Nanoseconds now);
 
   /// Called about every millisecond (a tick): handles the watchdog, new agents, and agents that
   /// lost events. When the watchdog expires, the agent is considered dead (SetAgent(false)) until
-  /// one requests a restart. Time in which the host did not tick is not counted, because a host
-  /// without a CPU sees no decisions. While the host has no agent, Look() also checks for one.
+  /// an agent requests a restart. The watchdog does not count time without ticks, because a host
+  /// that does not run sees no decisions. While the host has no agent, Look() also checks for a new
+  /// one.
   void Tick(Nanoseconds now);
 
   const HostCounters& counters() const { return counters_; }
 
  private:
   static constexpr CpuId kNobody = Outbox::kNobody;
-  /// An interval between ticks above this, and above a quarter of the watchdog, means that the host
-  /// had no CPU.
+  /// If the interval between two ticks exceeds this value and a quarter of the watchdog, the host
+  /// is assumed not to have run.
   static constexpr Nanoseconds kLateTick = 2'000'000;
 
   offload::Decided Decide(CpuId cpu, SlotJudge& judge);
@@ -110,8 +112,8 @@ class SchedHost {
   SyncGroups groups_;
   bool looking_ = false;  ///< A fibre is in LookForAgent().
   Nanoseconds last_time_ = 0;
-  /// Time of the agent's last sign of life (an enforced decision, or room for a message of a
-  /// discovery), shifted by time that does not count.
+  /// Time of the agent's last sign of life: an enforced decision, or room for a message of a
+  /// discovery. Advanced by intervals that the watchdog does not count.
   Nanoseconds alive_ = 0;
   Nanoseconds ticked_ = 0;  ///< Time of the last tick.
 };
@@ -129,7 +131,7 @@ SchedHost<C>::SchedHost(Kernel& kernel, C& channel, const HostOptions& options)
 template <offload::HostChannel C>
 bool SchedHost<C>::SendOne(const Outbox::Outgoing& outgoing) {
   const offload::Item item = Encode(outgoing.message);
-  // If the agent cannot be asked now, the message is sent as an event.
+  // If the agent cannot be asked for a decision now, the message is sent as an event.
   if (outgoing.asker != kNobody && channel_->Ask(outgoing.asker, item)) return true;
   return channel_->Send(item);
 }
@@ -178,7 +180,7 @@ bool SchedHost<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now)
       if (groups_.VerdictOn(cpu, own)) return true;
       if (!there) return false;  // Not arrived yet.
       member = DecodeTransaction(item);
-      // The slot contains another decision, or one that was decided with an earlier group.
+      // The slot contains a decision outside the group, or one that already has a verdict.
       if (member.sync_group != own.sync_group || member.cpu != other ||
           groups_.VerdictOn(other, member)) {
         broken = true;
@@ -210,10 +212,9 @@ offload::Decided SchedHost<C>::Decide(CpuId cpu, SlotJudge& judge) {
 template <offload::HostChannel C>
 void SchedHost<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
-  // If the next task is already chosen, EndSwitch will not read the slot. Then nothing is
-  // prefetched, because the data would be stale when used later. No decision is requested either:
-  // the agent would answer the request with its next decision, without an interrupt, and this CPU
-  // would miss it.
+  // If the next task is already chosen, EndSwitch will not read the slot. Nothing is prefetched
+  // then, because the data would be stale at the next use. No decision is requested either: the
+  // agent would answer with its next decision, without an interrupt, and this CPU would miss it.
   const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !groups_.HasVerdict(cpu);
   if (!chosen) channel_->Prefetch(cpu);
   outbox_.Collect(*kernel_, kNobody);
@@ -291,7 +292,7 @@ void SchedHost<C>::LookForAgent(Nanoseconds now) {
   alive_ = now;
 }
 
-/// Gives up the agent, which is considered dead.
+/// Gives the agent up because the watchdog expired.
 template <offload::HostChannel C>
 void SchedHost<C>::GiveUp(Nanoseconds now) {
   ++counters_.watchdog_expired;
@@ -312,7 +313,7 @@ template <offload::HostChannel C>
 void SchedHost<C>::Tick(Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   LookForAgent(now);
-  now = std::max(now, last_time_);  // Other fibres may have advanced the time meanwhile.
+  now = std::max(now, last_time_);  // Other fibres may have advanced the time during the call.
   const Nanoseconds gap = now - ticked_;
   ticked_ = now;
   if (gap > std::max(kLateTick, options_.watchdog / 4)) alive_ = std::min(now, alive_ + gap);

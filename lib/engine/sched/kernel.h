@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's mechanism and the authoritative state of tasks and CPUs. It creates, wakes, blocks,
-// ends and switches tasks, reports events to agents, and enforces an agent's decision only if it is
-// still valid. It does not run tasks: the owner of the CPUs (coroutines on lcores, virtual time)
-// reports events and runs the task that Switch() returns. After ghOSt's kernel (SOSP'21).
+// The host's mechanism, which owns the authoritative state of tasks and CPUs. It creates, wakes,
+// blocks, ends and switches tasks, reports events to agents, and enforces an agent's decision only
+// if it is still valid. It does not run tasks: the owner of the CPUs (coroutines on lcores, virtual
+// time) reports events and runs the task that Switch() returns. The design follows ghOSt's kernel
+// (SOSP'21).
 //
-// Barriers: a task's barrier is incremented with every message about it, a CPU's when its current
-// task changes, the agent's with every message. A transaction contains the task barrier that its
-// agent knew; a different value means that the agent missed an event.
+// Barriers are counters. A task's barrier is incremented with every message about the task (except
+// in a discovery), a CPU's barrier when its current task changes, and the agent's barrier with
+// every message. A transaction contains the task barrier that its agent knew; a different value
+// means that the agent missed an event.
 //
 // Pure: no clock (`now` never goes back), no lock; allocates only in the constructor. Used by one
 // thread at a time.
@@ -47,8 +49,9 @@ struct Cpu {
   /// The CPU must schedule: `current` must leave or was removed, or a task is latched.
   bool must_switch = false;
   bool notify_not_idle = false;  ///< kNeedCpuNotIdle was requested.
-  bool idles = true;             ///< The last Switch() found no task, and no task ran since.
-  Nanoseconds idle_since = 0;    ///< Time since which the CPU has no current task, if it has none.
+  bool idles = true;             ///< The last Switch() found no task, and no task has run since.
+  Nanoseconds idle_since = 0;  ///< Time at which the CPU lost its current task or became available;
+                               ///< valid while it has no current task.
 
   /// Returns whether agents may use the CPU.
   bool available() const { return online && !busy_elsewhere; }
@@ -67,53 +70,52 @@ class Kernel {
   Gtid Create(const TaskParameters& parameters, Nanoseconds now);
   /// Makes a blocked task runnable.
   bool Wake(Gtid gtid, bool deferrable, Nanoseconds now);
-  /// Ends a task in any state: on a CPU, latched, waiting, blocked, or departed (then without a
-  /// message).
+  /// Ends a task in any state except dead. A departed task ends without a message.
   bool Exit(Gtid gtid, Nanoseconds now);
-  /// Removes a task from the agents' control. It keeps its place until it exits.
+  /// Removes a task from the agents' control. The task occupies its place until it exits.
   bool Depart(Gtid gtid, Nanoseconds now);
-  /// Reports that the agent has received the departure and does not control the task any more.
-  /// Called by channels that can detect this; otherwise the departure counts as received from the
-  /// next discovery on.
+  /// Records that the agent has received the departure and does not control the task any more.
+  /// Called by channels that can detect this. Otherwise the departure counts as received at the
+  /// next discovery.
   void DepartureSeen(Gtid gtid);
-  /// Sets the CPUs on which a task may run. May remove the task from a CPU, or unlatch it, if the
-  /// CPU is not allowed any more (PREEMPT after AFFINITY_CHANGED). Also returns false if the
-  /// affinity contains no CPU.
+  /// Sets the CPUs on which a task may run. If the task is on a CPU, or latched to a CPU, that is
+  /// not allowed any more, removes it from there (PREEMPT after AFFINITY_CHANGED). Also returns
+  /// false if the affinity contains no CPU.
   bool SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now);
 
-  // Events of the current task of a CPU. Return false if the CPU has none.
+  // Events of the current task of a CPU. They return false if the CPU has no current task.
   bool Block(CpuId cpu, Nanoseconds now);
   bool Yield(CpuId cpu, Nanoseconds now);
-  /// Removes the task. `boost` means that the reason is unrelated to agents and that the task
-  /// should run next.
+  /// Moves the current task from the CPU to the waiting tasks. `boost` means that the reason is
+  /// unrelated to agents and that the task should run next.
   bool Preempt(CpuId cpu, bool boost, Nanoseconds now);
 
-  // Events of CPUs. Agents receive CPU_BUSY when a CPU becomes unavailable (offline, or busy
-  // elsewhere), then messages about the tasks that had to leave it; and CPU_AVAILABLE when it is
-  // available again.
-  /// Sets whether the CPU is online. If not, preempts its current and latched tasks, both with a
-  /// boost.
+  // Events of CPUs. When a CPU becomes unavailable (offline, or busy elsewhere), agents receive
+  // CPU_BUSY and then messages about the tasks that had to leave it. When it is available again,
+  // they receive CPU_AVAILABLE.
+  /// Sets whether the CPU is online. If it goes offline, its current and latched tasks are
+  /// preempted with a boost.
   void SetOnline(CpuId cpu, bool online, Nanoseconds now);
-  /// Sets whether another scheduler of the host has the CPU (preempts its task with a boost,
-  /// CPU_BUSY) or has returned it (CPU_AVAILABLE).
+  /// Sets whether another scheduler of the host uses the CPU. If it does, the CPU's current and
+  /// latched tasks are preempted with a boost.
   void SetBusyElsewhere(CpuId cpu, bool busy, Nanoseconds now);
 
   // Transactions.
-  /// Returns the result of a transaction for `cpu` at this instant: the first failed check of
-  /// ghOSt's, in its order (version, cpu, flags, online, target, barrier, runnable, on another CPU,
-  /// agent, permission, availability, and for a `local` commit the agent's barrier). A latched task
-  /// counts as on its CPU. A sync group must contain the transaction's CPU and only existing CPUs,
-  /// and excludes kCommitAtSchedule (kInvalidFlags). kDoNotPreempt with another task on the CPU is
-  /// kCpuUnavailable.
+  /// Returns the result that a transaction for `cpu` has at this instant. Performs ghOSt's checks
+  /// in ghOSt's order and returns the first failure: version, cpu, flags, online, target, barrier,
+  /// runnable, on another CPU, agent, permission, availability, and for a `local` commit the
+  /// agent's barrier. A latched task counts as on its CPU. A sync group must contain the
+  /// transaction's CPU and only existing CPUs, and excludes kCommitAtSchedule (else kInvalidFlags).
+  /// kDoNotPreempt with another task on the CPU yields kCpuUnavailable.
   Status Check(CpuId cpu, const Transaction& transaction, bool local = false) const;
   /// Enforces a transaction for which Check returned kComplete. A named task becomes the CPU's
   /// latched task, unless it is already on the CPU; a previously latched one is preempted
   /// (kWasLatched). kNoTask and kIdleTask make the current and the latched task leave. kAgentTask
   /// causes CPU_AGENT_WAKEUP. The task that gets the CPU keeps its barrier.
   void Apply(const Transaction& transaction, Nanoseconds now);
-  /// CheckGroup checks all transactions, at most one per CPU, and returns whether all are
-  /// kComplete; ApplyGroup then also enforces them. statuses[i] is the result of transactions[i] on
-  /// its CPU. If one is refused, the others of the group are kPoisoned.
+  /// CheckGroup checks all transactions, at most one per CPU, and returns whether all results are
+  /// kComplete. ApplyGroup then also enforces them. statuses[i] is the result of transactions[i].
+  /// If one is refused, the results of all others are kPoisoned.
   bool CheckGroup(std::span<const Transaction> transactions, std::span<Status> statuses) const;
   bool ApplyGroup(std::span<const Transaction> transactions, std::span<Status> statuses,
                   Nanoseconds now);
@@ -122,32 +124,37 @@ class Kernel {
   /// Returns the outcome that reports `status` and the current state to an agent.
   Outcome Describe(CpuId cpu, const Transaction& transaction, Status status, Nanoseconds now) const;
 
-  /// Implements schedule(): if `cpu` has no current task, the latched task gets onto it. Returns
-  /// the current task afterwards; kNoTask if the CPU idles. Without an agent and a latched task,
-  /// selects the runnable task that has waited longest and may run there; this visits all tasks
-  /// that have waited longer but may not.
+  /// Implements schedule(): if `cpu` has no current task, its latched task becomes the current
+  /// task. Returns the current task; kNoTask if the CPU idles. If there is neither an agent nor a
+  /// latched task, selects the task that has waited longest among those that may run on `cpu`; this
+  /// visits all tasks that have waited longer but may not run there.
   Gtid Switch(CpuId cpu, Nanoseconds now);
 
   // Agents.
-  /// Sets whether an agent decides. Without one (the initial state), every transaction is kNoAgent
-  /// and Switch is first come, first served.
+  /// Sets whether there is an agent. Without one (the initial state), Check does not accept any
+  /// transaction (kNoAgent), and Switch is first come, first served.
   void SetAgent(bool attached, Nanoseconds now);
   bool agent() const { return agent_; }
-  /// Reports all state to a new agent: DISCOVERY; CPU_BUSY for unavailable CPUs; NEW for every task
-  /// that agents control, with its current barrier, and kRunnable if it may be given a CPU; ON_CPU
-  /// after it for a task on a CPU (kWasLatched: latched to it). Departures count as seen. Visits
-  /// every place.
+  /// Reports all state to a new agent:
+  /// - DISCOVERY;
+  /// - CPU_BUSY for each unavailable CPU;
+  /// - for every task that agents control, NEW with its current barrier, and with kRunnable if a
+  ///   CPU may be assigned to it; followed by ON_CPU if it is on a CPU;
+  /// - ON_CPU with kWasLatched for every latched task.
+  ///
+  /// All departures count as received. Visits every place.
   void Discover(Nanoseconds now);
-  /// Returns whether any task has been runnable, but on no CPU, for longer than `timeout`.
+  /// Returns whether any task has waited for a CPU for longer than `timeout`; latched tasks count
+  /// as waiting.
   bool Starves(Nanoseconds timeout, Nanoseconds now) const;
-  /// Returns whether any task that has waited longer than `timeout` may run on a CPU that has idled
-  /// as long.
+  /// Returns whether a task that has waited longer than `timeout` may run on an available CPU that
+  /// has also idled longer than `timeout`. Latched tasks do not count.
   bool Neglected(Nanoseconds timeout, Nanoseconds now) const;
   /// Returns whether Switch(cpu) would find a task.
   bool HasNext(CpuId cpu) const;
 
-  /// Messages since ClearMessages(), oldest first. Memory is reserved for kMessageReserve messages
-  /// plus two per task.
+  /// Returns the messages since ClearMessages(), oldest first. Memory is reserved for
+  /// kMessageReserve messages plus two per place.
   static constexpr size_t kMessageReserve = 1024;
   size_t message_reserve() const { return 2 * places_.size() + kMessageReserve; }
   std::span<const Message> messages() const { return messages_; }
@@ -155,7 +162,8 @@ class Kernel {
 
   const Cpu& cpu(CpuId cpu) const { return cpus_[cpu]; }
   CpuId cpus() const { return static_cast<CpuId>(cpus_.size()); }
-  /// Returns null if the task is unknown, or was dead so long that its place was reused.
+  /// Returns a task, which may be dead. Returns null if the task is unknown, or if its place was
+  /// reused after its death.
   const Task* Find(Gtid gtid) const;
   /// Returns the number of tasks that are neither dead nor departed.
   uint32_t live_tasks() const { return live_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of a host to its agent, in order. Used by one thread at a time. However, while one item
-// is being sent, others may be added or all dropped.
+// Queue of a host's messages to its agent. Used by one thread at a time. However, while one message
+// is being sent, other fibres may add messages or drop all.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ class Outbox {
   };
   enum class Pace : uint8_t {
     kAtOnce,
-    kAsRoomAllows,  ///< A discovery is in progress: send only as fast as the channel has room.
+    /// A discovery is in progress: messages are sent only while the channel has room.
+    kAsRoomAllows,
   };
   /// A message to send. `asker` is the CPU that requests a decision with the message, or kNobody.
   struct Outgoing {
@@ -32,13 +33,13 @@ class Outbox {
     CpuId asker;
   };
 
-  /// `most` is the limit of messages stored for an agent that does not read them.
+  /// `most` is the maximum number of messages stored for an agent that does not read them.
   explicit Outbox(size_t most) : most_(most) { items_.reserve(most); }
 
-  /// Moves the kernel's messages here; the last one requests a decision for `asker`. Without an
-  /// agent they are dropped, because a new agent gets a discovery anyway.
+  /// Moves the kernel's messages to the outbox; the last one requests a decision for `asker`.
+  /// Without an agent the messages are dropped, because a new agent gets a discovery.
   void Collect(Kernel& kernel, CpuId asker);
-  /// Marks the messages that are collected next as a discovery: they are sent kAsRoomAllows.
+  /// Marks the messages that are collected next as a discovery: they are sent with kAsRoomAllows.
   void BeginDiscovery() { pace_ = Pace::kAsRoomAllows; }
   /// Drops all messages.
   void Forget();
@@ -49,15 +50,15 @@ class Outbox {
   }
   Pace pace() const { return pace_; }
 
-  /// Changes kWaiting to kBeingSent. Returns true if the limit is exceeded. Then messages are sent
-  /// at once, and if the channel rejects one, it and all later ones are dropped: the agent must
-  /// restart.
+  /// Changes kWaiting to kBeingSent. Returns true if the limit is exceeded. In this case, messages
+  /// are sent at once. If the channel rejects one, that message and all later ones are dropped, and
+  /// the agent must restart.
   bool BeginSending();
   bool HasNext() const { return sent_ < items_.size(); }
-  /// Returns a copy, because others may add messages while it is sent.
+  /// Returns a copy, because other fibres may add messages while this one is sent.
   Outgoing PopNext() { return items_[sent_++]; }
   void DropRest() { sent_ = items_.size(); }
-  /// Drops the sent messages if they are more than half of the stored ones. If all are sent, a
+  /// Frees the sent messages if they are more than half of the stored ones. If all are sent, a
   /// discovery is over.
   void ForgetSent();
   void EndSending() { being_sent_ = false; }

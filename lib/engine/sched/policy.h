@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interface of a scheduling policy: one file, one class with these five members. It manages queues
-// of runnable tasks and selects the next one. The agent (agent.h) handles the host's state, pending
-// decisions and stale information.
+// Interface of a scheduling policy: a class with the five members of the concept Policy, in one
+// file. It manages queues of runnable tasks and selects the next task. The agent (agent.h) handles
+// the host's state, pending decisions and stale information.
 #pragma once
 
 #include <concepts>
@@ -19,13 +19,13 @@ struct AgentTask {
   uint32_t seqnum = 0;  ///< The newest seqnum from a message or an outcome.
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;  ///< CPU on which it last ran; one of the agent's CPUs.
+  CpuId cpu = 0;  ///< CPU on which the task last ran; one of the agent's CPUs.
   CpuMask affinity = 0;
   Nanoseconds runtime = 0;  ///< Last value reported by the host.
-  /// The agent's clock when the task was created, last woken, or last yielded; not changed by a
-  /// preemption.
+  /// Time of the agent's clock when the task was created, last woken, or last yielded. A preemption
+  /// does not change it.
   Nanoseconds runnable_since = 0;
-  bool deferrable = false;  ///< Its last wake-up was marked deferrable.
+  bool deferrable = false;  ///< The last wake-up was marked deferrable.
 
   // Owned by the policy from Enqueue until Next or Remove:
   AgentTask* next = nullptr;
@@ -36,19 +36,19 @@ struct AgentTask {
   uint64_t key = 0;
 };
 
-/// Position at which a runnable task is queued.
+/// Reason for which a runnable task is queued; it determines the position.
 enum class Place : uint8_t {
-  kBack,       ///< It is new, woken, or yielded.
-  kPreempted,  ///< It was preempted, by its slice or a more urgent task: the back, for most
-               ///< policies.
-  kFront,      ///< It must keep its position: it was refused, recalled or boosted.
+  kBack,       ///< Tail: the task is new, woken, or yielded.
+  kPreempted,  ///< The task was preempted, because its slice ended or for a more urgent task. Most
+               ///< policies queue it at the tail.
+  kFront,      ///< Head: the task keeps its position, because it was refused, recalled or boosted.
 };
 
 /// The task on a CPU, as far as the agent knows.
 struct Running {
   CpuId cpu = 0;
   const AgentTask* task = nullptr;  ///< Null: idle.
-  Nanoseconds since = 0;            ///< Time of the agent's clock.
+  Nanoseconds since = 0;            ///< Start on the agent's clock.
 };
 
 /// Number of classes that policies distinguish; higher classes count as the last one.
@@ -65,14 +65,15 @@ struct PolicyOptions {
   Nanoseconds SliceOr(Nanoseconds own) const { return slice != 0 ? slice : own; }
 };
 
-/// The agent calls Preempts only for CPUs on which a task runs. If it returns true and Next returns
-/// no task, the current task is removed from the CPU and the CPU stays idle.
+/// A scheduling policy. The agent calls Preempts only for CPUs on which a task runs. If Preempts
+/// returns true and Next returns no task, the current task is removed from the CPU and the CPU
+/// stays idle.
 template <typename P>
 concept Policy = requires(P policy, AgentTask& task, const Running& running, CpuId cpu,
                           Nanoseconds now) {
-  /// Queues a task, which is runnable and in no queue.
+  /// Queues a task. The task is runnable and in no queue.
   {policy.Enqueue(task, Place::kBack, now)};
-  /// Removes a task, which is in a queue.
+  /// Removes a task from its queue. The task is in a queue.
   {policy.Remove(task)};
   /// Removes the task that should run next on `cpu` from its queue and returns it; null if no task
   /// may run.
@@ -86,30 +87,32 @@ concept Policy = requires(P policy, AgentTask& task, const Running& running, Cpu
 
 // Optional members of a policy.
 
-/// A policy with tasks that any CPU may get.
+/// A policy whose waiting tasks are not bound to one CPU.
 template <typename P>
 concept SharesTasks = requires(const P policy, const AgentTask& task, CpuId cpu) {
-  /// Returns whether Next(cpu) could return `task` if it waited. If an idle CPU finds no task, the
-  /// agent then recalls a task that was prestaged for a busy CPU. Without this member, it does not.
+  /// Returns whether Next(cpu) could return `task` if it were waiting. If an idle CPU finds no
+  /// task, the agent recalls a task that was prestaged for a busy CPU and that the idle CPU serves.
+  /// Without this member, the agent does not.
   { policy.Serves(task, cpu) } -> std::same_as<bool>;
 };
 
-/// A policy that preempts. A prestaged task also counts as waiting, although it is in no queue.
+/// A policy that preempts. It then also compares the running task with a prestaged task, which is
+/// in no queue.
 template <typename P>
 concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running& running,
                                   Nanoseconds now) {
-  /// Returns whether the running task should yield to `task` if `task` waited.
+  /// Returns whether the running task should yield to `task` if `task` were waiting.
   { policy.PreemptsFor(running, task, now) } -> std::same_as<bool>;
 };
 
 /// A policy that tracks which tasks are on a CPU or committed to it.
 template <typename P>
 concept WatchesCpus = requires(P policy, AgentTask& task, CpuId cpu, Nanoseconds now) {
-  /// Reports that Next returned the task for `cpu`, or that the task was found there. It is on no
-  /// other CPU.
+  /// Reports that Next returned the task for `cpu`, or that a message reported the task on it. The
+  /// task is on no other CPU.
   {policy.Entered(task, cpu, now)};
-  /// Reports that the task is neither on the CPU nor committed to it any more. Called once per
-  /// Entered.
+  /// Reports that the task is neither on the CPU nor committed to it any more. Called once for each
+  /// call of Entered.
   {policy.Left(task, cpu, now)};
 };
 

@@ -21,7 +21,8 @@ class SlotJudge {
     kSchedule,  ///< Decisions with kCommitAtSchedule are due.
   };
 
-  /// All references outlive the judge. `enforced_at` is set to `now` when the decision is enforced.
+  /// All referenced objects must outlive the judge. `enforced_at` is set to `now` when the decision
+  /// is enforced.
   SlotJudge(Kernel& kernel, SyncGroups& groups, Moment moment, Nanoseconds now,
             Nanoseconds& enforced_at)
       : kernel_(&kernel),
@@ -32,8 +33,8 @@ class SlotJudge {
 
   offload::Ruling Check(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
   void Apply(offload::Slot slot, const offload::Item& decision);
-  /// Sets `outcome` for a decision that was recalled before it was enforced, and reverts the effect
-  /// of its group on the CPU.
+  /// Sets `outcome` for a decision that was recalled before it was enforced. If the decision's
+  /// group was already enforced, reverts its effect on the CPU.
   void Recalled(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
 
   Nanoseconds now() const { return now_; }
@@ -41,7 +42,7 @@ class SlotJudge {
   bool waits_for_schedule() const { return waits_for_schedule_; }
   /// Returns the decision that waits because its group has no verdict yet.
   const std::optional<Transaction>& waits_for_group() const { return waits_for_group_; }
-  /// Returns the result of the last ruling; meaningless after kLater.
+  /// Returns the result of the last check; not valid if it returned kLater.
   Status status() const { return status_; }
 
  private:

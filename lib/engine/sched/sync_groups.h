@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Verdicts on sync groups per slot, stored until the slot's CPU has reported them. A group is
-// checked when each of its slots contains one of its decisions, and then enforced as a whole at
-// once. Used by one thread at a time.
+// Verdicts on sync groups, one per slot, stored until the slot's CPU has reported them. A group is
+// checked when each of its slots contains one of its decisions, and is then enforced as a whole.
+// Used by one thread at a time.
 #pragma once
 
 #include <array>
@@ -20,13 +20,14 @@ class SyncGroups {
   explicit SyncGroups(Kernel& kernel) : kernel_(&kernel) {}
 
   bool HasVerdict(CpuId cpu) const { return verdicts_[cpu].has_value(); }
-  /// Returns the group's verdict on `transaction`; nothing if the group was not checked yet.
+  /// Returns the group's verdict on `transaction`; nothing if the group is not checked yet.
   std::optional<Status> VerdictOn(CpuId cpu, const Transaction& transaction) const;
 
-  /// Checks and enforces the group `members`, all or none. `broken` means that one of its slots
-  /// contains a decision outside the group, so that all members are refused.
+  /// Checks the group `members` and enforces all or none of it. `broken` means that one of its
+  /// slots contains a decision outside the group; all members are then refused.
   void Rule(std::span<const Transaction> members, bool broken, Nanoseconds now);
-  /// Reverts the effect of a group on `cpu`, as far as it is still present, and drops its verdict.
+  /// Drops the verdict of `cpu` and reverts the group's effect: unlatches or preempts the task if
+  /// it is still latched to the CPU or on it.
   void Revoke(CpuId cpu, Nanoseconds now);
 
   /// Called when the CPU has reported the verdict.

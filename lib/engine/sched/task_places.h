@@ -29,10 +29,10 @@ struct Task {
   uint16_t group = 0;
   CpuId cpu = 0;                  ///< CPU of its current or last run, or to which it is latched.
   bool latched = false;           ///< Chosen for `cpu`, but not on it yet.
-  bool departure_unseen = false;  ///< Departed, but agents may still name it.
+  bool departure_unseen = false;  ///< The task departed, but agents may still name it.
   uint32_t barrier = 0;
   CpuMask affinity = 0;
-  Nanoseconds runtime = 0;  ///< Up to `since` if on a CPU.
+  Nanoseconds runtime = 0;  ///< Total CPU time; for a task on a CPU, up to `since`.
   Nanoseconds since = 0;    ///< Time at which its state began.
 };
 
@@ -41,14 +41,14 @@ class TaskPlaces {
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
   /// An element of the table. Waiting places (kRunnable) are linked in order of `since`. Free
-  /// places (dead or never used) are linked by `next`, those free longest first.
+  /// places (dead or never used) are linked in the order in which they became free.
   struct alignas(64) Place {
     Task task;
     uint32_t next = kNowhere;
     uint32_t previous = kNowhere;
   };
 
-  /// Creates free places; 0 counts as 1.
+  /// Creates `places` free places, at least one.
   explicit TaskPlaces(uint32_t places);
 
   size_t size() const { return places_.size(); }
@@ -57,7 +57,8 @@ class TaskPlaces {
   std::vector<Place>::const_iterator begin() const { return places_.begin(); }
   std::vector<Place>::const_iterator end() const { return places_.end(); }
 
-  /// Returns null if no task had this identifier, or its place was reused.
+  /// Returns the place of a task, which may be dead. Returns null if no task had this identifier,
+  /// or if its place was reused.
   const Place* Find(Gtid gtid) const {
     if (gtid >> index_bits_ <= 0) return nullptr;
     const auto index = static_cast<uint64_t>(gtid) & ((uint64_t{1} << index_bits_) - 1);
@@ -67,8 +68,8 @@ class TaskPlaces {
   }
   Place* Find(Gtid gtid) { return const_cast<Place*>(std::as_const(*this).Find(gtid)); }
 
-  /// Gets the place that has been free longest and assigns a new identifier; other members are
-  /// reset. Returns null if none is free.
+  /// Returns the place that has been free longest, with a new identifier and all other members
+  /// reset. Returns null if no place is free.
   Place* Allocate();
   /// Appends the place to the free list. The task keeps its identifier, so that it is known as
   /// dead.
@@ -77,7 +78,7 @@ class TaskPlaces {
   /// Appends the place to the waiting list.
   void Wait(Place& place) { Append(waiting_, place); }
   void StopWaiting(Place& place) { Remove(waiting_, place); }
-  /// Return the task that has waited longest, the one after `place`, and so on; null at the end.
+  /// Iterate over the waiting tasks, longest wait first; null at the end.
   const Place* FirstWaiting() const { return At(waiting_.first); }
   const Place* NextWaiting(const Place& place) const { return At(place.next); }
   const Place* LastWaiting() const { return At(waiting_.last); }
@@ -104,7 +105,8 @@ class TaskPlaces {
   }
 
   std::vector<Place> places_;
-  int index_bits_;  ///< Number of index bits in a Gtid; the upper bits count the uses of the place.
+  /// Number of bits of a Gtid that contain the index; the upper bits count the uses of the place.
+  int index_bits_;
   List waiting_;
   List free_;
 };

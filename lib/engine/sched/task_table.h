@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Hash table of the tasks that an agent knows. Identifiers come from a peer and may be arbitrary.
-// The memory is allocated once, and a task's address is stable as long as it is in the table.
+// Memory is allocated only once, and a task's address is stable as long as the task is in the
+// table.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace sluice::engine::sched {
 /// The place of a task as far as the agent knows. Each task has exactly one.
 enum class Whereabouts : uint8_t {
   kWaiting,    ///< Blocked, or a message about its state is still to come.
-  kRefused,    ///< Runnable, but refused; a message about its attributes may give the reason.
+  kRefused,    ///< Runnable, but refused; a message with changed attributes may still arrive.
   kQueued,     ///< Queued by the policy.
   kCommitted,  ///< A decision for a CPU is committed and unresolved.
   kLatched,    ///< The decision was enforced, but the CPU still runs another task.
@@ -56,7 +57,7 @@ class TaskTable {
     return &task;
   }
 
-  /// Removes `task`, which must be in the table and not in use elsewhere.
+  /// Removes `task`, which must be in the table. The policy and CPUs must not refer to it.
   void Erase(KnownTask& task) {
     size_t hole = PositionOf(task.gtid);
     free_.push_back(index_[hole]);
@@ -89,7 +90,7 @@ class TaskTable {
     const uint64_t hash = static_cast<uint64_t>(gtid) * 0x9e3779b97f4a7c15;
     return (hash >> 32) & (index_.size() - 1);
   }
-  /// Returns the position of `gtid`, or where to insert it.
+  /// Returns the position of `gtid`, or the free position at which to insert it.
   size_t PositionOf(Gtid gtid) const {
     size_t i = HomeOf(gtid);
     while (index_[i] != 0 && tasks_[index_[i] - 1].gtid != gtid) i = Following(i);

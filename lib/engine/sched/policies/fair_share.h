@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scheduling of virtual machines, like Wave's GCE policy: tasks are vCPUs, and those of a machine
-// are a group. Decisions are rare: a quantum is milliseconds. Machines share the CPUs fairly by
-// held CPU time; the vCPUs of a machine are scheduled round robin. Core scheduling: two CPUs that
-// are hyperthreads of one core (2i and 2i + 1) run vCPUs of only one machine at a time.
+// Scheduling of virtual machines, like Wave's GCE policy: tasks are vCPUs, and the vCPUs of a
+// machine form a group. Decisions are rare, because a quantum lasts milliseconds. Machines share
+// CPU time fairly; the time for which a machine holds a CPU counts. The vCPUs of a machine are
+// scheduled round robin. Core scheduling: two CPUs that are hyperthreads of one core (2i and 2i +
+// 1) run vCPUs of only one machine at a time.
 //
-// A core changes to another machine only when it is empty: its vCPUs must leave first, and no task
-// follows until all are off. This is safe even if a decision is late or refused.
+// A core changes to another machine only when it is empty: all vCPUs must leave before another
+// machine's task follows. This is safe even if a decision is late or refused.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,8 @@ class FairShare {
   void Enqueue(AgentTask& task, Place place, Nanoseconds now) {
     Group& group = groups_[task.group];
     if (group.queue.empty()) {
-      // A group does not gain time while it has no task. A preempted task does not count as absent.
+      // A group does not gain an advantage from time without a task. A preempted task does not
+      // count as absent.
       if (group.cpus == 0 && place == Place::kBack) group.used = std::max(group.used, Floor(now));
       group.waiting_at = static_cast<uint32_t>(waiting_.size());
       waiting_.push_back(task.group);
@@ -63,7 +65,7 @@ class FairShare {
   }
 
   /// Returns whether the running task should leave. If it should leave for another group, the core
-  /// also starts draining.
+  /// starts draining.
   bool Preempts(const Running& running, Nanoseconds now) {
     Core& core = cores_[running.cpu / 2];
     if (core.draining) return true;
@@ -115,16 +117,17 @@ class FairShare {
 
   struct Group {
     TaskQueue queue;
-    /// Time on CPUs that it no longer holds, plus the time added when it returned after it had no
-    /// task.
+    /// Time on CPUs that the group no longer holds, plus the time added when it returned after
+    /// having no task.
     Nanoseconds used = 0;
-    uint32_t cpus = 0;        ///< Number of CPUs it holds.
-    Nanoseconds since = 0;    ///< Sum of the times at which it began to hold them, modulo 2^64.
+    uint32_t cpus = 0;  ///< Number of CPUs that the group holds.
+    Nanoseconds since =
+        0;  ///< Sum of the times at which the group began to hold these CPUs, modulo 2^64.
     uint32_t waiting_at = 0;  ///< Index in waiting_.
 
     Nanoseconds Used(Nanoseconds now) const { return used + cpus * now - since; }
   };
-  /// A CPU is held from the commit of its first task until the last has left.
+  /// A CPU is held from the commit of its first task until its last task has left.
   struct Cpu {
     uint32_t tasks = 0;
     uint16_t group = 0;
@@ -148,7 +151,7 @@ class FairShare {
     return poorest;
   }
 
-  /// Returns the minimum used time of the groups that wait or run; floor_ if no group does.
+  /// Returns the minimum used time of the groups that wait or hold a CPU; floor_ if there is none.
   Nanoseconds Floor(Nanoseconds now) const {
     Nanoseconds floor = ~Nanoseconds{0};
     for (const uint16_t number : waiting_) floor = std::min(floor, groups_[number].Used(now));

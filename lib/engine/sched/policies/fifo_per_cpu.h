@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A queue for each CPU, first come, first served; tasks run until they block. It is ghOSt's per-CPU
-// FIFO: a new task gets a CPU round robin, and stays there as long as its affinity allows.
+// One queue per CPU, first come, first served; tasks run until they block. It is ghOSt's per-CPU
+// FIFO: a new task is assigned to a CPU round robin, and stays there as long as its affinity
+// allows.
 #pragma once
 
 #include <bit>
@@ -39,7 +40,8 @@ class FifoPerCpu {
  private:
   static CpuId HomeOf(const AgentTask& task) { return static_cast<CpuId>(task.key - 1); }
 
-  /// Returns the next CPU of the round robin that `task` may run on; any CPU if it may run on none.
+  /// Returns the next CPU, in round-robin order, on which `task` may run. If its affinity contains
+  /// no CPU, returns the previously assigned CPU.
   CpuId Turn(const AgentTask& task) {
     const CpuMask may = task.affinity & all_;
     const CpuMask later = may & ~(MaskOf(last_) | (MaskOf(last_) - 1));
@@ -50,7 +52,7 @@ class FifoPerCpu {
 
   std::vector<TaskQueue> queues_;
   CpuMask all_;
-  CpuId last_;  ///< CPU that got the last task.
+  CpuId last_;  ///< CPU to which the last task was assigned.
 };
 
 }  // namespace sluice::engine::sched

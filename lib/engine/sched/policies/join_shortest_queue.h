@@ -69,12 +69,12 @@ class JoinShortestQueue {
   struct PerCpu {
     std::array<TaskQueue, kTaskClasses> classes;
     uint32_t waiting = 0;
-    uint32_t present = 0;  ///< Tasks on it, or committed to it.
+    uint32_t present = 0;  ///< Number of tasks on the CPU or committed to it.
     uint32_t length() const { return waiting + present; }
   };
 
   /// Returns the allowed CPU with the shortest queue; ties are broken round robin. If the affinity
-  /// contains no CPU, the task waits in a queue without being found.
+  /// contains no CPU, any CPU is returned, and the task waits in its queue without being chosen.
   CpuId Shortest(CpuMask affinity) {
     const CpuMask may = (affinity & all_) != 0 ? affinity & all_ : all_;
     CpuId best = static_cast<CpuId>(std::countr_zero(may));
@@ -113,7 +113,7 @@ class JoinShortestQueue {
 
   std::vector<PerCpu> cpus_;
   CpuMask all_;
-  CpuId last_;  ///< CPU that got the last task.
+  CpuId last_;  ///< CPU whose queue the last task joined.
   bool steals_;
 };
 

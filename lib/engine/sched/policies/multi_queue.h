@@ -3,8 +3,8 @@
 // Shinjuku (NSDI'19) as published: a class is a type of request with a latency target, and has a
 // queue. The next task is the queue head that has waited for the largest fraction of its target. A
 // task that ran for a quantum yields if any task waits. A class does not starve while the waits of
-// more urgent classes are bounded: a head that has waited for w is only overtaken by tasks that
-// have waited for more than w times the ratio of targets.
+// more urgent classes are bounded: a head with target s that has waited for w is only overtaken by
+// a task with target t that has waited for more than w·t/s.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct MultiQueueOptions {
   std::array<Nanoseconds, kTaskClasses> slo{10'000,         100'000,        1'000'000,
                                             10'000'000,     100'000'000,    1'000'000'000,
                                             10'000'000'000, 100'000'000'000};
-  Nanoseconds quantum = 5'000;  ///< Value of the paper.
+  Nanoseconds quantum = 5'000;  ///< The paper's value.
   /// A preempted task goes to the head of its queue instead of the tail. Suitable if requests are
   /// of one type and the rare long ones should finish.
   bool preempted_to_head = false;
@@ -63,8 +63,8 @@ class MultiQueue {
   bool Serves(const AgentTask& task, CpuId cpu) const { return task.affinity & MaskOf(cpu); }
 
  private:
-  /// Returns the queue head for `cpu` that has waited for the largest fraction of its target; the
-  /// more urgent class on a tie.
+  /// Returns the queue head for `cpu` that has waited for the largest fraction of its target; on a
+  /// tie, the head of the more urgent class.
   AgentTask* Best(CpuId cpu, Nanoseconds now) const {
     AgentTask* best = nullptr;
     for (const TaskQueue& queue : queues_) {

@@ -23,7 +23,7 @@ namespace sluice::engine::sched {
 class Shinjuku {
  public:
   static constexpr std::string_view kName = "shinjuku";
-  static constexpr Nanoseconds kSlice = 30'000;  ///< Value of ghOSt's experiment.
+  static constexpr Nanoseconds kSlice = 30'000;  ///< The value of ghOSt's experiment.
   static constexpr Nanoseconds kEndless = ~Nanoseconds{0};
 
   static Shinjuku Make(const PolicyOptions& options) { return Shinjuku(options.SliceOr(kSlice)); }
