@@ -29,10 +29,11 @@ struct SeenCounters {
     kMostExtent,    ///< Maximum of these extents.
     kDamaged,       ///< Identified by the tag, but the payload was changed.
     kDamagedTwice,  ///< Damaged frames that had already arrived.
-    kUnreadable,    ///< The tag is damaged, or its number was not sent; probably of this stream.
-    kLate,          ///< Too late to determine whether it had already arrived.
-    kVariation,     ///< Sum of the differences between latencies of consecutive frames, in ns (RFC
-                    ///< 3393).
+    kUnreadable,  ///< The tag is damaged, or its number was not sent; the frame probably belongs to
+                  ///< this stream.
+    kLate,        ///< Frames that were too late to determine whether they had already arrived.
+    kVariation,   ///< Sum of the differences between latencies of consecutive frames, in ns (RFC
+                  ///< 3393).
     kKinds
   };
   std::array<std::atomic<uint64_t>, kKinds> values{};
@@ -75,8 +76,8 @@ class Checker {
   }
 
   const SeenCounters& counters(size_t stream) const { return counters_[stream]; }
-  /// Returns the number of frames without a tag of this run: of another run or sender, or sent
-  /// untagged.
+  /// Returns the number of frames without a tag of this run: frames of another run or sender, and
+  /// frames that were sent untagged.
   uint64_t others() const { return others_.load(std::memory_order_relaxed); }
 
  private:
@@ -124,7 +125,7 @@ class Checker {
     const uint8_t* const sent = frames.bytes(entry) + entry.payload;
     return std::memcmp(frame + length - kTagBytes - bytes, sent, bytes) == 0;
   }
-  /// Returns the counter of a frame that does not count as received.
+  /// Returns the counter for a frame that does not count as received.
   static SeenCounters::Kind KindOf(SequenceWindow::Marked marked, bool intact);
   [[gnu::noinline]] static void AddReordered(SeenCounters& counters, uint64_t extent);
   [[gnu::noinline]] void Blame(uint32_t length, const Tag& tag, bool whole);

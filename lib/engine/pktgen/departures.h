@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Departure times of one stream's frames at one worker: at a rate, as independent arrivals, or as
-// captured. Except in unlimited phases, the times are computed from the start of the phase, not
-// from the time at which the previous frame actually left. Times count from the start of the run.
+// Departure times of one stream's frames at one worker: at a constant rate, as independent
+// arrivals, or as captured. Except in unlimited phases, the times are computed from the start of
+// the phase, not from the time at which the previous frame actually left. Times count from the
+// start of the run.
 #pragma once
 
 #include <cmath>
@@ -18,10 +19,11 @@
 
 namespace sluice::engine::pktgen {
 
-/// Scaled times of a capture's frames. Shared by workers, each of which sends a part.
+/// Scaled times of a capture's frames. Shared by workers, each of which sends a part of the frames.
 struct Offsets {
   std::vector<uint64_t> at_ps;  ///< Time of each frame since the first one; never decreasing.
-  uint64_t period_ps = 0;  ///< Time from the start of a round of the capture to that of the next.
+  uint64_t period_ps =
+      0;  ///< Time from the start of one round of the capture to the start of the next.
 };
 
 /// Used by one worker.
@@ -48,7 +50,8 @@ class Departures {
         random_(0),
         offsets_(std::move(offsets)) {
     Enter(0);
-    at_ = TicksOf(offsets_->at_ps[0]);  // The worker's part may begin later than the capture.
+    // The worker's first frame may be later than the capture's first frame.
+    at_ = TicksOf(offsets_->at_ps[0]);
     Arrive();
   }
 
@@ -80,11 +83,11 @@ class Departures {
     Arrive();
   }
 
-  /// Skips the frames that are due before `before_ps` (below 2^63), but at most `most`; if that
-  /// limit is reached, the caller must not send further frames. Returns the number of skipped
-  /// frames. All have `length` bytes without FCS; in unlimited phases, no frames are skipped. The
-  /// cost is independent of the number: for independent arrivals, only their number is drawn, so
-  /// later arrivals differ from those without Skip.
+  /// Skips the frames that are due before `before_ps` (below 2^63), but at most `most`, and returns
+  /// their number. If that limit is reached, the caller must not send further frames. All skipped
+  /// frames have `length` bytes without FCS. Unlimited phases have no frames to skip. The cost is
+  /// independent of the number: for independent arrivals, only the number is drawn, so later
+  /// arrivals differ from those without Skip.
   uint64_t Skip(uint64_t before_ps, uint32_t length, uint64_t most);
 
  private:

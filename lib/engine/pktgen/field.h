@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sequence of values of a header field: one value, a list in turn, a range in steps, or random
-// values of a range. Addresses, ports and numbers are all unsigned integers of up to 128 bits.
-// Pure: value n is a function of n.
+// Sequence of values of a header field: a constant, a list that is cycled through, a range with a
+// step, or random values of a range. Addresses, ports and numbers are all unsigned integers of up
+// to 128 bits. Pure: value n is a function of n.
 #pragma once
 
 #include <bit>
@@ -53,7 +53,7 @@ class Field {
     const uint64_t drawn = workload::Mix(seed_ + n * 0x9e3779b97f4a7c15);
     return from_ + (count_ == kEndless ? DrawWide(drawn) : Value{drawn} * count_ >> 64);
   }
-  /// Returns after how many values the sequence repeats; 0 for random fields.
+  /// Returns the number of values after which the sequence repeats; 0 for random fields.
   uint64_t cycle() const { return random_ ? 0 : list_.empty() ? count_ : list_.size(); }
   bool is_random() const { return random_; }
   /// Returns the maximum value.

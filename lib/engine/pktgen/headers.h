@@ -13,8 +13,8 @@ namespace sluice::engine::pktgen {
 /// Size of the VXLAN header alone.
 inline constexpr uint32_t kVxlanBytes = 8;
 
-/// Writes the headers of frame number `n`, which has `length` bytes without FCS. Its payload is
-/// already written; its headers are 0.
+/// Writes the headers of frame number `n`, which has `length` bytes without FCS. The payload must
+/// already be written, and the bytes of the headers must be 0.
 void WriteHeaders(const StreamSpec& spec, uint64_t n, uint8_t* frame, uint32_t length);
 
 }  // namespace sluice::engine::pktgen

@@ -11,7 +11,7 @@
 
 namespace sluice::engine::pktgen {
 
-/// Divides values by `unit`, e.g. 1000 to convert ns to microseconds.
+/// Returns the text. Values are divided by `unit`, e.g. 1000 to convert ns to microseconds.
 std::string PercentileText(const workload::Histogram& histogram, double unit);
 
 }  // namespace sluice::engine::pktgen

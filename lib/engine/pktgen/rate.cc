@@ -26,7 +26,7 @@ constexpr Bounds BoundsOf(Unit unit) {
   return unit == Unit::kBits ? Bounds{1, 1e13} : Bounds{1e-4, 100};
 }
 
-// Parses a time of 1 us to 10^6 s; returns picoseconds.
+// Parses a time of 1 us … 10^6 s. Returns picoseconds.
 std::optional<uint64_t> ParseTime(std::string_view text) {
   double ns = 0;
   if (!packet::ReadQuantity(text, packet::kTimeUnits, 1e3, 1e15, &ns)) return std::nullopt;

@@ -51,18 +51,19 @@ inline constexpr std::string_view kRateFix =
     "a rate above 0, such as 500k or 10Mpps (packets/s), 5Gbps (layer-1 bits/s), 80% (of the line "
     "rate) or max";
 
-/// The time from one frame to the next. Rounded up, so that a second never has more frames than the
-/// rate.
+/// The time from the start of one frame to the start of the next. Rounded up, so that no second has
+/// more frames than the rate.
 class Gap {
  public:
-  /// Creates a gap of 0: frames follow immediately.
+  /// Creates a gap of 0: frames follow each other immediately.
   Gap() = default;
   /// `line_bps` is the line rate in bits per second, for percentages; above 0.
   Gap(const Rate& rate, uint64_t line_bps);
 
-  /// Returns the longer gap of a worker that sends `part` of every `whole` frames.
+  /// Returns the longer gap for a worker that sends `part` of every `whole` frames.
   Gap Share(uint64_t part, uint64_t whole) const;
-  /// Returns the gap from the start of a frame of `length` bytes, without FCS, to the next frame.
+  /// Returns the time from the start of a frame of `length` bytes, without FCS, to the start of the
+  /// next frame.
   Ticks Behind(uint32_t length) const { return per_frame_ + per_bit_ * LayerOneBits(length); }
 
  private:
@@ -79,8 +80,8 @@ struct Phase {
   friend bool operator==(const Phase&, const Phase&) = default;
 };
 
-/// Parses e.g. "10Mpps:10s,pause:1s,20Mpps:10s": consecutive phases with times in s, ms or us.
-/// Returns nothing if it is invalid, and a help text in `fix`.
+/// Parses consecutive phases with durations in s, ms or us, e.g. "10Mpps:10s,pause:1s,20Mpps:10s".
+/// If the text is invalid, returns nothing and writes a help text to `fix`.
 std::optional<std::vector<Phase>> ParseSchedule(std::string_view text, std::string* fix);
 
 /// Sorts phases by their start. Returns an error that names overlapping phases, or an empty string.

@@ -11,19 +11,20 @@ namespace sluice::engine::pktgen {
 namespace {
 
 constexpr double kFirstShare = 1.0 / 1024;
-// Minimum rate as a share of the ceiling. A device that fails there carries nothing.
+// Minimum rate, as a share of the ceiling. The search gives up on a device that fails even there.
 constexpr double kLastShare = 1.0 / (1 << 20);
-// A rate is decided when the numbers of passed and failed full trials differ by this number.
+// A rate is decided when the counts of passed and failed full trials differ by this number.
 constexpr int kLead = 3;
-// Maximum consecutive disturbed trials; beyond, the host is not usable for measurements.
+// Maximum number of consecutive disturbed trials. A host that disturbs more is not usable for
+// measurements.
 constexpr int kMostDisturbed = 10;
 constexpr double kConfidence = 0.95;
-constexpr double kStepGrowth = 1.5;  // Growth of the distance by which an end moves.
-constexpr double kWidest = 1.25;     // Maximum ratio of the ends; no verdict beyond.
+constexpr double kStepGrowth = 1.5;  // Growth factor of the distance by which an end moves.
+constexpr double kWidest = 1.25;     // Maximum ratio of the ends; there is no verdict above it.
 
-// Bets at even odds that a trial at the lower end of the interval passes, or that one at the upper
-// end fails. If at least half of all trials there have the opposite result, the probability that
-// the capital ever grows to g times its initial value is at most 1 / g, regardless of the number of
+// Bets, at even odds, that a trial at the lower end of the interval passes, or that a trial at the
+// upper end fails. If at least half of all trials there have the opposite result, the probability
+// that the capital reaches g times its initial value is at most 1 / g, regardless of the number of
 // bets (Ville's inequality; Shafer et al., Test martingales, Bayes factors and p-values,
 // Statistical Science 26, 2011).
 struct Bets {
@@ -31,14 +32,15 @@ struct Bets {
 
   double Gain() const {
     double gain = 0;
-    // Staked shares of the capital: half of it is optimized for clear ends, half for soft ones.
+    // Shares of the capital that are staked: one half of the capital is optimized for clear ends,
+    // the other half for soft ones.
     for (const double stake : {0.9, 0.5}) {
       gain += 0.5 * std::pow(1 + stake, won) * std::pow(1 - stake, lost);
     }
     return gain;
   }
-  // Returns whether at least three bets, and more than a third of all, were lost: an end further
-  // out needs fewer trials.
+  // Returns whether at least three bets, and more than a third of all, were lost. Proving an end
+  // further out then needs fewer trials.
   bool Hopeless() const { return lost >= 3 && won < 2 * lost; }
 };
 
@@ -64,8 +66,8 @@ class Searcher {
   // An end of the interval, and the bets on it.
   struct End {
     Bets bets;
-    int tried = 1;    // Number of rates that this end has had so far.
-    int starved = 0;  // Bets in which the generator could not send all frames.
+    int tried = 1;    // Number of rates that this end has had, including the current one.
+    int starved = 0;  // Number of bets in which the generator could not send all frames.
 
     // The n-th rate may use a share of 1 / (n (n + 1)) of this end's error probability; all shares
     // add up to 1.
@@ -79,8 +81,8 @@ class Searcher {
     void Move() { *this = {.bets = {}, .tried = tried + 1, .starved = 0}; }
   };
 
-  // Runs trials until one is undisturbed, and returns whether the rate passed; nothing if the
-  // search has ended.
+  // Runs trials until one is undisturbed, and returns whether it passed; nothing if the search has
+  // ended.
   std::optional<bool> RunTrial(double rate, double duration_s) {
     for (int disturbed = 0; !stopped_ && !exhausted_; ++disturbed) {
       if (disturbed == kMostDisturbed || found_.trials.size() >= search_.max_trials) {
@@ -111,8 +113,8 @@ class Searcher {
 
   std::optional<bool> Probe(double rate) { return RunTrial(rate, search_.probe_s); }
 
-  // Repeats full trials until the numbers of passed and failed ones differ by kLead. Returns
-  // whether more passed; nothing if the search has ended.
+  // Repeats full trials until the counts of passed and failed trials differ by kLead. Returns
+  // whether more trials passed; nothing if the search has ended.
   std::optional<bool> Holds(double rate) {
     Votes& votes = judged_[rate];
     while (std::abs(votes.passed - votes.failed) < kLead) {
@@ -123,14 +125,14 @@ class Searcher {
     return votes.passed > votes.failed;
   }
 
-  // Makes a tried rate an end of the interval. Returns false if the search has ended.
+  // Makes `rate`, which was tried with the result `passed`, an end of the interval. Returns false
+  // if the search has ended.
   bool MakeEnd(double rate, std::optional<bool> passed) {
     if (passed) (*passed ? low_ : high_) = rate;
     return passed.has_value();
   }
 
-  // Finds a rate that passes, downwards from a low one, then doubles it until a rate fails or the
-  // ceiling passes.
+  // Halves a low rate until it passes. Then doubles it until it fails or the ceiling passes.
   void Ramp() {
     for (double rate = ceiling_ * kFirstShare; low_ == 0; rate /= 2) {
       if (rate <= ceiling_ * kLastShare || !MakeEnd(rate, Probe(rate))) return;
@@ -171,7 +173,7 @@ class Searcher {
 
   // Bets on both ends in turn. Earlier trials do not count, because their random results steered
   // the search. An end that does not hold moves outwards, so that the interval covers the range in
-  // which the rate varies. Returns false without a verdict.
+  // which the rate varies. Returns false if there is no verdict.
   bool Prove() {
     double step = search_.precision;
     while (low_ == 0 || high_ <= kWidest * low_) {
@@ -197,8 +199,8 @@ class Searcher {
     return false;
   }
 
-  // Runs one trial at `rate`. Counts the bet of `end` as won if the trial passes (`claim`) or fails
-  // (not `claim`), else as lost. Returns false if the search has ended.
+  // Runs one trial at `rate`. Counts the bet of `end` as won if the trial passes and `claim` is
+  // true, or if it fails and `claim` is false; else as lost. Returns false if the search has ended.
   bool Bet(double rate, bool claim, End& end) {
     const std::optional<bool> passed = RunTrial(rate, search_.trial_s);
     if (!passed) return false;

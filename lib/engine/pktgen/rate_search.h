@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Finds the highest rate that a device forwards without loss, or with a tolerated share of loss,
-// from trials that may be noisy. RFC 2544, section 26.1, only asks for a rate; this search returns
-// an interval, and no verdict if the generator or noise was the limit.
+// from trials that may be noisy. RFC 2544, section 26.1, only requires a rate. This search returns
+// an interval, or no verdict if trials were too noisy.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,13 @@ inline constexpr double kToleratedUnsent = 1e-4;
 
 /// Result of a trial, counted after the last frame was sent and late frames had time to arrive.
 struct Outcome {
-  /// Returns whether the generator sent too few frames, so that the trial is not valid for the
-  /// device.
+  /// Returns whether the generator sent so few frames that the trial does not measure the device.
   bool Short(double tolerated = kToleratedUnsent) const {
     return offered == 0 || static_cast<double>(unsent) > tolerated * static_cast<double>(offered);
   }
 
   uint64_t offered = 0;    ///< Frames that were due.
-  uint64_t unsent = 0;     ///< Frames of these that the generator could not send.
+  uint64_t unsent = 0;     ///< Due frames that the generator could not send.
   uint64_t lost = 0;       ///< Frames sent but not returned.
   bool disturbed = false;  ///< The host delayed the generator, so the trial is invalid.
   double overrun_s = 0;    ///< Time from the end of the trial until the last frame left.
@@ -44,14 +43,14 @@ using Measure = absl::FunctionRef<std::optional<Outcome>(const Offer&)>;
 struct RateSearch {
   /// Maximum rate of the line; > 0.
   double max_pps;
-  /// Rate at which the generator sent and counted on a loopback; higher rates are not offered. > 0.
+  /// Rate that the generator can send and count on a loopback; higher rates are not offered. > 0.
   double generator_pps;
   /// Share of the sent frames that may be lost: 0 for the non-drop rate (NDR), greater for the
   /// partial drop rate (PDR).
   double tolerated_loss = 0;
-  /// Requested relative width of the interval, which is wider if trials require it. A device hides
-  /// an excess that fits its buffer during a trial, so precision * rate * trial_s should exceed the
-  /// number of frames in the buffer.
+  /// Requested relative width of the interval; the interval is wider if trials require it. A device
+  /// hides an excess that fits into its buffer during a trial, so precision * rate * trial_s should
+  /// exceed the number of frames in the buffer.
   double precision = 0.005;
   /// Duration of a full trial; RFC 2544 requires 60 s.
   double trial_s = 10;
@@ -63,44 +62,47 @@ struct RateSearch {
   uint32_t max_trials = 200;
 };
 
-/// Limit that determined the upper end of the interval.
+/// The limit that determined the upper end of the interval.
 enum class RateLimit : uint8_t {
   kDevice,     ///< The device lost frames at higher rates.
   kLine,       ///< The device lost no frames at line rate.
-  kGenerator,  ///< The generator cannot send faster; the device carries at least `low_pps`.
-  kNoise,      ///< Trials contradict each other, or the host disturbed them: no verdict.
-  kStopped,    ///< The search was stopped before its end: no verdict.
+  kGenerator,  ///< The generator cannot send faster; the device forwards at least `low_pps`.
+  kNoise,  ///< No verdict: trials contradict each other, too many were disturbed, or max_trials was
+           ///< reached.
+  kStopped,  ///< No verdict: the search was stopped before its end.
 };
 std::string_view NameOf(RateLimit limit);
 
-/// A trial of a search, in order.
+/// One trial of a search.
 struct TrialRecord {
   Offer offer;
   Outcome outcome;
   bool passed;
 };
 
-/// Result of a search. Without a verdict, the interval is the last state of the search.
+/// Result of a search. Without a verdict, the interval is the state in which the search ended.
 struct FoundRate {
   RateLimit limit = RateLimit::kNoise;
   /// The highest rate that passed; 0 if none did.
   double low_pps = 0;
   /// The lowest rate above `low_pps` that failed; equal to `low_pps` if no rate failed.
   double high_pps = 0;
-  /// Minimum probability that the interval contains the rate at which half of all trials fail: 0.95
-  /// for devices whose trials are independent and fail more often at higher rates. 0 without a
+  /// Minimum probability that the interval contains the rate at which half of all trials fail. It
+  /// is 0.95 if the trials are independent and fail more often at higher rates; 0 without a
   /// verdict.
   double confidence = 0;
-  std::vector<TrialRecord> trials;  ///< All completed trials.
+  std::vector<TrialRecord> trials;  ///< All completed trials, in order.
 };
 
 /// Increases the rate from a thousandth of the maximum, so that tables fill gradually, and narrows
 /// the interval with probes. Then checks both ends with full trials, which are repeated until the
-/// numbers of passed and failed ones differ by three. Finally proves both ends by new trials: a
+/// counts of passed and failed trials differ by three. Finally proves both ends by new trials: a
 /// sequential test whose error does not depend on the search. An end that does not hold moves
-/// outwards. Therefore the interval is wider than requested if the device's rate varies; beyond a
-/// ratio of 1.25, the search ends without a verdict. Disturbed trials are repeated; ten consecutive
-/// ones end the search without a verdict.
+/// outwards. Therefore the interval is wider than requested if the device's rate varies.
+///
+/// The search ends without a verdict if the ratio of the ends exceeds 1.25. Disturbed trials are
+/// repeated; there is no verdict if ten consecutive trials, or more than half of all trials, were
+/// disturbed.
 FoundRate FindRate(const RateSearch& search, Measure measure);
 
 }  // namespace sluice::engine::pktgen

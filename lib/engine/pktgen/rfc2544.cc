@@ -11,14 +11,15 @@ namespace {
 
 constexpr uint32_t kStepPercent = 10;
 constexpr uint64_t kBurstPrecision = 200;  // Result precision: one part in 200.
-constexpr int kMostTries = 10;             // Maximum tries of one trial until it is valid.
+constexpr int kMostTries = 10;             // Maximum number of tries until a trial is valid.
 // Maximum time from the end of a trial until its last frame leaves, as a share of the trial's
-// duration; at least the duration of a poll. Beyond it, the trial did not have the offered rate.
+// duration; at least kPollS, the duration of a poll. A trial that exceeds it did not have the
+// offered rate.
 constexpr double kMostStretched = 0.1;
 constexpr double kPollS = 1e-3;
 
-// Repeats a trial until it is valid, at most kMostTries times. `tolerated` is the share of its
-// frames that may be unsent.
+// Repeats a trial until it is valid, at most kMostTries times. `tolerated` is the share of frames
+// that may be unsent in a valid trial.
 std::optional<Outcome> Try(const Offer& offer, double tolerated, Measure measure,
                            Refusal* refusal) {
   for (int i = 0; i < kMostTries; ++i) {
@@ -38,10 +39,11 @@ std::optional<Outcome> Try(const Offer& offer, double tolerated, Measure measure
   return std::nullopt;
 }
 
-// Finds the longest burst that passes: gallops away from `guess`, then bisects.
+// Finds the longest burst that passes: moves away from `guess` in growing steps, then bisects.
 std::optional<uint64_t> LongestBurst(uint64_t guess, uint64_t longest, double max_pps,
                                      Measure measure, Refusal* refusal) {
-  // Largest burst that passed and smallest burst that failed; the initial values are not offered.
+  // The longest burst that passed and the shortest burst that failed; the initial values are not
+  // offered.
   uint64_t low = 0, high = longest + 1;
   const auto offer = [&](uint64_t frames) {
     const auto outcome = Try({max_pps, static_cast<double>(frames) / max_pps}, 0, measure, refusal);

@@ -16,15 +16,16 @@
 
 namespace sluice::engine::pktgen {
 
-/// Reason for a missing verdict. After ten invalid trials, it is the reason of the last one.
+/// Reason for a missing verdict. After ten invalid trials, it is the reason for which the last one
+/// was invalid.
 enum class Refusal : uint8_t {
   kNone,       ///< The verdict exists.
   kStopped,    ///< A trial was stopped before its end.
-  kGenerator,  ///< The generator could not send the offered frames.
+  kGenerator,  ///< The generator could not send the offered frames in time.
   kHost,       ///< The host disturbed the trial.
 };
 
-/// Statistics of repetitions as reported by RFC 9004, section 7.
+/// Statistics over repetitions, which RFC 9004, section 7, requires in reports.
 struct Spread {
   double average = 0;
   double minimum = 0;
@@ -34,31 +35,32 @@ struct Spread {
 /// Returns the spread of `values`; all members are 0 if it is empty.
 Spread SpreadOf(std::span<const double> values);
 
-/// A rate in percent of the line, and the loss at that rate.
+/// A rate, in percent of the maximum rate, and the loss at that rate.
 struct LossAtRate {
   uint32_t percent = 0;
   std::vector<Outcome> trials;  ///< All trials in order, including invalid ones.
   std::vector<double> losses;   ///< Lost frames in percent of the sent ones, for each valid trial.
-  Outcome counted;              ///< Sum of the frames of valid trials.
+  Outcome counted;              ///< Sums of the frame counts of valid trials.
   Refusal refusal = Refusal::kNone;
 };
 
-/// Tests rates from 100 % of `max_pps` down in steps of 10 %, `repeats` times each, until two
-/// consecutive rates lost no frames. A rate without a verdict is reported with its refusal, and the
-/// next rate is tested.
+/// Tests rates from 100 % of `max_pps` down to 10 % in steps of 10 %, `repeats` times each. Ends
+/// early after two consecutive rates without loss. A rate without a verdict is reported with its
+/// refusal, and the next rate is tested.
 std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, uint32_t repeats,
                                       Measure measure);
 
 struct BackToBack {
-  /// Longest burst without loss of each complete repetition, in frames; `longest` if no burst had
-  /// loss.
+  /// Length in frames of the longest burst without loss, for each complete repetition: `longest` if
+  /// no burst had loss, 0 if even a single frame was lost.
   std::vector<uint64_t> bursts;
-  uint64_t longest = 0;  ///< Frames of the longest offered burst.
+  uint64_t longest = 0;  ///< Length of the longest offered burst, in frames.
   Refusal refusal = Refusal::kNone;
 };
 
-/// Finds the longest bursts at `max_pps`, with a precision of one part in 200. RFC 2544 requires
-/// that `longest_s`, the limit of a burst in seconds, is 2 and that `repeats` is 50.
+/// Finds the longest bursts without loss at `max_pps`, with a precision of one part in 200.
+/// `longest_s` limits the duration of a burst. RFC 2544 requires a `longest_s` of 2 and 50
+/// `repeats`.
 BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Measure measure);
 
 }  // namespace sluice::engine::pktgen

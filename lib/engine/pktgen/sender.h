@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends one worker's frames: those of all streams in the order of their departure times, never
-// early, and as many at a time as are due. A frame that cannot be sent in time keeps its scheduled
+// Sends one worker's frames: the frames of all streams, in the order of their departure times,
+// never early, and all due frames together. A frame that cannot be sent in time keeps its scheduled
 // departure, so that the measured latency includes the wait. A frame that is too late is given up
 // and counted as the generator's loss; it gets no sequence number and is not missing at the
 // receiver.
@@ -25,7 +25,7 @@ namespace sluice::engine::pktgen {
 struct SentCounters {
   std::atomic<uint64_t> pkts{0};
   std::atomic<uint64_t> bytes{0};     ///< Without FCS.
-  std::atomic<uint64_t> unsent{0};    ///< Given up because too late.
+  std::atomic<uint64_t> unsent{0};    ///< Given up because they were too late.
   std::atomic<uint64_t> untagged{0};  ///< Untagged frames among pkts.
 
   static void Add(std::atomic<uint64_t>& total, uint64_t amount) {
@@ -33,21 +33,22 @@ struct SentCounters {
   }
 };
 
-/// Used by one worker, as the source of a queue's frames: indices 0 … planned() - 1.
+/// The source of a queue's frames, which have the indices 0 … planned() - 1. Used by one worker.
 class Sender {
  public:
   static constexpr uint32_t kMostPlanned = 64;
 
-  /// All references outlive the sender. `windows` contains, for each stream, the window of this
-  /// worker's sequence. A frame that was not sent `patience_ps` after its departure is given up.
+  /// All references must outlive the sender. `windows` contains, for each stream, the window of
+  /// this worker's sequence. A frame that was not sent within `patience_ps` after its departure
+  /// time is given up.
   Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWindow*> windows,
          uint64_t patience_ps);
 
-  /// Gives up planned frames that are too late, then plans the frames due at `now_ps` after those
-  /// already planned, up to kMostPlanned in total. Returns the number of planned frames.
+  /// Gives up planned frames that are too late, then plans the frames that are due at `now_ps`, up
+  /// to kMostPlanned planned frames in total. Returns the number of planned frames.
   uint32_t Plan(uint64_t now_ps);
   uint32_t planned() const { return planned_; }
-  /// Reports that the first `count` frames were sent at `now_ps`.
+  /// Reports that the first `count` planned frames were sent at `now_ps`.
   void Sent(uint32_t count, uint64_t now_ps);
   /// Stops sending. Frames that were due before `at_ps` but not sent count as unsent.
   void Stop(uint64_t at_ps);
@@ -74,7 +75,7 @@ class Sender {
   uint64_t until_ps(size_t stream) const { return streams_[stream].departures.until_ps(); }
 
   const SentCounters& counters(size_t stream) const { return counters_[stream]; }
-  /// Returns the maximum delay of a frame after its departure time, in ns.
+  /// Returns the maximum time from a frame's scheduled departure until it was sent, in ns.
   uint64_t latest_ns() const { return latest_ns_.load(std::memory_order_relaxed); }
   /// Returns the time at which the last frame was sent.
   uint64_t last_ps() const { return last_ps_.load(std::memory_order_relaxed); }
@@ -85,7 +86,7 @@ class Sender {
     Departures departures;
     SequenceWindow* window;
     uint64_t next = 0;   ///< Sequence number of the next frame to plan.
-    uint64_t entry = 0;  ///< next modulo the number of frames.
+    uint64_t entry = 0;  ///< `next` modulo the number of frames.
     uint64_t turns = 0;  ///< Frames that were due, including those given up.
   };
   struct Planned {
@@ -113,7 +114,8 @@ class Sender {
   const uint64_t patience_ps_;
   std::vector<Stream> streams_;
   std::vector<SentCounters> counters_;  ///< Indexed by stream.
-  uint64_t next_due_ps_ = kNever;       ///< Earliest due time of all streams: that of stream next_.
+  uint64_t next_due_ps_ =
+      kNever;  ///< Earliest due time of all streams, which is that of stream next_.
   uint32_t next_ = 0;
   uint32_t planned_ = 0;
   std::array<Planned, kMostPlanned> plan_;

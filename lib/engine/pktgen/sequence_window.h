@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tracks which frames of one sequence have arrived, with a bit for each recent number. The sender
-// advances the sequence; receivers mark numbers. Numbers that leave the window unmarked are missing
-// and recorded in a list.
+// Tracks which frames of one sequence have arrived, with one bit for each recent number. The sender
+// advances the sequence; receivers mark numbers. A number that leaves the window unmarked is
+// missing and recorded in a list.
 //
-// Numbers are 64 bits wide; a tag contains the low 32, which are extended with the sender's next
-// number.
+// Numbers are 64 bits wide. A tag contains the low 32 bits, which are extended with the sender's
+// next number.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class GoneList {
  public:
   static constexpr size_t kMost = 256;
 
-  /// Adds the numbers from 64 × `word` on whose bit is not set in `marked`.
+  /// Adds those of the 64 numbers from 64 × `word` on whose bit in `marked` is not set.
   void Note(uint64_t word, uint64_t marked) {
     for (uint64_t missing = ~marked; missing != 0;) {
       const auto first = static_cast<uint32_t>(std::countr_zero(missing));
@@ -65,7 +65,7 @@ class SequenceWindow {
   };
 
   /// Distance between the window and the words that the sender clears for the next numbers. The
-  /// sequence may thus advance by this much between a receiver's read of next() and its marking.
+  /// sequence may advance by this much between a receiver's read of next() and its marking.
   static constexpr uint64_t kMargin = 4096;
 
   /// `numbers` is a power of two, at least 4 kMargin. `shared` means that several threads receive.
@@ -79,7 +79,7 @@ class SequenceWindow {
   void Reach(uint64_t next) {
     const uint64_t now = next_.load(std::memory_order_relaxed);
     if (next <= now) return;
-    // Each word that comes into use with this call still contains the numbers of an earlier round.
+    // Each word that this call brings into use still contains the numbers of the previous round.
     for (uint64_t word = (now + 63) / 64; word < (next + 63) / 64; ++word) Retire(word);
     next_.store(next, std::memory_order_release);
   }
@@ -122,8 +122,8 @@ class SequenceWindow {
   /// distinguished from future numbers.
   static constexpr uint32_t kMostBehind = 0x7fffffff;
 
-  /// Clears the word for the numbers from 64 × `word` on, and records the numbers missing in the
-  /// previous round.
+  /// Clears the word for the 64 numbers from 64 × `word` on, and records the numbers of the
+  /// previous round that are missing.
   void Retire(uint64_t word) {
     const uint64_t marked = words_[word & mask_].exchange(0, std::memory_order_relaxed);
     if (word <= mask_) return;

@@ -18,11 +18,11 @@ namespace {
 
 constexpr uint64_t kMostFrames = uint64_t{1} << 22;
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
-/// Minimum number of frames of a stream with random fields, before they repeat.
+/// Minimum number of frames after which a stream with random fields repeats.
 constexpr uint64_t kRandomFrames = 4096;
 
-/// Returns the number of frames after which all fields and sizes repeat, at least kRandomFrames if
-/// a field is random; more than kMostFrames means too many.
+/// Returns the number of frames after which all fields and sizes repeat; at least kRandomFrames if
+/// a field is random. If the number is too large, returns a value above kMostFrames.
 uint64_t Cycle(const StreamSpec& spec) {
   std::vector<const Field*> fields = spec.headers.fields();
   fields.push_back(&spec.sizes);
@@ -103,7 +103,7 @@ FrameSet PartOf(const FrameSet& all, uint32_t worker, uint32_t workers,
   const bool one_flow = all.flows() < workers;
   for (size_t i = 0; i < all.size(); ++i) {
     const FrameSet::Entry& entry = all.entry(i);
-    // If there are fewer frames than workers, every worker gets all.
+    // If there are fewer frames than workers, every worker gets all frames.
     if (all.size() >= workers && (one_flow ? i : entry.flow) % workers != worker) continue;
     part.Add(all.bytes(entry), entry);
     indices->push_back(i);

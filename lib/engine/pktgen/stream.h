@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Description of a stream: header fields, sizes, rate and time, and the frames built from it. Used
+// Description of a stream (header fields, sizes, rate and time) and the frames built from it. Used
 // by the main thread.
 #pragma once
 
@@ -52,7 +52,7 @@ struct HeaderSpec {
   uint8_t tcp_flags = 0x10;    ///< ACK.
 
   uint32_t bytes() const;
-  /// Returns all fields, to compute their cycles.
+  /// Returns all fields; used to compute their common cycle.
   std::vector<const Field*> fields() const;
 };
 
@@ -63,11 +63,12 @@ struct VxlanSpec {
   Field network = 1;  ///< VNI, 0 … 2^24 - 1.
 };
 
-/// Numbers of a capture's frames that are not sent as captured.
+/// Counts of the frames of a capture that are not sent as captured.
 struct CaptureNotes {
-  uint64_t oversize = 0;    ///< Omitted: longer than kMaxSize.
-  uint64_t snapped = 0;     ///< Truncated by the snap length; padded with zeros.
-  uint64_t steps_back = 0;  ///< Timestamp before the previous frame's; sent together with it.
+  uint64_t oversize = 0;  ///< Omitted: longer than kMaxSize.
+  uint64_t snapped = 0;   ///< Truncated by the snap length; padded with zeros.
+  /// Timestamp before that of the previous frame; sent together with the previous frame.
+  uint64_t steps_back = 0;
   uint64_t jumps = 0;  ///< Timestamp after a clock change; sent together with the previous frame.
 };
 
@@ -84,26 +85,29 @@ struct StreamSpec {
   workload::Arrivals arrivals = workload::Arrivals::kConstant;
   uint64_t frames = 0;  ///< Number of frames after which the stream ends; 0: unlimited.
 
-  /// Frames of all workers, used instead of headers and sizes: captured or built earlier. If
-  /// `offsets` is not null, its capture times are used instead of phases.
+  /// `captured` contains the frames of all workers, captured or built earlier, which are used
+  /// instead of headers and sizes. If `offsets` is not null, its capture times are used instead of
+  /// phases.
   std::shared_ptr<const FrameSet> captured;
   std::shared_ptr<const Offsets> offsets;
   std::optional<CaptureNotes> notes;  ///< Set for a capture.
 
-  /// Returns the size of the headers before the payload.
+  /// Returns the number of bytes before the payload.
   uint32_t header_bytes() const;
-  /// Returns the minimum size: headers, a payload byte that an echo may change, and the tag.
+  /// Returns the minimum frame size in bytes: headers, one payload byte that an echo may change,
+  /// the tag and the FCS; at least kMinSize.
   uint32_t least_size() const;
 };
 
-/// Builds all frames of a stream from its headers; returns StreamSpec::captured if it is set.
-/// Returns null, and a help text in `error`, if the stream needs more than 2^22 frames or 1 GiB, or
-/// if a size is out of range.
+/// Builds all frames of a stream from its headers; returns StreamSpec::captured if it is set. If
+/// the stream needs more than 2^22 frames or 1 GiB, or if a size is out of range, returns null and
+/// writes a help text to `error`.
 std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string* error);
 
-/// Returns the frames of worker `worker` of `workers`: all frames of some flows, or every
-/// `workers`-th frame if there are fewer flows than workers, or all frames if there are fewer
-/// frames than workers. `indices` are their sorted indices in `all`.
+/// Returns the frames of worker `worker` of `workers`, and their sorted indices in `all`:
+/// - all frames, if there are fewer frames than workers;
+/// - every `workers`-th frame, if there are fewer flows than workers;
+/// - else all frames of some flows.
 FrameSet PartOf(const FrameSet& all, uint32_t worker, uint32_t workers,
                 std::vector<size_t>* indices);
 

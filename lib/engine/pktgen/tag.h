@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tag in the last 16 bytes of a frame, which identifies the frame wherever a device sends it.
-// Little-endian:
+// The tag in the last 16 bytes of a frame. It identifies the frame even if a device changes the
+// frame's headers or sends it to another port. Little-endian:
 //
 //   0  u32  sequence number within the stream and worker, modulo 2^32
 //   4  u40  scheduled departure, ns since the start of the run, modulo 2^40 (18 minutes)
@@ -39,7 +39,8 @@ struct Tag {
     packet::Store(bytes, first);
     packet::Store(bytes + 8, second | balance << 48);
   }
-  /// Reads kTagBytes into `tag`. Returns false if it is damaged or not a tag; `tag` is set anyway.
+  /// Reads `tag` from kTagBytes bytes. Returns false if the bytes are a damaged tag or not a tag;
+  /// `tag` is set in any case.
   static bool Load(const uint8_t* bytes, Tag* tag) {
     const auto first = packet::Load<uint64_t>(bytes);
     const auto second = packet::Load<uint64_t>(bytes + 8);

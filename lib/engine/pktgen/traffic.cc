@@ -9,7 +9,7 @@ namespace sluice::engine::pktgen {
 
 namespace {
 
-/// Returns the layer-1 bits of all frames.
+/// Returns the total layer-1 bits of all frames.
 double BitsOf(const FrameSet& frames) {
   return static_cast<double>(LayerOneBits(0)) * static_cast<double>(frames.size()) +
          8 * static_cast<double>(frames.layer_two_bytes());
@@ -58,7 +58,8 @@ std::unique_ptr<Traffic> Traffic::Make(const std::vector<StreamSpec>& specs,
   return nullptr;
 }
 
-/// Checks the sum of streams that send at the same time.
+/// Returns whether the total rate of concurrent streams never exceeds the line rate; else also sets
+/// `error`.
 bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* error) const {
   const auto line = static_cast<double>(options_.line_bps);
   const auto bits_at = [&](uint64_t ps) {
@@ -97,8 +98,8 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
   for (uint32_t worker = 0; worker < workers; ++worker) {
     std::vector<size_t> indices;
     FrameSet frames = PartOf(*all, worker, workers, &indices);
-    // If frames are fewer than workers, each worker has copies of all and sends a share of 1 /
-    // `workers`.
+    // If there are fewer frames than workers, each worker has copies of all frames and sends a
+    // share of 1 / `workers`.
     const bool copies = all->size() < workers;
     const uint64_t limit =
         copies ? spec.frames / workers + (worker < spec.frames % workers)

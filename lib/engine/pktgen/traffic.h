@@ -18,20 +18,22 @@ namespace sluice::engine::pktgen {
 struct Share {
   FrameSet frames;
   Departures departures;
-  uint64_t limit = 0;  ///< Number of frames after which the share ends; 0: unlimited.
+  uint64_t limit = 0;  ///< Number of frames after which this share ends; 0: unlimited.
 };
 
 struct TrafficOptions {
   uint32_t workers = 1;
-  uint64_t line_bps = 0;     ///< 0: unknown; then percentages are rejected.
+  /// Line rate in bits per second; 0: unknown, and percentages are rejected.
+  uint64_t line_bps = 0;
   uint64_t end_ps = kNever;  ///< No frame is due from this time on.
   uint16_t run = 0;          ///< Number of the run in all tags.
 };
 
 class Traffic {
  public:
-  /// Returns null, and one line in `error` that begins with the stream's name, if a stream cannot
-  /// be built, a rate cannot be computed, or all streams together exceed the line rate.
+  /// Divides streams among workers. If a stream cannot be built, a rate cannot be computed, or all
+  /// streams together exceed the line rate, returns null and writes one line to `error`, which
+  /// begins with the stream's name.
   static std::unique_ptr<Traffic> Make(const std::vector<StreamSpec>& specs,
                                        const TrafficOptions& options, std::string* error);
 
@@ -41,8 +43,8 @@ class Traffic {
   const Share& share(size_t stream, uint32_t worker) const {
     return shares_[stream * options_.workers + worker];
   }
-  /// Returns the end of the last phase, or of the last round of a capture with a limit of frames;
-  /// at most TrafficOptions::end_ps. kNever without an end.
+  /// Returns the end of the last phase, or of the last round of a capture that has a limit of
+  /// frames. It is at most TrafficOptions::end_ps; kNever if there is no end.
   uint64_t end_ps() const { return end_ps_; }
 
  private:

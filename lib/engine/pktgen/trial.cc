@@ -10,8 +10,8 @@ namespace {
 
 using Seen = SeenCounters;
 
-/// Total number of sequence numbers in all windows, unless their minimum size requires more. Lasts
-/// for more than a second at 10 Mpps.
+/// Total number of sequence numbers in all windows; more if the minimum size of a window requires
+/// it. They suffice for more than a second at 10 Mpps.
 constexpr uint64_t kNumbers = uint64_t{1} << 24;
 
 uint64_t Less(uint64_t from, uint64_t amount) { return from - std::min(from, amount); }
@@ -40,7 +40,8 @@ Trial::Trial(const Traffic& traffic, const TrialOptions& options) : traffic_(tra
 StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
   StreamResult result;
   result.name = traffic_.name(stream);
-  uint64_t excused = 0;  // Sent but not received, because they returned corrupted.
+  // Tagged frames that were sent but not received, because they returned corrupted.
+  uint64_t excused = 0;
   uint64_t extents = 0;
   uint64_t variation_ns = 0;
   uint64_t variations = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One measurement: sends streams and counts returned frames, per stream and in total. Contains the
-// state that workers share and the result. A rate search creates one trial after another.
+// One measurement: sends streams and counts the frames that return, per stream and in total.
+// Contains the state that workers share and computes the result. A rate search creates one trial
+// after another.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@ struct LostRange {
   Gone gone;
 };
 
-/// Numbers of frames unless the name differs. Each frame that was sent with a tag was received,
-/// lost, or returned corrupted. A frame with an unreadable tag cannot be identified; it reduces the
-/// lost frames by one.
+/// Counts of frames, unless the name gives another unit. Each frame that was sent with a tag was
+/// received, lost, or returned corrupted. A frame with an unreadable tag cannot be identified; it
+/// reduces the number of lost frames by one.
 struct StreamResult {
   std::string name;
   uint64_t sent = 0;
@@ -41,8 +42,8 @@ struct StreamResult {
   uint64_t reorder_extent_max = 0;  ///< Unit: sequence numbers of the stream.
   double reorder_extent_mean = 0;
   uint64_t late = 0;
-  /// First ranges of missing frames per worker (GoneList::kMost). Valid after all workers stopped;
-  /// includes frames with unreadable tags.
+  /// The first GoneList::kMost ranges of missing frames of each worker. Valid after all workers
+  /// have stopped; includes frames with unreadable tags.
   std::vector<LostRange> ranges;
   workload::Histogram latency;  ///< Latency in ns.
   /// Mean difference between latencies of consecutive frames at one worker (RFC 3393). Only for
@@ -53,7 +54,7 @@ struct StreamResult {
 struct TrialResult {
   std::vector<StreamResult> streams;
   uint64_t others = 0;     ///< Frames that are not part of this trial.
-  uint64_t latest_ns = 0;  ///< Maximum delay of a frame after its departure time.
+  uint64_t latest_ns = 0;  ///< Maximum time from a frame's scheduled departure until it was sent.
   uint64_t last_ps = 0;    ///< Time at which the last frame was sent.
 
   /// Returns the sum over all streams, without ranges.
@@ -76,11 +77,12 @@ class Trial {
   Checker& checker(uint32_t worker) { return *workers_[worker].checker; }
 
   /// Returns the current counts; any thread may call it. `at_rest` means that no worker sends or
-  /// receives any more; then ranges are set and `lost` is final. `taken_back` is the number of
-  /// frames that a queue reported as sent but did not send; they count as unsent if they are
+  /// receives any more; only then are ranges set and is `lost` final. `taken_back` is the number of
+  /// frames that a queue first reported as sent but did not send; they count as unsent if they are
   /// missing.
   TrialResult Result(bool at_rest, uint64_t taken_back = 0) const;
-  /// Returns for how long frames were due, with one gap per frame. Valid once all senders are over.
+  /// Returns the duration for which frames were due, in ps, counting one gap per frame. Valid once
+  /// all senders are over.
   uint64_t DuePs() const;
   /// Returns the number of frames that were sent with a tag and are neither received nor known to
   /// be corrupted. Any thread may call it.
@@ -100,9 +102,9 @@ class Trial {
 };
 
 /// Runs the trial in virtual time, for pure devices. `device` accepts frames with Send(frame,
-/// length, now_ps) and returns them with Receive(now_ps, see), which calls see(frame, length) for
-/// each frame that has arrived. Uses one worker; polls every `step_ps`, and for `settle_ps` after
-/// the last frame.
+/// length, now_ps). It returns them with Receive(now_ps, see), which calls see(frame, length) for
+/// each frame that has arrived. Uses one worker. Polls every `step_ps`, until `settle_ps` after the
+/// last frame.
 template <typename Device>
 TrialResult RunVirtually(Trial& trial, Device& device, uint64_t step_ps, uint64_t settle_ps) {
   std::array<uint8_t, 2048> frame;
