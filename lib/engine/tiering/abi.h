@@ -2,8 +2,8 @@
 //
 // Interface between a host with two tiers of memory and its agent. Items of a channel contain
 // events (the geometry, a piece of scan results, the end of a tick), decisions, and the outcome of
-// each decision. Scan results and elements of decisions are bulk data (bulk.h) that an item refers
-// to. Decoded values come from an untrusted peer and may be arbitrary.
+// each decision. Scan results and elements of decisions are bulk data (bulk.h); an item refers to
+// them. Decoded values come from an untrusted peer and may be arbitrary.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,17 @@
 namespace sluice::engine::tiering {
 
 using Vpn = uint32_t;     ///< Virtual page number, from 0.
-using Region = uint32_t;  ///< Number of kRegionPages adjacent pages, from 0.
+using Region = uint32_t;  ///< Index of a group of kRegionPages adjacent pages, from 0.
 /// Counter of a page table, incremented when any page is mapped, unmapped, remapped or migrated. A
-/// page stores the value of its last change, so `page <= seen` means that it has not changed since.
+/// page stores the counter's value at its last change, so `page <= seen` means that the page has
+/// not changed since.
 using Generation = uint64_t;
 
-/// Pages per region; a region's bits of one kind thus fit into one word.
+/// Pages per region. One word contains the bits of one kind for a region.
 inline constexpr uint32_t kRegionPages = 64;
 inline constexpr uint32_t kMaxPages = 1u << 30;
 
-/// Scan periods are base << arm: 0.3 … 9.6 s (SOL's arms), in ticks of 0.3 s.
+/// Scan periods are PeriodTicks(arm) ticks of 0.3 s: 0.3 … 9.6 s (SOL's arms).
 inline constexpr uint32_t kArms = 6;
 inline constexpr uint64_t kTickNanoseconds = 300'000'000;
 constexpr uint32_t PeriodTicks(uint32_t arm) { return 1u << arm; }
@@ -35,28 +36,29 @@ inline constexpr uint32_t kEpochTicks = 4 * kSlowestTicks;
 
 enum class Tier : uint8_t { kFast, kSlow };
 
-/// Access bits of a region, which the scan cleared. Bit i is page 64 · region + i.
+/// Result of a region's scan, which cleared the access bits. Bit i is page 64 · region + i.
 struct ScanRecord {
   Region region = 0;
-  uint32_t ticks = 0;         ///< Ticks since the previous scan, which the bits cover; 0: unknown.
+  /// Number of ticks that the bits cover, from the previous scan on; 0: unknown.
+  uint32_t ticks = 0;
   Generation generation = 0;  ///< Generation of the table at the scan.
   uint64_t accessed = 0;
   uint64_t mapped = 0;
   uint64_t fast = 0;
-  uint64_t fresh = 0;  ///< Pages that were mapped, unmapped or replaced since the previous scan.
+  uint64_t fresh = 0;  ///< Pages that were mapped, unmapped or remapped since the previous scan.
 
   friend bool operator==(const ScanRecord&, const ScanRecord&) = default;
 };
 static_assert(sizeof(ScanRecord) == 48 && std::has_unique_object_representations_v<ScanRecord>);
 
-/// One request of an agent, fulfilled completely or not at all.
+/// One request of an agent. It is fulfilled completely or not at all.
 struct Element {
   enum Kind : uint8_t { kMigrate, kScanPeriod };
 
   uint32_t first = 0;  ///< First page (kMigrate) or region (kScanPeriod).
   uint16_t count = 0;  ///< Number of pages or regions.
   uint8_t kind = kMigrate;
-  uint8_t value = 0;          ///< A Tier, or an arm.
+  uint8_t value = 0;          ///< A Tier (kMigrate) or an arm (kScanPeriod).
   Generation generation = 0;  ///< kMigrate: generation known to the agent.
 
   friend bool operator==(const Element&, const Element&) = default;
@@ -98,19 +100,21 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// A decision, from agent to host. The piece with the slot's number contains its `elements`
-/// elements.
+/// A decision, from agent to host. Its `elements` elements are in the piece of bulk data with the
+/// number of its slot.
 struct Decision {
   uint16_t version = kAbiVersion;
   uint16_t elements = 0;
   uint32_t checksum = 0;
-  uint64_t scans_seen = 0;  ///< Sequence of the newest piece of scans that may be overwritten.
-  uint64_t number = 0;      ///< Agent's number of the decision, for logs.
+  /// Sequence of the newest piece of scans that the agent has read. That piece and older ones may
+  /// be overwritten.
+  uint64_t scans_seen = 0;
+  uint64_t number = 0;  ///< Agent's number of the decision, for logs.
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// Validity of a decision.
+/// Validity of a decision as a whole.
 enum class Verdict : uint8_t { kUnderstood, kBadVersion, kBadCount, kBadChecksum, kBadSequence };
 inline constexpr uint32_t kVerdicts = 5;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The agent's side of memory tiering: receives scans and ticks, lets a Learner decide, and commits
-// its requests in batches. An agent that is new or lost events requests all state from the host.
-// Until it receives the geometry, it ignores events and makes no decisions.
+// the Learner's requests in batches. An agent that is new, or that lost events, requests all state
+// from the host. Until it receives the geometry, it ignores all other events and makes no
+// decisions.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +20,22 @@ namespace sluice::engine::tiering {
 
 struct AgentOptions {
   uint32_t slots = 4;              ///< Must equal the host's number of slots.
-  uint32_t max_pages = kMaxPages;  ///< Hosts with more pages are not served.
+  uint32_t max_pages = kMaxPages;  ///< A host with more pages is not served.
   LearnerOptions learner;
 };
 
 struct AgentCounters {
   uint64_t events = 0;
   uint64_t unknown_events = 0;  ///< Events of another version or kind, or with an invalid geometry.
-  uint64_t damaged_pieces = 0;  ///< Pieces of scans that contradict the size or sum in their item.
+  /// Pieces of scans that do not match the size or checksum in their item.
+  uint64_t damaged_pieces = 0;
   uint64_t decisions = 0;
   uint64_t refused_decisions = 0;
   uint64_t losses = 0;
 };
 
-/// `channel` outlives the agent. `down` and `up` refer to the same memory as the host's. Used by
-/// one thread.
+/// `channel` must outlive the agent. `down` and `up` must refer to the same memory as the host's.
+/// Used by one thread.
 template <offload::NicChannel C>
 class Agent {
  public:
@@ -48,7 +50,8 @@ class Agent {
     channel_->RequestRestart();
   }
 
-  /// Handles events and outcomes and commits decisions. Returns their total number.
+  /// Handles events and outcomes and commits decisions. Returns the total number of events,
+  /// outcomes and decisions.
   uint32_t Step() {
     if (channel_->PollLoss()) {
       ++counters_.losses;
@@ -163,7 +166,7 @@ class Agent {
   std::vector<Batch> under_way_;
   uint64_t scans_seen_ = 0;
   bool introduced_ = false;
-  bool answer_ = false;  ///< The last tick requires a decision.
+  bool answer_ = false;  ///< The last tick is not answered by a decision yet.
 };
 
 }  // namespace sluice::engine::tiering

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Thompson sampling (Thompson, Biometrika 25, 1933) over arms that succeed or fail. The success
-// probability of each arm has the distribution Beta(alpha, beta). One value is drawn per arm, and
-// the arm with the largest value is played. Thus each arm is tried in proportion to the probability
-// that it is the best.
+// probability of each arm has the distribution Beta(alpha, beta). One value is drawn for each arm,
+// and the arm with the largest value is chosen. Thus each arm is chosen with the probability that
+// it is the best.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace sluice::engine::tiering {
 
 class Bandit {
  public:
-  /// Returns the arm to play.
+  /// Returns the arm to use.
   uint32_t Choose(std::mt19937_64& random) const {
     uint32_t best = 0;
     double most = -1;
@@ -31,7 +31,7 @@ class Bandit {
     return best;
   }
   void Reward(uint32_t arm, bool success) { (success ? alpha_ : beta_)[arm] += 1; }
-  /// Multiplies the evidence by `share`, because the best arm may change.
+  /// Multiplies the evidence by `share`, because the best arm may change with time.
   void Fade(float share) {
     for (uint32_t arm = 0; arm != kArms; ++arm) {
       alpha_[arm] = 1 + (alpha_[arm] - 1) * share;
@@ -61,7 +61,7 @@ class Bandit {
     ones.fill(1);
     return ones;
   }
-  std::array<float, kArms> alpha_ = Ones();  ///< Initially uniform.
+  std::array<float, kArms> alpha_ = Ones();  ///< Both 1: a uniform distribution.
   std::array<float, kArms> beta_ = Ones();
 };
 

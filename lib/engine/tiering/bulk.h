@@ -13,8 +13,8 @@
 
 namespace sluice::engine::tiering {
 
-/// One direction as seen by one side. Counts the bytes that this side copied. The memory belongs to
-/// the caller and outlives the object.
+/// One direction of the transfer, as used by one side. Counts the bytes that this side copied. The
+/// memory belongs to the caller and must outlive the object.
 class Bulk {
  public:
   Bulk(std::span<std::byte> memory, uint32_t piece_bytes)

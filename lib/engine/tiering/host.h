@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host's side of memory tiering: scans access bits with the periods that the agent requested,
-// reports them, and enforces valid decisions. Without an agent, or if it is silent, the host runs
-// the default action every 9.6 s, a second-chance policy: pages that were accessed in both of the
-// last two periods move to the fast tier, and pages that were accessed in neither make room for
-// them.
+// reports the results, and enforces valid decisions. If there is no agent, or the agent is silent,
+// the host runs a default action every 9.6 s. It is a second-chance policy: pages that were
+// accessed in both of the last two periods move to the fast tier; if that tier is full, pages that
+// were accessed in neither period are demoted.
 //
 // Each tick: call Tick() once, then Poll() any number of times. No clock, no lock; allocates only
 // in the constructor and in the default action.
@@ -26,25 +26,27 @@ namespace sluice::engine::tiering {
 
 struct HostOptions {
   uint32_t slots = 4;  ///< Maximum number of pending decisions.
-  /// Ticks without a valid decision after which the agent is considered silent: 3 s.
+  /// The agent is considered silent after more than this number of ticks without a valid decision
+  /// (3 s).
   uint32_t watchdog_ticks = 10;
 };
 
 struct HostCounters {
   uint64_t scanned_regions = 0;
-  /// Regions that were due but deferred to the next tick because the agent is too slow.
+  /// Regions that were due but deferred to the next tick, because the agent had not read earlier
+  /// scans.
   uint64_t deferred_regions = 0;
   uint64_t decisions = 0;
   std::array<uint64_t, kVerdicts> verdicts{};         ///< Verdicts on decisions.
   std::array<uint64_t, kElementStatuses> elements{};  ///< Results of elements of valid decisions.
   uint64_t watchdog_expired = 0;
-  uint64_t introductions = 0;  ///< Number of times that the geometry was sent to an agent.
+  uint64_t introductions = 0;  ///< Number of geometry events sent to agents.
   uint64_t default_actions = 0;
-  uint64_t default_moves = 0;  ///< Pages that default actions moved.
+  uint64_t default_moves = 0;  ///< Number of pages that default actions moved.
 };
 
-/// `table` and `channel` outlive the host. `down` contains scan results; piece i of `up` contains
-/// the elements of slot i, so it has `slots` pieces of kMaxElements elements.
+/// `table` and `channel` must outlive the host. `down` contains scan results. Piece i of `up`
+/// contains the elements of slot i, so `up` has `slots` pieces of kMaxElements elements.
 template <offload::HostChannel C>
 class TieringHost {
  public:
@@ -57,8 +59,8 @@ class TieringHost {
         regions_(table.regions()),
         records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
-  /// Ends a tick (kTickNanoseconds): reports due scans and the tick to the agent. If no agent
-  /// decides, runs the default action every kSlowestTicks ticks instead.
+  /// Ends a tick (kTickNanoseconds): reports due scans and the tick to the agent. While alone(),
+  /// runs the default action every kSlowestTicks ticks instead.
   void Tick() {
     ++tick_;
     const uint64_t fast = table_->accesses(Tier::kFast) - reported_[0];
@@ -98,17 +100,17 @@ class TieringHost {
   }
 
   uint32_t tick() const { return tick_; }
-  /// Returns whether no agent decides.
+  /// Returns true if there is no agent, or if the agent is silent.
   bool alone() const { return alone_; }
   const HostCounters& counters() const { return counters_; }
-  /// Returns the bytes of scan results and elements that were copied.
+  /// Returns the number of copied bytes, for scan results and elements.
   uint64_t bulk_bytes() const { return down_.bytes() + up_.bytes(); }
   uint64_t scan_bytes() const { return down_.bytes(); }
 
  private:
   struct RegionSchedule {
     uint32_t scanned = 0;   ///< Tick of the last scan; 0: never.
-    uint64_t accessed = 0;  ///< Access bits at the last DefaultAction.
+    uint64_t accessed = 0;  ///< Pages accessed in the period before the last DefaultAction.
     uint8_t arm = 0;
   };
 
@@ -168,11 +170,12 @@ class TieringHost {
         for (uint32_t k = 0; k != e.count; ++k) regions_[e.first + k].arm = e.value;
       }
     }
-    // The agent was silent and did not receive the events meanwhile.
+    // The agent was considered silent and did not receive the events of that time.
     if (alone_) Introduce();
   }
 
-  /// Sends the geometry to a new agent. Scans that it did not receive are repeated.
+  /// Sends the geometry to a new agent and resets the schedule: all regions are due, with the
+  /// shortest period.
   void Introduce() {
     ++counters_.introductions;
     alone_ = false;
@@ -190,7 +193,7 @@ class TieringHost {
     return r.scanned == 0 || tick_ - r.scanned >= PeriodTicks(r.arm);
   }
 
-  /// Returns whether a piece is free and the channel has room for the items of the piece and the
+  /// Returns whether a piece is free and the channel has room for two items, for the piece and the
   /// tick.
   bool CanReport() { return sent_ - given_back_ != down_.pieces() && channel_->room() > 1; }
 
@@ -203,7 +206,7 @@ class TieringHost {
       RegionSchedule& r = regions_[region];
       if (!Due(r)) continue;
       if (filled == 0 && !CanReport()) {
-        // The next tick continues at this region, so that all regions are scanned.
+        // The next tick starts with this region, so that no region is deferred forever.
         if (counters_.deferred_regions++ == deferred_before) next_ = region;
         continue;
       }
@@ -272,11 +275,11 @@ class TieringHost {
   std::vector<RegionSchedule> regions_;
   std::vector<ScanRecord> records_;  ///< Records of the piece that is being filled.
   std::vector<Vpn> hot_, cold_;
-  std::array<uint64_t, 2> reported_{};  ///< Reported accesses by tier.
-  uint64_t sent_ = 0;                   ///< Sent pieces of scans.
+  std::array<uint64_t, 2> reported_{};  ///< Number of reported accesses, by tier.
+  uint64_t sent_ = 0;                   ///< Number of pieces of scans sent.
   uint64_t given_back_ = 0;
   uint32_t tick_ = 0;
-  uint32_t heard_ = 0;  ///< Tick of the last valid decision.
+  uint32_t heard_ = 0;  ///< Tick of the last valid decision or introduction.
   Region next_ = 0;
   bool alone_ = true;
 };

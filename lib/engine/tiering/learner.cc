@@ -10,7 +10,7 @@ namespace {
 
 // A round lasts as long as the slowest scan period, so that every region has new data.
 constexpr uint32_t kRoundTicks = kSlowestTicks;
-// Interval at which a round may end early: if the fast tier gets too few accesses, or while the
+// Interval at which a round may end early, if the fast tier gets too few accesses or while the
 // actuator safeguard acts.
 constexpr uint32_t kUrgentRoundTicks = kSlowestTicks / 4;
 
@@ -123,8 +123,8 @@ double Learner::RoundShare() const {
   return all == 0 ? 1 : static_cast<double>(round_fast_) / static_cast<double>(all);
 }
 
-// Returns the share below which the safeguard acts. After a trip, the safeguard acts until the
-// target is reached.
+// Returns the share of accesses below which the actuator safeguard acts. Once it acts, it continues
+// until the target is reached.
 double Learner::Limit() const { return options_.target - (mitigating_ ? 0 : options_.slack); }
 
 void Learner::EndRound() {
@@ -164,7 +164,8 @@ void Learner::PlanMoves(double fast_per_tick, double slow_per_tick, bool enough)
       if (!sorted_.back().fast) slow_estimate += sorted_.back().rate;
     }
   }
-  // Access bits underestimate the number of accesses, often by far; the counters provide the scale.
+  // Access bits underestimate the number of accesses, often by a large factor. The host's counters
+  // provide the scale.
   const double seen = slow_per_tick == 0 ? 1 : std::min(slow_estimate / slow_per_tick, 1.0);
   const double may_be_slow = 1 - options_.target - options_.margin;
   const Moves moves =
@@ -212,7 +213,8 @@ void Learner::OnOutcome(const Element& element, bool done) {
     for (size_t i = element.first; done && i < end; ++i) regions_[i].host_arm = element.value;
     return;
   }
-  // Also marks the pages of a refused element, which would be refused again before the next scan.
+  // The pages of a refused element are also marked, because it would be refused again before the
+  // next scan.
   for (uint32_t i = 0; i != element.count; ++i) {
     const Vpn page = element.first + i;
     if (page / kRegionPages >= regions_.size()) return;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A memory tiering policy after SOL's SmartMemory (Wang et al., ASPLOS'22): learns a scan period
+// A memory tiering policy after SOL's SmartMemory (Wang et al., ASPLOS'22). It learns a scan period
 // per region by Thompson sampling, distinguishes hot and cold pages by their access rates, and
 // migrates batches of pages until the fast tier gets the target share of accesses. It has SOL's
 // four safeguards against wrong models:
 //
-// - data: impossible records are ignored; if a round has too many of them, no decision is made.
-// - model: a random tenth of the regions is scanned at the full rate; if the model chose clearly
-//   worse periods than possible there, it is discarded.
-// - default: for an epoch after that, all regions are scanned at the full rate, and pages move only
-//   if the actuator safeguard acts.
+// - data: impossible records are ignored; a round with too many of them plans no migrations.
+// - model: a random tenth of the regions is scanned at the full rate. If the periods that the model
+//   chose there were clearly worse than the best ones, the model is discarded.
+// - default: during the epoch after that, all regions are scanned at the full rate, and pages move
+//   only if the actuator safeguard acts.
 // - actuator: if the fast tier gets less than the target, for any reason, hot pages move at once
 //   and often, and pages are demoted only to make room for them.
 //
@@ -31,15 +31,16 @@ namespace sluice::engine::tiering {
 
 struct LearnerOptions {
   double target = 0.8;   ///< Target share of accesses to the fast tier.
-  double margin = 0.02;  ///< No page needs to move if the share is this much above the target.
-  double slack = 0.02;  ///< The actuator safeguard acts if the share is this much below the target.
+  double margin = 0.02;  ///< No more pages are promoted while the share exceeds the target by this.
+  /// The actuator safeguard acts if the share is below the target by more than this.
+  double slack = 0.02;
   GoodScan good_scan = {};
   double validated = 0.1;  ///< Share of regions that are scanned at the full rate.
-  /// Maximum mean regret of the validated regions; above it the model has failed.
+  /// Maximum mean regret of the validated regions. If it is exceeded, the model has failed.
   double max_regret = 0.35;
-  uint32_t warm_up_epochs = 4;  ///< Epochs of a region before its model is validated.
+  uint32_t warm_up_epochs = 4;  ///< Number of a region's epochs before its model is validated.
   double max_invalid = 0.25;    ///< Maximum share of invalid records per round.
-  float keep = 0.9f;            ///< Share of learned evidence about periods that is kept per epoch.
+  float keep = 0.9f;            ///< Factor per epoch by which evidence about periods is reduced.
   uint32_t max_moves = 4096;    ///< Maximum number of pages moved per round.
   uint64_t seed = 1;
 };
@@ -48,8 +49,8 @@ struct LearnerCounters {
   uint64_t records = 0;
   uint64_t invalid_records = 0;
   uint64_t invalid_ticks = 0;
-  uint64_t rounds = 0;  ///< Number of times that pages were sorted and moves planned.
-  /// Rounds without decisions, because too many records were invalid.
+  uint64_t rounds = 0;  ///< Number of rounds in which migrations were planned.
+  /// Number of rounds without migrations because too many records were invalid.
   uint64_t withheld_rounds = 0;
   uint64_t epochs = 0;
   uint64_t failed_validations = 0;
@@ -64,16 +65,20 @@ class Learner {
  public:
   explicit Learner(const LearnerOptions& options) : options_(options), random_(options.seed) {}
 
-  /// Discards all state. Called for a new host. `pages` is at most kMaxPages, in whole regions.
+  /// Discards the models and pending requests. Called for a new host. `pages` is a multiple of
+  /// kRegionPages, and at most kMaxPages.
   void Reset(uint32_t pages, uint32_t fast_capacity);
 
   void OnScan(const ScanRecord& record);
   /// Counts an invalid record, or a piece of records that was damaged in transfer.
   void OnInvalidScan() { ++counters_.invalid_records, ++round_invalid_; }
-  /// Handles the end of a tick with its numbers of accesses.
+  /// Handles the end of a tick. `fast_used` is the number of fast pages in use; the others are the
+  /// numbers of accesses to each tier during the tick. Ignores the tick if `fast_used` exceeds the
+  /// capacity.
   void OnTick(uint32_t fast_used, uint64_t fast_accesses, uint64_t slow_accesses);
 
-  /// Moves the next elements to commit, at most `most`, to `out`. Returns their number.
+  /// Moves the next elements to commit, at most `most`, to `out`, which is cleared first. Returns
+  /// their number.
   uint32_t Dequeue(std::vector<Element>& out, uint32_t most);
   /// Handles the outcome of an element.
   void OnOutcome(const Element& element, bool done);
@@ -93,7 +98,7 @@ class Learner {
     uint64_t fast = 0;
     /// Pages for which a migration by this agent was done or refused since the last scan.
     uint64_t moved = 0;
-    uint8_t host_arm = 0;  ///< Arm in use by the host.
+    uint8_t host_arm = 0;  ///< Arm that the host uses.
     bool seen = false;
   };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's authoritative state of two tiers of memory: existing pages, their tier, accesses since
-// the last scan, and the time of each page's last change. Its invariants hold for any requests of
-// an agent: the fast tier never exceeds its capacity, and a page that changed after the generation
-// known to the agent is not moved.
+// The host's authoritative state of two tiers of memory: the mapped pages, their tier, their
+// accesses since the last scan, and the generation of each page's last change. Its invariants hold
+// for any requests of an agent: the fast tier never exceeds its capacity, and a page that changed
+// after the generation known to the agent is not moved.
 //
 // Pure: no clock, no lock; allocates only in the constructor. Used by one thread at a time.
 #pragma once
@@ -17,20 +17,22 @@
 
 namespace sluice::engine::tiering {
 
-/// Result of a request.
+/// Result of an Element.
 enum class ElementStatus : uint8_t {
   kDone,
-  kMalformed,  ///< Invalid kind, tier or arm; empty or too many pages; or outside the table.
+  /// The kind, tier or arm is invalid; the range is empty, too long, or not within the table.
+  kMalformed,
   kNotMapped,  ///< A page is not mapped.
-  kStale,      ///< A page changed after the generation known to the agent.
-  kAlready,    ///< All pages are already in the tier.
-  kNoRoom,     ///< The fast tier has too few free pages.
+  kStale,  ///< A page changed after the generation known to the agent, or an earlier element of the
+           ///< batch moves it.
+  kAlready,  ///< All pages are already in the tier.
+  kNoRoom,   ///< The fast tier has too few free pages.
 };
 inline constexpr uint32_t kElementStatuses = 6;
 
 class PageTable {
  public:
-  /// `pages` is rounded up to whole regions: 1 … kMaxPages.
+  /// `pages` is limited to 1 … kMaxPages and rounded up to whole regions.
   PageTable(uint32_t pages, uint32_t fast_capacity);
 
   uint32_t pages() const { return pages_; }
@@ -39,13 +41,14 @@ class PageTable {
   uint32_t fast_used() const { return fast_used_; }
   uint32_t mapped() const { return mapped_; }
   Generation generation() const { return clock_; }
-  /// Return the total number of pages moved to the fast and to the slow tier.
+  /// Return the total numbers of pages moved to the fast tier and to the slow tier.
   uint64_t promoted() const { return moved_[0]; }
   uint64_t demoted() const { return moved_[1]; }
 
-  // Actions of programs. Require page < pages().
+  // Actions of programs. `page` must be below pages().
 
-  /// Accesses a page. Maps it first if necessary: to the fast tier if it has room.
+  /// Accesses a page. If it is not mapped, first maps it, to the fast tier if that has room.
+  /// Returns the page's tier.
   Tier Touch(Vpn page, uint32_t times = 1) {
     RegionState& r = state_[page / kRegionPages];
     const uint64_t bit = uint64_t{1} << page % kRegionPages;
@@ -58,7 +61,8 @@ class PageTable {
   }
   /// Frees the page. Returns false if it was not mapped.
   bool Unmap(Vpn page);
-  /// Replaces the page by another one in the same tier. Returns false if it was not mapped.
+  /// Replaces the page's contents by those of another page, in the same tier. Returns false if it
+  /// was not mapped.
   bool Remap(Vpn page);
 
   bool IsMapped(Vpn page) const { return Bit(page, &RegionState::mapped); }
@@ -71,8 +75,8 @@ class PageTable {
 
   /// Reads a region and clears its access bits.
   ScanRecord Scan(Region region, uint32_t ticks);
-  /// Computes the results of `elements` as if applied in order, without changes. Requires
-  /// statuses.size() >= elements.size() and at most kMaxElements elements.
+  /// Computes the results that `elements` would have if they were applied in order; changes
+  /// nothing. Requires statuses.size() >= elements.size() and at most kMaxElements elements.
   void Check(std::span<const Element> elements, std::span<ElementStatus> statuses) const;
   /// Moves the pages of a migration for which Check just returned kDone. Must be called in the
   /// order of the elements. Returns the number of moved pages.

@@ -20,7 +20,8 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
   Moves moves;
   uint32_t left = goal.max_moves;
   uint32_t room = goal.fast_capacity - std::min(goal.fast_used, goal.fast_capacity);
-  size_t cold = pages.size();  // Candidates for demotion have lower indices, coldest first.
+  // Candidates for demotion have indices below this one; the coldest candidate is the next.
+  size_t cold = pages.size();
   const auto coldest = [&]() -> const PageRate* {
     while (cold > hot && (!pages[cold - 1].fast || pages[cold - 1].fixed)) --cold;
     return cold > hot ? &pages[cold - 1] : nullptr;

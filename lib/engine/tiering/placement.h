@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Selects pages that should change their tier, from their access rates.
+// Selects the pages that should change their tier, based on their access rates.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,32 @@ struct PageRate {
   float rate = 0;  ///< Estimated accesses per tick.
   Vpn page = 0;
   bool fast = false;
-  bool fixed = false;  ///< Changed since its last scan: a migration would be refused.
+  bool fixed = false;  ///< The page changed since its last scan, so a migration would be refused.
 };
 
 struct PlacementGoal {
   uint32_t fast_capacity = 0;
   uint32_t fast_used = 0;
-  /// Accesses per tick that all pages outside the fast tier may have together. Pages are summed
-  /// from the coldest on, because estimates of rare accesses are the most accurate; the remaining
-  /// hotter pages belong in the fast tier.
+  /// Maximum total rate of all pages outside the fast tier, in accesses per tick. Rates are summed
+  /// from the coldest page on, because estimates of rare accesses are the most accurate; the
+  /// remaining, hotter pages belong in the fast tier.
   double slow_rate = 0;
-  bool fill = true;    ///< Pages may be promoted; false if the fast tier's contents suffice.
+  bool fill = true;    ///< Pages may be promoted; false if the share of the fast tier suffices.
   bool shrink = true;  ///< Cold pages are demoted even if there is room.
-  /// A page replaces another one only if it is hotter by this factor.
+  /// A page replaces another one only if its rate is higher by at least this factor.
   float advantage = 1.25f;
   /// Maximum number of pages to move; an exchange at the limit exceeds it by 1.
   uint32_t max_moves = 0;
 };
 
-/// Pages to move, each list sorted by page number. Demotions must come first to make room.
+/// Pages to move, each list sorted by page number. Demotions must be applied first, because
+/// promotions need their room.
 struct Moves {
   std::vector<Vpn> demote;
   std::vector<Vpn> promote;
 };
 
-/// Selects the pages to move. Sorts `pages`.
+/// Selects the pages to move. Reorders `pages`.
 Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal);
 
 }  // namespace sluice::engine::tiering

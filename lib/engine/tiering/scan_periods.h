@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Learns a region's scan period. A scan is good if it distinguishes pages: not if it found fewer
-// accessed pages than GoodScan::few (too fast), or more than GoodScan::many (too slow). For the
-// fastest arm, "too slow" counts as good, and for the slowest arm, "too fast" does; otherwise idle
-// and very busy regions would have no good arm.
+// Learns a region's scan period. A scan is good if it distinguishes pages. It is not good if it
+// found fewer accessed pages than GoodScan::few (too fast), or more than GoodScan::many (too slow).
+// Exceptions: "too slow" is good for the fastest arm, and "too fast" is good for the slowest arm;
+// otherwise very busy and idle regions would have no good arm.
 //
 // The result of a slow arm is the union of the results of fast scans, so a region that is scanned
-// at the full rate provides data for every arm. This validates the model: the regret of a region is
-// the difference between the success rates of the best arm in hindsight and of the arm that the
-// model considered best.
+// at the full rate provides data for every arm. This validates the model. The regret of a region is
+// the difference between two success rates: that of the best arm in hindsight, and that of the arm
+// that the model considered best.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@
 
 namespace sluice::engine::tiering {
 
-/// Share of accessed pages among a region's mapped pages for which a scan is good.
+/// Decides whether a scan is good: whether the share of accessed pages among the region's mapped
+/// pages is in [few, many].
 struct GoodScan {
   double few = 0.25;
   double many = 0.75;
@@ -38,21 +39,22 @@ struct GoodScan {
 
 class ScanPeriods {
  public:
-  /// Returns the arm that is played.
+  /// Returns the arm of this epoch.
   uint32_t arm() const { return arm_; }
   const Bandit& bandit() const { return bandit_; }
-  /// Returns whether this epoch scans at the full rate and learns about all arms.
+  /// Returns whether the region is scanned at the full rate in this epoch and learns about all
+  /// arms.
   bool at_full_rate() const { return full_rate_; }
   uint32_t epochs() const { return epochs_; }
 
-  /// Begins an epoch. `full_rate` overrides the model's choice.
+  /// Begins an epoch. If `full_rate` is set, the fastest arm is used instead of the model's choice.
   void Begin(bool full_rate, std::mt19937_64& random) {
     full_rate_ = full_rate;
     arm_ = full_rate ? 0 : bandit_.Choose(random);
     believed_ = bandit_.Best();
     every_ = {};
   }
-  /// Ends the epoch.
+  /// Ends the epoch. Reduces the evidence by the factor `keep`.
   void End(float keep) {
     bandit_.Fade(keep);
     ++epochs_;
@@ -65,7 +67,7 @@ class ScanPeriods {
 
   void Learn(const ScanRecord& record, const GoodScan& good) {
     if (!full_rate_) {
-      // The scan began under another arm, so it has no information about this one.
+      // The scan began under another arm, so it does not provide information about this one.
       if (record.ticks != PeriodTicks(arm_)) return;
       bandit_.Reward(arm_, good(arm_, record.accessed, record.mapped));
       return;
@@ -96,7 +98,7 @@ class ScanPeriods {
 
  private:
   struct Tried {
-    uint64_t accessed = 0;  ///< Union since this arm's last simulated scan.
+    uint64_t accessed = 0;  ///< Union of the access bits since this arm's last simulated scan.
     uint16_t scans = 0;
     uint16_t trials = 0;
     uint16_t successes = 0;
@@ -106,7 +108,7 @@ class ScanPeriods {
   std::array<Tried, kArms> every_{};
   uint32_t epochs_ = 0;
   uint8_t arm_ = 0;
-  uint8_t believed_ = 0;  ///< The best arm at the start of the epoch.
+  uint8_t believed_ = 0;  ///< The arm that the model considered best at the start of the epoch.
   bool full_rate_ = false;
 };
 
