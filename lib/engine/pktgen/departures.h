@@ -22,8 +22,8 @@ namespace sluice::engine::pktgen {
 /// Scaled times of a capture's frames. Shared by workers, each of which sends a part of the frames.
 struct Offsets {
   std::vector<uint64_t> at_ps;  ///< Time of each frame since the first one; never decreasing.
-  uint64_t period_ps =
-      0;  ///< Time from the start of one round of the capture to the start of the next.
+  /// Time from the start of one round of the capture to the start of the next.
+  uint64_t period_ps = 0;
 };
 
 /// Used by one worker.

@@ -114,8 +114,8 @@ class Sender {
   const uint64_t patience_ps_;
   std::vector<Stream> streams_;
   std::vector<SentCounters> counters_;  ///< Indexed by stream.
-  uint64_t next_due_ps_ =
-      kNever;  ///< Earliest due time of all streams, which is that of stream next_.
+  /// Earliest due time of all streams, which is that of stream next_.
+  uint64_t next_due_ps_ = kNever;
   uint32_t next_ = 0;
   uint32_t planned_ = 0;
   std::array<Planned, kMostPlanned> plan_;

@@ -73,8 +73,8 @@ inline constexpr uint8_t kBoostPriority = 1u << 4;
 struct Message {
   MessageType type = MessageType::kNop;
   CpuId cpu = 0;  ///< CPU of the event; WAKEUP: where the task last ran.
-  uint32_t seqnum =
-      0;  ///< Barrier after this message: of the task, or of the agent in a CPU message.
+  /// Barrier after this message: of the task, or of the agent in a CPU message.
+  uint32_t seqnum = 0;
   Gtid gtid = kNoTask;
   Nanoseconds runtime = 0;  ///< Total CPU time of the task.
   uint32_t cpu_seqnum = 0;  ///< Incremented when the task on `cpu` changes.

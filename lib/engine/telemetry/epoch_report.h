@@ -57,8 +57,8 @@ struct KeyReport {
 /// Report of one epoch of all workers together.
 struct EpochReport {
   uint64_t number = 0;  ///< Number of epochs from the clock's 0 to this epoch; increases.
-  uint64_t start_ns =
-      0;  ///< Start on the clock of the meters (Meter::AtRest), in ns since the clock's 0.
+  /// Start on the clock of the meters (Meter::AtRest), in ns since the clock's 0.
+  uint64_t start_ns = 0;
   uint64_t end_ns = 0;
   uint32_t workers = 0;  ///< Number of merged workers.
   Traffic total;         ///< All frames; exact.

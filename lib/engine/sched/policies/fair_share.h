@@ -121,8 +121,8 @@ class FairShare {
     /// having no task.
     Nanoseconds used = 0;
     uint32_t cpus = 0;  ///< Number of CPUs that the group holds.
-    Nanoseconds since =
-        0;  ///< Sum of the times at which the group began to hold these CPUs, modulo 2^64.
+    /// Sum of the times at which the group began to hold these CPUs, modulo 2^64.
+    Nanoseconds since = 0;
     uint32_t waiting_at = 0;  ///< Index in waiting_.
 
     Nanoseconds Used(Nanoseconds now) const { return used + cpus * now - since; }

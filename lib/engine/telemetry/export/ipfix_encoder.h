@@ -49,8 +49,8 @@ class IpfixEncoder {
     IpfixSet set;  ///< The record's set; for a template, the set that it describes.
     bool is_template = false;
     uint32_t flow = 0;  ///< Flows and limits: index of the heavy hitter.
-    IpfixElement element =
-        IpfixElement::kPacketDeltaCount;  ///< Limits: the element that is limited.
+    /// Limits: the element that is limited.
+    IpfixElement element = IpfixElement::kPacketDeltaCount;
   };
 
   IpfixRecord RecordOf(const Item& item) const;
