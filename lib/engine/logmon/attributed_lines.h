@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Passes text to one worker's scanner and records its writer. Lines of many writers are matched
-// together, some time after they arrived, and each match names its writer.
+// Passes text to one worker's scanner and records the writer of each text. Lines of many writers
+// are matched together, some time after they arrived, and each match is reported with its writer.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ namespace sluice::engine::logmon {
 
 /// `Sink` has the function void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&,
 /// uint64_t now). The header is null unless the text is a syslog message; the source port of a
-/// syslog message is 0. Each call with text may report matches of earlier lines. Text passed in
-/// must not change until Match.
+/// syslog message is 0. Each function that passes text may report matches of earlier lines. The
+/// text must not change until Match.
 template <typename Sink>
 class AttributedLines {
  public:
-  /// `rules` must outlive the object. `session_cycles` is the maximum distance between two lines of
-  /// a session in TSC cycles; 0: unlimited.
+  /// `rules` must outlive the object. `session_cycles` is the maximum time between two lines of a
+  /// session, in TSC cycles; 0: unlimited.
   AttributedLines(const RuleSet& rules, const ScanLimits& limits, uint64_t session_cycles,
                   Sink sink)
       : scanner_(rules, limits),
@@ -64,7 +64,7 @@ class AttributedLines {
   /// See LineScanner::KeepPart.
   void KeepPart(LineState& line, std::string_view bytes) { scanner_.KeepPart(line, bytes); }
   /// Returns a copy of the message: the parts that `line` kept, followed by `last`, truncated to
-  /// MaxMessageBytes. Returns an empty view if memory for the parts was missing. The view is valid
+  /// MaxMessageBytes. Returns an empty view if there was no memory for the parts. The view is valid
   /// until Match.
   std::string_view Join(LineState& line, std::string_view last) {
     const size_t most = scanner_.MaxMessageBytes();
@@ -77,7 +77,7 @@ class AttributedLines {
     joined_bytes_ += size;
     return {to, size};
   }
-  /// Ends a source and its last line.
+  /// Ends a source, and with it the source's last line.
   void Finish(const packet::FlowKey& flow, Transport transport, LineState& line) {
     From(flow, transport);
     scanner_.Finish(line, ToSink());
@@ -104,7 +104,7 @@ class AttributedLines {
   /// Maximum number of texts that are gathered before their lines are matched.
   static constexpr uint32_t kMaxWriters = 512;
 
-  /// Maximum number of messages of maximum length that are joined before they are matched.
+  /// Number of messages of maximum length for which joined_ has room.
   static constexpr size_t kMaxJoined = 2;
 
   /// Writer of a text whose lines are not matched yet. Its views point into a frame of the burst or
@@ -125,7 +125,7 @@ class AttributedLines {
     scanner_.From({written_++, wants_speaker_ ? SpeakerOf(flow, {}, {}) : Speaker()});
     return writer;
   }
-  /// Returns the speaker of a text: for syslog a process of a program, else the sender.
+  /// Returns the speaker of a text: a process of a program for syslog, else the sender.
   Speaker SpeakerOf(const packet::FlowKey& flow, const SyslogHeader& header,
                     std::string_view process) const {
     return {absl::HashOf(flow.source, flow.source_port, flow.destination_port, header.hostname,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Filters in a JSON file with comments; the format is in apps/logmon's README.md. Used by
-// sluice-logmon and by programs that embed the engine. Every error names its place, as in
-// `filters[2].alert.threshold`.
+// Filters in a JSON file with comments. The format is described in apps/logmon's README.md. Used by
+// sluice-logmon and by programs that embed the engine. Every error names the position in the file,
+// e.g. `filters[2].alert.threshold`.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +32,10 @@ struct FilterConfig {
   std::optional<double> default_value;  ///< For a minute with lines but without events.
   Dimensions dimensions;                ///< Values that separate series of the metric.
   std::optional<AlertOptions> alert;    ///< Times in milliseconds.
-  bool alert_by_host = false;           ///< Counts events separately for each host.
+  bool alert_by_host = false;           ///< Events are counted separately for each host.
   std::optional<size_t> rules;          ///< For one of fail2ban's files: number of active rules.
   bool has_metric() const { return value.has_value() || !dimensions.names().empty(); }
-  bool show = false;  ///< The lines are reported, not only their number.
+  bool show = false;  ///< Matching lines are reported, not only counted.
 };
 
 /// Filters and their options, in the same order.
@@ -46,15 +46,15 @@ struct Config {
   std::vector<std::string> skipped_rules;
 };
 
-/// Parses `text`. If it is not a valid configuration, returns nullopt with the faults in `errors`
-/// (runtime::Errors). The size of `text` and the number of its filters are checked before the first
-/// filter is compiled; expressions in files are counted later. Paths in `text` are relative to
-/// `folder`.
+/// Parses `text`. If it is not a valid configuration, returns nullopt and adds the faults to
+/// `errors` (runtime::Errors). The size of `text` and the number of its filters are checked before
+/// the first filter is compiled; expressions in files are counted later. Paths in `text` are
+/// relative to `folder`.
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
                                   std::vector<std::string>* errors);
 
 /// Parses the member "filters" of `root`, which may have other members. Adds faults to `errors`,
-/// which must be those of `root`.
+/// which must be the list that `root` uses.
 Config ReadFilters(runtime::ObjectReader& root, const std::string& folder,
                    std::vector<std::string>* errors);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Necessary conditions of a line, collected while a pattern is compiled.
+// Conditions that a line must satisfy to match a pattern, collected while the pattern is compiled.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace sluice::engine::logmon {
 /// Alternative needles, of which a line must contain at least one.
 struct Clause {
   std::vector<Needle> any;
-  /// Usually the length of the shortest needle in bytes; longer needles occur in fewer lines by
-  /// chance.
+  /// Usually the length of the shortest needle in bytes: longer needles occur by chance in fewer
+  /// lines.
   size_t strength = 0;
 };
 
@@ -25,17 +25,17 @@ using Clauses = std::vector<Clause>;
 /// Returns a clause for lines that contain `bytes`.
 Clause LiteralClause(std::string_view bytes);
 
-/// Both returns the clauses of a line that satisfies `a` and `b`. Either returns those of a line
-/// that satisfies `a` or `b`.
+/// Both returns the clauses for lines that satisfy `a` and `b`. Either returns the clauses for
+/// lines that satisfy `a` or `b`.
 Clauses Both(Clauses a, Clauses b);
 Clauses Either(const Clauses& a, const Clauses& b);
 
-/// Converts clauses to the form of a filter: clauses with a single needle, and the strongest of the
-/// others. Never sets Needles::decide.
+/// Converts clauses to the form of a filter: all clauses with a single needle, and the strongest
+/// one of the others. Never sets Needles::decide.
 Needles ToNeedles(const Clauses& clauses);
 
-/// Uses only the strongest clause: one needle is sufficient to evaluate the filter. Never sets
-/// Needles::decide.
+/// Converts only the strongest clause: the filter is evaluated for lines that contain one of its
+/// needles. Never sets Needles::decide.
 Needles ToOneOf(const Clauses& clauses);
 
 }  // namespace sluice::engine::logmon

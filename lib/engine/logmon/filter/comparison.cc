@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kMaxRegexes = 2;
 
-/// Reads an unquoted operand up to a byte that ends it in a JSON pattern or in a space-delimited
-/// one.
+/// Reads an unquoted operand, up to a byte that ends an operand in a JSON pattern or a
+/// space-delimited pattern.
 std::string_view ParseBare(Cursor& cursor) {
   constexpr std::string_view kEnds = "()[]{},&|=!<>\" \t\r\n\v\f";
   const std::string_view rest = cursor.rest();

@@ -19,8 +19,8 @@ std::optional<long double> NumberIn(std::string_view text);
 
 class Comparison {
  public:
-  /// Parses a comparison. `regexes` counts the regular expressions of the pattern; more than two
-  /// are an error.
+  /// Parses a comparison. `regexes` counts the regular expressions of the whole pattern; more than
+  /// two are an error.
   static std::optional<Comparison> Parse(Cursor& cursor, int* regexes);
 
   bool is_negated() const { return operator_ == Operator::kNotEqual; }
@@ -31,8 +31,8 @@ class Comparison {
   bool is_number() const { return std::holds_alternative<long double>(operand_); }
   bool is_quoted() const { return is_quoted_; }
 
-  /// Compares a text that is not a number: it is neither less nor greater than a number and not
-  /// equal to any.
+  /// Compares a text that is not a number. It is not equal to any number, and neither less nor
+  /// greater.
   bool HoldsForText(std::string_view text) const;
   /// Compares a number, which is not equal to any text.
   bool HoldsForNumber(long double number) const;

@@ -27,12 +27,12 @@ class Cursor {
   void SkipSpace();
   /// If `token` is next, skips it and returns true.
   bool Consume(std::string_view token);
-  /// Like Consume, for a keyword in any case. `word` is in capitals; a letter or digit must not
-  /// follow the keyword.
+  /// Like Consume, for a keyword, ignoring case. `word` is in capitals. The keyword must not be
+  /// followed by a letter or digit.
   bool ConsumeWord(std::string_view word);
 
-  /// Reads a quoted text; the next byte must be the opening quote. Replaces \" and \\; before other
-  /// bytes a backslash is a normal character. Returns nullopt and sets the error if the closing
+  /// Reads a quoted text; the next byte must be the opening quote. Replaces \" and \\; a backslash
+  /// before another byte is a normal character. Returns nullopt and sets the error if the closing
   /// quote is missing or the text contains a line end, which no line can contain.
   std::optional<std::string> ReadQuoted();
   /// Reads the text between percent signs unchanged; the next byte must be the first sign. An
@@ -50,7 +50,8 @@ class Cursor {
   bool Fail(std::string_view what) { return FailAt(at_, what); }
   bool FailAt(size_t position, std::string_view what);
   bool failed() const { return !error_.empty(); }
-  /// Returns "at byte 3: …", counted from 1. The error is one line of ASCII if `what` was.
+  /// Returns "at byte 3: …", counted from 1. The error is one line of ASCII if the text passed to
+  /// Fail was.
   const std::string& error() const { return error_; }
 
  private:

@@ -24,10 +24,10 @@ class DatePatterns {
   struct Span {
     size_t begin = 0, end = 0;
   };
-  /// Returns the position of the time stamp; empty if the line has none. The first match of a
-  /// pattern that is bound to the start or end of the line wins; without such a match, the match of
-  /// another pattern that is nearest to the start of the line. (fail2ban also learns from earlier
-  /// lines; here each line is parsed independently.)
+  /// Returns the position of the time stamp; an empty span if the line has none. The first match of
+  /// a pattern that is bound to the start or end of the line wins. Without one, the match that is
+  /// nearest to the start of the line wins. (fail2ban also learns from earlier lines; here each
+  /// line is parsed independently.)
   Span Find(std::string_view line, Pcre2Memory& memory,
             std::vector<std::string_view>* groups) const;
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kLineBegin = "{^LN-BEG}", kUnbound = "{UNB}";
 
-// In the order in which they are tried.
+// Ordered as they are tried.
 constexpr const char* kDefaults[] = {
     R"(%ExY(?P<_sep>[-/.])%m(?P=_sep)%d(?:T|  ?)%H:%M:%S(?:[.,]%f)?(?:\s*%z)?)",
     R"((?:%a )?%b %d %k:%M:%S(?:\.%f)?(?: %ExY)?)",
@@ -38,8 +38,8 @@ constexpr const char* kDefaults[] = {
     R"(TAI64N)",
 };
 
-// Fields after a percent sign, longer names first. Years are limited to those of this century that
-// a log can contain.
+// Fields after a percent sign; longer names precede shorter ones. Years are limited to those of
+// this century that a log can contain.
 constexpr std::pair<std::string_view, std::string_view> kFields[] = {
     {"ExZ", R"((?P<Z>[A-Z](?:[A-Z]{2,4})?))"},
     {"Exz", R"((?P<z>(?:[A-Z](?:[A-Z]{2,4})?)?[+-][01]\d(?::?\d{2})?|[A-Z](?:[A-Z]{2,4})?))"},
@@ -217,7 +217,7 @@ DateTemplate OfPattern(std::string_view pattern) {
   return OfFields(pattern);
 }
 
-/// Adds `pattern` once for each default, which replaces {DATE}.
+/// Adds `pattern` once for each default pattern, which replaces {DATE}.
 void AddWithDate(std::string_view pattern, size_t at, std::vector<DateTemplate>* to) {
   for (const char* one : kDefaults) {
     std::string_view inner = one;

@@ -24,8 +24,8 @@ class Expression {
     return ParseJoined(cursor, parse_leaf, Kind::kOr, 0);
   }
 
-  /// Evaluates the expression with `holds(leaf)`, which is called only for as many leaves as
-  /// necessary.
+  /// Evaluates the expression. `holds(leaf)` is not called for leaves that cannot change the result
+  /// any more.
   template <typename Holds>
   bool Evaluate(const Holds& holds) const {
     if (kind_ == Kind::kLeaf) return holds(*leaf_);
@@ -35,8 +35,8 @@ class Expression {
     return kind_ == Kind::kAnd;
   }
 
-  /// Returns the clauses of lines for which the expression holds. `clauses_of(leaf)` returns those
-  /// of a leaf.
+  /// Returns the clauses for lines for which the expression holds. `clauses_of(leaf)` returns the
+  /// clauses of a leaf.
   template <typename ClausesOf>
   Clauses GetClauses(const ClausesOf& clauses_of) const {
     if (kind_ == Kind::kLeaf) return clauses_of(*leaf_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Options in fail2ban's files (fail2ban, jail.conf(5)): sections of `name = value`, values
-// continued in indented lines, comments (lines that start with # or ;, and text from " ;" on), and
-// files that include others.
+// Options in fail2ban's files (fail2ban, jail.conf(5)). The files have sections of `name = value`,
+// whose values may continue in indented lines; comments (lines that start with # or ;, and text
+// from " ;" on); and references to files that they include.
 #pragma once
 
 #include <filesystem>
@@ -16,14 +16,14 @@ namespace sluice::engine::logmon {
 /// Reads a file of at most 1 MiB. Returns nullopt and one line in `error` on failure.
 std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::string* error);
 
-/// `sshd.conf[mode=aggressive, publickey="any"]`: a file and options that override those in the
-/// file.
+/// A file, and options that override those in the file, as in `sshd.conf[mode=aggressive,
+/// publickey="any"]`.
 struct FileWithOptions {
   std::filesystem::path file;
   std::map<std::string, std::string, std::less<>> options;
 };
 /// Splits a name in the syntax of a jail's filter option: values may have single or double quotes.
-/// A name that does not end with `]` is only a file. Returns nullopt and one line in `error` if the
+/// A name that does not end with `]` has no options. Returns nullopt and one line in `error` if the
 /// brackets contain anything except options.
 std::optional<FileWithOptions> SplitOptions(const std::filesystem::path& name, std::string* error);
 

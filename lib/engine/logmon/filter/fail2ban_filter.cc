@@ -137,8 +137,8 @@ const Fail2banFilter::Rule* Fail2banFilter::FindRule(std::string_view text,
   return nullptr;
 }
 
-/// Removes the lines that the rule matched, so that they are not searched again, except those that
-/// it skipped.
+/// Removes the lines that the rule matched, so that they are not searched again. Lines that the
+/// rule skipped remain.
 void Fail2banFilter::ForgetLines(std::string_view text, const Rule& rule, const RegexMemory& regex,
                                  Fail2banMemory& memory) {
   const std::string skipped(regex.group(rule.regex.GroupOf("skiplines0")));
@@ -156,7 +156,7 @@ bool Fail2banFilter::Matches(std::string_view line, const Speaker& speaker, Rege
   memory.text.assign(line.substr(0, stamp.begin)).append(line.substr(stamp.end)).append("\n");
   std::string_view text = memory.text;
   if (max_lines_ > 1) text = memory.lines.Add(speaker.id, text);
-  // Like fail2ban, checks the ignore expressions first if there are at least three fewer of them
+  // Like fail2ban, first checks the ignore expressions if there are at least three fewer of them
   // than rules.
   if (ignored_.size() + 2 < rules_.size() && IsIgnored(text, regex)) return false;
   TaggedLine tagged;

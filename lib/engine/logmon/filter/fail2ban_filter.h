@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A filter of fail2ban (filter.d/*.conf) with the semantics of fail2ban's server: finds the lines
-// that are failures and the host that failed (fail2ban, jail.conf(5), "FILTER FILES"; its
+// that report failures and the host that failed (fail2ban, jail.conf(5), "FILTER FILES"; its
 // server/filter.py, findFailure).
 //
 // A syslog message is converted to the line that a daemon writes to its file. The time stamp is
 // removed. `prefregex` selects a part of the line, in which the rules of `failregex` are searched.
-// The first rule that matches decides, unless a rule of `ignoreregex` matches. Some rules mark a
-// line that is not a failure alone, that names no host, or that ends a session; these are
-// combined with other lines of the session (fail2ban_sessions.h).
+// The first rule that matches decides, unless a rule of `ignoreregex` matches. Some rules match
+// lines that are not failures by themselves, that do not name a host, or that end a session. Such
+// lines are combined with other lines of the session (fail2ban_sessions.h).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@
 
 namespace sluice::engine::logmon {
 
-/// State of a filter for the lines of one thread. Allocates when a line is longer than all earlier
-/// ones.
+/// State of a filter for the lines of one thread. Allocates memory when a line is longer than all
+/// earlier ones.
 struct Fail2banMemory {
   explicit Fail2banMemory(size_t max_lines) : lines(max_lines) {}
 
@@ -49,7 +49,7 @@ class Fail2banFilter {
                                             std::vector<std::string>* skipped_rules,
                                             std::string* error);
 
-  /// Returns whether a line of `speaker` is a failure, and if so sets memory.host.
+  /// Returns whether a line of `speaker` is a failure. If it is, sets memory.host.
   bool Matches(std::string_view line, const Speaker& speaker, RegexMemory& regex,
                Fail2banMemory& memory) const;
   Needles GetNeedles() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tags in fail2ban's expressions such as <HOST> and <F-USER>…</F-USER> (fail2ban, jail.conf(5),
+// Tags in fail2ban's expressions, such as <HOST> and <F-USER>…</F-USER> (fail2ban, jail.conf(5),
 // "FILTER FILES"), and the values that their groups yield for a line.
 #pragma once
 
@@ -14,23 +14,24 @@
 namespace sluice::engine::logmon {
 
 /// Replaces the tags in `expression` by the expressions that they match, in groups with fail2ban's
-/// names: <HOST>, <ADDR>, <IP4>, <IP6>, <DNS>, <CIDR>, <SUBNET>, <F-ID/>, <F-PORT/>; <F-…> and
-/// </F-…> become a group. If several tags have the same group, the later ones do not capture.
-/// Returns nullopt and one line in `error` for tags that are not closed, and for <SKIPLINES>
-/// (several lines) unless `multi_line`.
+/// names. The tags are <HOST>, <ADDR>, <IP4>, <IP6>, <DNS>, <CIDR>, <SUBNET>, <F-ID/> and
+/// <F-PORT/>; <F-…> and </F-…> become a group. If several tags have the same group, only the first
+/// captures. Returns nullopt and one line in `error` if a tag is not closed, or for <SKIPLINES>
+/// (several lines) unless `multi_line` is set.
 std::optional<std::string> ReplaceTags(std::string_view expression, bool multi_line,
                                        std::string* error);
 
-/// The values that a rule yields for a matching line. Views into the line, without data where the
-/// rule yields no value.
+/// The values that a rule yields for a matching line: views into the line; a view without data if
+/// the rule does not yield the value.
 struct TaggedLine {
   std::string_view content;  ///< The part that the prefix selects for the rules.
-  std::string_view session;  ///< F-MLFID: common to the lines of one connection.
+  std::string_view session;  ///< F-MLFID: identifies the connection of the line.
   std::string_view no_fail;  ///< F-NOFAIL: if not empty, the line is not a failure.
   std::string_view gained;   ///< F-MLFGAINED: if not empty, a login succeeded.
   std::string_view forget;   ///< F-MLFFORGET: if not empty, the session ends.
   std::string_view user;
-  std::string_view ip4, ip6, dns, id;  ///< The host that failed: the first of these with a value.
+  /// Candidates for the host that failed; host() is the first with data.
+  std::string_view ip4, ip6, dns, id;
 
   std::string_view host() const;
 };
@@ -43,16 +44,16 @@ class TagGroups {
   bool names_host() const;
   /// Returns whether a group names the session.
   bool names_session() const;
-  /// Stores the values of the groups of the last search in `line`. They replace the present values
-  /// of `line`, even by empty ones; but an empty value from alternatives alone does not replace a
-  /// value.
+  /// Stores the values that the groups of the last search matched in `line`. A value replaces the
+  /// previous value of its member, even if it is empty. Exception: if a member only has alternative
+  /// groups and all are empty, it does not change.
   void Add(const RegexMemory& memory, TaggedLine* line) const;
 
  private:
   struct Group {
     std::string_view TaggedLine::*value;
     int number;                  ///< Number of the group; -1 if only alternatives exist.
-    std::vector<int> stand_ins;  ///< Groups to use if group `number` has no value.
+    std::vector<int> stand_ins;  ///< Alternative groups, used if group `number` has no value.
   };
   bool Has(std::string_view TaggedLine::*value) const;
 

@@ -116,7 +116,7 @@ bool FieldPattern::Split(std::string_view line, std::vector<std::string_view>& f
     } else if (tail == 0) {
       return true;
     } else {
-      // The last fields, in a ring after the first ones.
+      // The newest fields are in a ring after the first ones.
       fields[head + (count - head) % tail] = *field;
     }
   }

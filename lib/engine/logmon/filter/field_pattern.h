@@ -16,8 +16,8 @@
 
 namespace sluice::engine::logmon {
 
-/// Names are optional. An ellipsis matches any number of fields and may occur once; without it, the
-/// line must have as many fields as the pattern. [] equals [...].
+/// Field names are optional. An ellipsis matches any number of fields and may occur once. Without
+/// it, the line must have as many fields as the pattern. [] equals [...].
 class FieldPattern {
  public:
   /// Parses the pattern to its end; the next byte must be [. Returns nullopt and sets the cursor's
@@ -35,7 +35,7 @@ class FieldPattern {
   std::string_view NameOf(size_t number, size_t count) const;
 
   /// Stores in `fields` the fields that the pattern lists, in the order of the pattern. Returns
-  /// false if the line has a wrong number of fields.
+  /// false if the line has too few or too many fields.
   bool Split(std::string_view line, std::vector<std::string_view>& fields) const;
 
  private:

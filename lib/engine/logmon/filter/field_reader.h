@@ -9,10 +9,10 @@
 
 namespace sluice::engine::logmon {
 
-/// A field that starts with a quote or a bracket ends after the next closing one, and its text
-/// excludes both: 'a' for "a". If another byte than a space follows, the field extends to the next
-/// space, and its text is all of it. \" does not close a field. An opening byte that is not closed
-/// is normal text. Reading all fields is linear in the line.
+/// A field that starts with a quote or a bracket ends after the next closing one; its text excludes
+/// both: 'a' for "a". If a byte other than a space follows, the field extends to the next space,
+/// and its text includes everything. \" does not close a field. An opening byte that is not closed
+/// is normal text. The time to read all fields is linear in the length of the line.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view line) : line_(line) {}
@@ -25,7 +25,7 @@ class FieldReader {
 
   std::string_view line_;
   size_t at_ = 0;
-  // The rest of the line has no such closing byte.
+  // The rest of the line is known not to contain a closing quote or bracket.
   bool no_quote_ = false;
   bool no_bracket_ = false;
 };

@@ -25,14 +25,14 @@ struct Fail2banMemory;
 struct RegexMemory;
 
 /// An expression to search for, in the syntax that Hyperscan and PCRE share. Its matches are within
-/// a line: they contain no CR or LF, except that an anchored match may include the CR before or
+/// a line. They do not contain CR or LF, except that an anchored match may include the CR before or
 /// after its line.
 struct Needle {
   std::string expression;
 };
 
-/// The needles of a line that a filter matches: all of `all`, none of `none`, and, unless `any` is
-/// empty, one of `any`.
+/// Conditions on the needles in a line that a filter matches. The line contains all of `all`, none
+/// of `none`, and, unless `any` is empty, at least one of `any`.
 struct Needles {
   std::vector<Needle> all, any, none;
   /// True: a line matches if and only if these conditions hold. False: the conditions are
@@ -40,11 +40,13 @@ struct Needles {
   bool decide = false;
 };
 
-/// Writer and time of a line, for filters that combine lines or emulate a daemon's file.
+/// Writer and time of a line, for filters that combine lines or that search a line as a syslog
+/// daemon writes it to a file.
 struct Speaker {
-  uint64_t id = 0;           ///< Lines with different ids are never combined.
-  uint64_t now = 0;          ///< Time in any unit.
-  uint64_t max_silence = 0;  ///< Maximum distance of combined lines in that unit; 0: unlimited.
+  uint64_t id = 0;   ///< Lines with different ids are never combined.
+  uint64_t now = 0;  ///< Time in any unit.
+  /// Maximum time between combined lines, in the same unit; 0: unlimited.
+  uint64_t max_silence = 0;
   /// Header that a syslog daemon writes to its file before the line (FileHeader). Empty if the line
   /// was not a syslog message.
   std::string_view header = {};
@@ -108,15 +110,15 @@ class Filter {
 
   static constexpr size_t kMaxPatternBytes = 1024;
 
-  /// Allocates the memory of Matches, except buffers that grow with the longest line.
+  /// Allocates the memory that Matches needs, except buffers that grow with the longest line.
   void Prepare(Scratch& scratch) const;
-  /// Returns whether the filter matches `line`, which is without line end and may have any bytes. A
-  /// fail2ban filter must get each line once and in order.
+  /// Returns whether the filter matches `line`, which does not include its line end and may contain
+  /// any bytes. A fail2ban filter must get each line once and in order.
   bool Matches(std::string_view line, Scratch& scratch) const;
   /// Returns whether the filter is one of fail2ban's, which depends on Scratch::speaker.
   bool wants_speaker() const;
-  /// Returns whether the filter names hosts: a file of fail2ban's does, and a regular expression
-  /// with a tag for the host does (<HOST>, <F-ID/>).
+  /// Returns whether the filter names hosts. A fail2ban file does; a regular expression does if it
+  /// has a tag for the host (<HOST>, <F-ID/>).
   bool names_host() const;
   /// Returns the host in `line`, which must be the last line that the filter matched with this
   /// scratch; empty if the line names no host.
@@ -126,9 +128,9 @@ class Filter {
   size_t rules() const;
   /// Returns the names of the fields of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }
-  /// Returns the fields of a line that a space-delimited pattern matches, in order. Each has a name
-  /// ("$" with the field's name, or else its number in the line, from 1) and a value. Empty for
-  /// other patterns.
+  /// Returns the fields of a line that a space-delimited pattern matches, in order. Each has a
+  /// value and a name: "$" and the field's name, or "$" and its number in the line (from 1) if it
+  /// has no name. Empty for other patterns.
   std::vector<std::pair<std::string, std::string_view>> FieldsOf(std::string_view line) const;
 
  private:
@@ -152,7 +154,7 @@ class MetricValue {
   ~MetricValue();
 
   /// Returns the value of a line that `filter` matches; nullopt if the line does not contain a
-  /// finite number there.
+  /// finite number at that position.
   std::optional<double> Of(std::string_view line, Scratch& scratch) const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-/// Skips digits from `at` on. Returns false without digits.
+/// Skips digits from `at` on. Returns false if there are none.
 bool SkipDigits(std::string_view text, size_t& at) {
   const size_t begin = at;
   while (at < text.size() && IsDigit(text[at])) ++at;

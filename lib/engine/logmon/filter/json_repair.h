@@ -9,12 +9,13 @@
 
 namespace sluice::engine::logmon {
 
-/// Replaces all numbers that are greater than any double.
+/// Replacement for all numbers that are greater than any double.
 inline constexpr double kBeyondDouble = std::numeric_limits<double>::max();
 
-/// Sets `readable` to the text with the nearest values that simdjson can read: an integer of more
-/// than 64 bits becomes the nearest double, a number out of range kBeyondDouble with its sign, and
-/// an unpaired surrogate U+FFFD. Invalid text stays invalid.
+/// Sets `readable` to `json` with each value that simdjson cannot read replaced by the nearest one
+/// that it can. An integer of more than 64 bits becomes the nearest double, a number out of range
+/// becomes kBeyondDouble with its sign, and an unpaired surrogate becomes U+FFFD. Invalid text
+/// stays invalid.
 void RepairJson(std::string_view json, std::string* readable);
 
 }  // namespace sluice::engine::logmon

@@ -17,7 +17,8 @@ using ScalarRoom = std::array<char, 32>;
 /// null, arrays and objects. Valid as long as the line and `room`.
 std::optional<std::string_view> ScalarText(const simdjson::dom::element& value, ScalarRoom& room);
 
-/// Returns a number exactly, because a long double has at least 64 bits; nullopt for other values.
+/// Returns a number exactly, because the significand of a long double has at least 64 bits; nullopt
+/// for other values.
 std::optional<long double> ScalarNumber(const simdjson::dom::element& value);
 
 }  // namespace sluice::engine::logmon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Selects values in a JSON object: $.a.b[0] selects one value, $.a[*].b one per element of the
-// array.
+// Selects values in a JSON object: $.a.b[0] selects one value; $.a[*].b selects one value per
+// element of the array.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,13 @@ class JsonSelector {
   bool AnyIn(const simdjson::dom::object& object, Holds holds) const;
   /// Returns the first selected value, or nullopt if the object has none.
   std::optional<simdjson::dom::element> In(const simdjson::dom::object& object) const;
-  /// Returns the clauses of a line with an object that has a selected value.
+  /// Returns the clauses for lines with an object that has a selected value.
   Clauses GetClauses() const;
 
  private:
   struct Step {
-    std::string name;               ///< Name of a property; empty: one or all elements of an array.
+    /// Name of a property; empty: the step selects one or all elements of an array.
+    std::string name;
     std::optional<uint32_t> index;  ///< Not set and without a name: all elements.
     bool IsEach() const { return name.empty() && !index; }
   };
@@ -44,8 +45,9 @@ class JsonSelector {
   std::vector<Step> steps_;
 };
 
-/// Returns a clause for lines with a JSON string that contains `text`, including its quotes if
-/// given. The line may contain it with escapes, which need a backslash.
+/// Returns a clause for lines with a JSON string that contains `text`; quotes in `text` must be
+/// those of the string. Lines with a backslash also satisfy the clause, because they may contain
+/// the text with escapes.
 Clause JsonTextClause(std::string_view text);
 
 }  // namespace sluice::engine::logmon

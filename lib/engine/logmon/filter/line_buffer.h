@@ -19,9 +19,9 @@ class LineBuffers {
   /// Keeps `max_lines` lines per speaker, at least 1.
   explicit LineBuffers(size_t max_lines);
 
-  /// Adds a line of a speaker, truncated to kMaxLineBytes; an LF at its end terminates it. Empty
-  /// lines count. Returns the last lines of the speaker, up to `max_lines`, valid until the next
-  /// call.
+  /// Adds a line of a speaker, truncated to kMaxLineBytes. An LF at the end of `line` is its
+  /// terminator. Empty lines count. Returns the last lines of the speaker, up to `max_lines`, valid
+  /// until the next call.
   std::string_view Add(uint64_t speaker, std::string_view line);
   /// Removes the lines that overlap [begin, end) from the text that Add returned last, and puts
   /// `kept`, a part of the removed text, in their place. A range that starts with the end of a line

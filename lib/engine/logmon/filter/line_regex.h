@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A regular expression of Python, compiled for RE2, which runs in time linear in the text, or else
-// for PCRE2 with limits if RE2 does not support the expression.
+// A regular expression of Python. It is compiled for RE2, which runs in time linear in the text. If
+// RE2 does not support the expression, it is compiled for PCRE2 with limits.
 #pragma once
 
 #include <re2/re2.h>
@@ -20,8 +20,8 @@ namespace sluice::engine::logmon {
 /// Scratch memory of one thread for the searches of all expressions.
 struct RegexMemory {
   Pcre2Memory pcre2;
-  /// Groups of the last successful Search; group 0 is the whole match. Groups that did not
-  /// participate are without data.
+  /// Groups of the last successful Search; group 0 is the whole match. The view of a group that did
+  /// not participate has no data.
   std::vector<std::string_view> groups;
   std::vector<re2::StringPiece> pieces;  ///< The groups in RE2's type.
 
@@ -40,7 +40,7 @@ class LineRegex {
 
   /// Returns whether the expression matches anywhere in `text`.
   bool Matches(std::string_view text, RegexMemory& memory) const;
-  /// Like Matches, and stores the groups of the first match in `memory`.
+  /// Like Matches, but also stores the groups of the first match in `memory`.
   bool Search(std::string_view text, RegexMemory& memory) const;
 
   /// Returns the number of the group, or -1 if the name is unknown.

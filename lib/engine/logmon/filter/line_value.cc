@@ -14,7 +14,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// Returns a number within the range of a double.
+/// Returns the number as a double; nullopt if it is missing or beyond the range of a double.
 std::optional<double> Finite(std::optional<long double> number) {
   if (!number || std::abs(*number) >= kBeyondDouble) return std::nullopt;
   return static_cast<double>(*number);

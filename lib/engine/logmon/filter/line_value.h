@@ -24,7 +24,7 @@ class LineValue {
   static std::optional<LineValue> Compile(std::string_view selector, const Filter& filter,
                                           std::string* error);
 
-  /// Returns the value if it is a finite number or a text of one.
+  /// Returns the value if it is a finite number or the text of one.
   std::optional<double> NumberOf(std::string_view line, Scratch& scratch) const;
   /// Returns the value as text, valid as long as `line`, `room` and the last line of `scratch`;
   /// nullopt if the line does not contain it, and for null, arrays and objects.

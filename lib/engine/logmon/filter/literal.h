@@ -8,8 +8,8 @@
 
 namespace sluice::engine::logmon {
 
-/// Returns the expression in the syntax that Hyperscan, PCRE and RE2 share: letters and digits
-/// stay, all other bytes become \xhh.
+/// Returns the expression in the syntax that Hyperscan, PCRE and RE2 share: letters and digits stay
+/// unchanged, all other bytes become \xhh.
 std::string ExpressionOf(std::string_view bytes);
 
 /// Appends the expression to `expression`.

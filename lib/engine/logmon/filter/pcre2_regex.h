@@ -45,7 +45,8 @@ class Pcre2Regex {
  public:
   /// Maximum number of groups, named or not.
   static constexpr uint32_t kMaxGroups = 255;
-  /// Limit of steps per search as PCRE2 counts them; some milliseconds.
+  /// Maximum number of steps per search, as PCRE2 counts them; a search with this number lasts some
+  /// milliseconds.
   static constexpr uint32_t kMaxSteps = 1'000'000;
 
   /// Returns null and one line of ASCII in `error` if PCRE2 rejects the expression or it has too

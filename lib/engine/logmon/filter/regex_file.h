@@ -11,7 +11,7 @@
 namespace sluice::engine::logmon {
 
 struct RegexFile {
-  /// The file contains a line [Definition] and is for Filter::Fail2ban.
+  /// The file contains a line [Definition] and must be read with Filter::Fail2ban.
   bool is_fail2ban = false;
   /// If not is_fail2ban: expressions for Filter::Regex. Empty lines and lines that start with # are
   /// ignored.

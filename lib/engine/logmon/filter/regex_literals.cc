@@ -39,7 +39,8 @@ std::string RunExpression(const Run& run, size_t from, size_t to) {
   return expression;
 }
 
-/// Returns a clause for one of two needles, because the other one may be torn by an insertion.
+/// Returns a clause for one of two needles. Two are given because an insertion may tear one of
+/// them.
 Clause OneOf(Needle a, Needle b, size_t strength) {
   Clause clause;
   clause.strength = strength;

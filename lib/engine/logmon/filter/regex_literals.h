@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds bytes that a text must contain if an expression matches, even if something was inserted
-// into the text.
+// Finds byte strings that a text must contain if an expression matches, even if something was
+// inserted into the text.
 #pragma once
 
 #include "engine/logmon/filter/clauses.h"

@@ -129,8 +129,8 @@ class Printer {
       exact_ = false;
     }
     if (IsCharacters(child) && max == RegexNode::kUnbounded && min <= 1) {
-      // A run of bytes can replace a run of characters. However, two adjacent runs must not split a
-      // character between them.
+      // A run of bytes can replace a run of characters. However, between two adjacent runs, a
+      // character must not be split.
       if (min == 1) ++multi_byte_;
       AppendSet(WithoutLineEnds(child.set));
     } else {

@@ -88,7 +88,7 @@ class RegexParser {
     return sequence;
   }
 
-  /// Wraps `item` in the repetitions that follow.
+  /// Wraps `item` in the repetitions that follow it in the expression.
   bool Repeats(RegexNode* item) {
     while (!AtEnd()) {
       uint32_t min = 0, max = RegexNode::kUnbounded;
@@ -156,7 +156,7 @@ class RegexParser {
     return RegexNode{.kind = Kind::kSet, .set = Folded(set)};
   }
 
-  /// Replaces a back-reference by any text.
+  /// Returns a node that matches any text, in place of a back-reference.
   RegexNode AnyText() {
     is_wider_ = true;
     RegexNode any{.kind = Kind::kRepeat, .min = 0, .max = RegexNode::kUnbounded};

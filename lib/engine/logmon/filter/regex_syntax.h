@@ -31,8 +31,8 @@ struct RegexNode {
 
 struct RegexTree {
   RegexNode root;
-  /// The tree matches more than the expression, even apart from kAssert, because it does not
-  /// contain conditions, back-references, atomic groups, possessive repetitions and the case of
+  /// The tree matches more texts than the expression, even apart from kAssert. It does not
+  /// represent conditions, back-references, atomic groups, possessive repetitions and the case of
   /// non-ASCII bytes; only the regex engine checks these.
   bool is_wider = false;
 };

@@ -16,7 +16,8 @@ size_t Find(std::string_view text, std::string_view piece) {
 
 std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading reading,
                                       std::string* error) {
-  // Limit for program and automaton of one expression; RE2 is slower when the automaton exceeds it.
+  // Limit for the program and the automaton of one expression. RE2 is slower when the automaton
+  // reaches it.
   constexpr int64_t kMaxBytes = 2 << 20;
   RE2::Options options;
   options.set_encoding(reading == Reading::kBytes ? RE2::Options::EncodingLatin1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Searches in time linear in the length of the text, for any text.
+// Searches whose time is linear in the length of the text, for any text.
 #pragma once
 
 #include <re2/re2.h>
@@ -20,7 +20,8 @@ inline bool Contains(std::string_view text, std::string_view piece) {
 
 enum class Reading { kBytes, kCharacters };
 
-/// Returns null and RE2's message in `error` if RE2 rejects the expression. The memory is bounded.
+/// Compiles an expression; its memory is bounded. Returns null and RE2's message in `error` if RE2
+/// rejects the expression.
 std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading reading,
                                       std::string* error);
 

@@ -87,7 +87,7 @@ Needles TermPattern::GetNeedles() const {
     if (needle) needles.all.push_back(needle->needle);
   }
   for (const Term& term : none_) {
-    // A line may contain a needle that is not exact without matching the term.
+    // A line may contain an inexact needle without matching the term.
     const auto needle = term.GetNeedle();
     const bool is_exact = needle && needle->is_exact;
     needles.decide &= is_exact;

@@ -47,8 +47,8 @@ Alert::Edge Alert::Update(bool is_reached) {
 
 Alert::Edge Alert::OnEvent(uint64_t now) {
   now = Advance(now);
-  // The condition may have ended since the last event. Then this event fires again, and the pause
-  // is not reported.
+  // The condition may have ended since the last event without a call of OnTime. In this case, this
+  // event fires the alert again, and the end is not reported.
   if (!IsReached(now)) is_firing_ = false;
   if (options_.sliding) times_[events_ % options_.threshold] = now;
   ++events_;

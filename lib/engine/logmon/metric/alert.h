@@ -12,16 +12,17 @@
 namespace sluice::engine::logmon {
 
 struct AlertOptions {
-  uint64_t threshold = 1;  ///< Events per window at which it fires: 1 … kMaxAlertThreshold.
-  uint64_t window = 60;    ///< Length in the unit of `now`; at least 1.
-  /// True: a window that ends at the present. False: consecutive windows, starting at time 0.
+  /// Number of events in a window at which the alert fires: 1 … kMaxAlertThreshold.
+  uint64_t threshold = 1;
+  uint64_t window = 60;  ///< Length in the unit of `now`; at least 1.
+  /// True: the window ends at the current time. False: consecutive windows, starting at time 0.
   bool sliding = true;
 };
 
 inline constexpr uint64_t kMaxAlertThreshold = 1 << 20;
 
-/// Exact. If the clock steps back by less than a window, the alert's time does not change until the
-/// clock catches up. If it steps back by a window or more, all events are dropped.
+/// Counts exactly. If the clock steps back by less than a window, the alert's time does not change
+/// until the clock catches up. If it steps back by a window or more, all events are dropped.
 class Alert {
  public:
   enum class Edge : uint8_t { kNone, kFired, kCleared };
@@ -39,14 +40,15 @@ class Alert {
 
  private:
   explicit Alert(const AlertOptions& options);
-  /// Returns the time to use after steps of the clock.
+  /// Returns the time to use; it differs from `now` after the clock stepped back.
   uint64_t Advance(uint64_t now);
   bool IsReached(uint64_t now) const;
   Edge Update(bool is_reached);
 
   AlertOptions options_;
   std::vector<uint64_t> times_;  // Times of the last `threshold` events, a ring.
-  uint64_t events_ = 0;          // Sliding: since the clock last stepped back. Else: in the window.
+  uint64_t events_ =
+      0;  // Sliding: events since the clock last stepped back. Else: events in the window.
   uint64_t last_window_events_ = 0;  // Events of the previous window, unless sliding.
   uint64_t now_ = 0;
   bool is_firing_ = false;

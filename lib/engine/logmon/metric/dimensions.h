@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Separates a metric into series: up to three named values of each line.
+// Divides a metric into series by up to three named values of each line.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The metric of one filter: matching events and their values by minute and dimensions.
+// The metric of one filter: counts of matching events and their values, by minute and dimensions.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -22,7 +22,7 @@ namespace sluice::engine::logmon {
 struct Series {
   std::vector<std::string> dimensions;  ///< Values in the order of the dimensions.
   uint64_t events = 0;
-  uint64_t values = 0;  ///< Number of events with a value, or 1 for the default value.
+  uint64_t values = 0;  ///< Number of events with a value; 1 for the default value.
   double sum = 0, min = 0, max = 0;
   std::unique_ptr<ValueHistogram> histogram;  ///< Null without values.
 
@@ -33,9 +33,10 @@ struct Series {
 
 struct MinuteReport {
   int64_t minute = 0;  ///< Minutes since 1970.
-  uint64_t lines = 0;  ///< All lines, matching or not.
+  uint64_t lines = 0;  ///< Number of all lines, matching or not.
   std::vector<Series> series;
-  Series overflow;  ///< Events with other dimensions once max_series is reached; usually empty.
+  /// Events whose dimensions differ from all series, counted here after max_series is reached.
+  Series overflow;
 };
 
 struct TallyOptions {
@@ -45,9 +46,9 @@ struct TallyOptions {
   std::optional<double> default_value = {};
 };
 
-/// Clocks may step, and events may be late. An event counts in its minute as long as the minute is
-/// open or can be reopened. A minute that is reopened after its report is reported in two parts,
-/// which add up. For one thread.
+/// Collects events while clocks may step and events may be late. An event counts in its minute as
+/// long as the minute is open or can be reopened. A minute that is reopened after its report is
+/// reported again; the reports add up. For one thread.
 class Tally {
  public:
   explicit Tally(const TallyOptions& options);
@@ -59,13 +60,13 @@ class Tally {
   /// Adds the lines and events of `report`, which comes from a tally without a default value.
   void Merge(const MinuteReport& report);
 
-  /// Removes and returns a minute that is over: before `now`, or so far ahead that a clock must
-  /// have been wrong. Returns nullopt after the last one.
+  /// Removes and returns a minute that is over: a minute before `now`, or one so far after `now`
+  /// that a clock must have been wrong. Returns nullopt if there is none.
   std::optional<MinuteReport> PopEnded(int64_t now) { return PopFirst(now); }
   /// Like PopEnded, but also removes minutes that are not over; for shutdown.
   std::optional<MinuteReport> PopAny() { return PopFirst(std::nullopt); }
 
-  /// Returns the number of events and lines whose minute could not be opened because a newer one
+  /// Returns the number of events and lines whose minute could not be opened because a newer minute
   /// uses its slot.
   uint64_t late() const { return late_; }
   /// Returns the number of closed minutes that were dropped before the caller read them.

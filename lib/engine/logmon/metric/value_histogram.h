@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A histogram of metric values with 16 buckets per power of two, so that a percentile has an error
-// below 3.2 %. The range is 2^-20 to 2^44, the size 4 KiB.
+// A histogram of metric values with 16 buckets per power of two, so that the error of a percentile
+// is below 3.2 %. The range is 2^-20 to 2^44; the size is about 8 KiB.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ class ValueHistogram {
 
   uint64_t count() const { return count_; }
 
-  /// Returns the smallest value that a fraction `share` (0 … 1) of all values do not exceed
-  /// (nearest rank); 0 without values.
+  /// Returns the smallest value v for which at least a fraction `share` (0 … 1) of all values is at
+  /// most v (nearest rank), approximated by the middle of its bucket; 0 without values.
   double Percentile(double share) const {
     const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
     uint64_t seen = 0;

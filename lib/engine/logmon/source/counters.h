@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counters of a monitor for frames, sources and streams, in addition to its drops. The scanner
-// counts lines.
+// A monitor's counters for frames, sources and streams. Drops are counted elsewhere, and the
+// scanner counts lines.
 #pragma once
 
 #include <array>
@@ -20,20 +20,20 @@ struct SourceCounters {
     kTcpSegments,      ///< Segments to an observed port, with or without text.
     kTextBytes,        ///< Bytes passed to the scanner.
     kOther,            ///< Frames without log text.
-    kMalformed,        ///< Frames with a header that does not fit or contradicts another.
+    kMalformed,        ///< Frames with a header that is too long or contradicts another header.
     kFragments,        ///< UDP or TCP fragments; their source is unknown.
     kBadChecksum,      ///< Wrong checksum of log text; over IPv6 also UDP without one.
     kNewSources,
     kEvictedSources,     ///< Replaced by a new source; unfinished lines are lost.
     kIdleSources,        ///< Removed after the idle time.
     kStreams,            ///< TCP: seen from their SYN on.
-    kJoinedStreams,      ///< TCP: first seen in the middle, or lost and resumed.
+    kJoinedStreams,      ///< TCP: first seen in the middle, or resumed after a loss.
     kFinishedStreams,    ///< TCP: ended by FIN or RST.
     kWaitingSegments,    ///< TCP: arrived before earlier bytes.
     kRepeatedBytes,      ///< TCP: received again after delivery.
     kOutsideSegments,    ///< TCP: outside the window, ignored.
     kBehindEndSegments,  ///< TCP: text after the end of its stream, ignored.
-    kIgnoredResets,      ///< TCP: at a sequence number that a receiver would not accept.
+    kIgnoredResets,      ///< TCP: RST with a sequence number that a receiver would not accept.
     kGaps,               ///< TCP: positions where missing bytes were skipped.
     kGapBytes,           ///< TCP: skipped bytes, if their number is known.
     kNoRoomSegments,     ///< TCP: no room to wait, so the bytes before them were skipped.

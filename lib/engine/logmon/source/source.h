@@ -22,7 +22,7 @@ struct Source {
   Transport transport = Transport::kLines;
 };
 
-/// Fields of a syslog header. Views into the datagram with arbitrary bytes.
+/// Fields of a syslog header: views into the message, which may contain arbitrary bytes.
 struct SyslogHeader {
   uint8_t facility = 0;            ///< 0 … 23.
   uint8_t severity = 0;            ///< 0 … 7.

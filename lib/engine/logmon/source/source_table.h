@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Table with the state of each source whose text may continue. The size is fixed and allocated
-// once. Untrusted senders fill the table, so the hash has a secret seed and each operation has
-// bounded cost: an intrusive hash table with chains. (absl::flat_hash_set, measured as an
-// alternative, stops for a rehash of more than 1 ms about every 50 000 evictions.)
+// Table with the state of each source whose text may continue. The size is fixed, and memory is
+// allocated once. Untrusted senders fill the table, so the hash has a secret seed and each
+// operation has bounded cost: an intrusive hash table with chains. (absl::flat_hash_set was
+// measured as an alternative: it stops for a rehash of more than 1 ms about every 50 000
+// evictions.)
 //
-// In a full table a new source replaces the source that was idle longest. Sources that were seen
-// only once are replaced first while they use more than an eighth of the table. A scan of a million
-// ports thus replaces its sources and not the active ones.
+// In a full table, a new source replaces the source that was idle longest. While sources that were
+// seen only once use more than an eighth of the table, they are replaced first. Thus a scan of a
+// million ports replaces the scan's sources, not the active ones.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@
 namespace sluice::engine::logmon {
 
 /// For one worker. `State` must be copyable; the state of a new source is `State()`. A place is the
-/// index of an entry, valid until the source is removed.
+/// index of an entry; it is valid until the source is removed.
 template <typename State>
 class SourceTable {
  public:
@@ -55,8 +56,8 @@ class SourceTable {
 
   uint32_t Find(const packet::FlowKey& flow) const { return Find(flow, ChainOf(flow)); }
 
-  /// Adds a source that Find did not find and returns its place. If the table is full, calls
-  /// `evict(flow, state)` for another source and removes it.
+  /// Adds a source that Find did not find, and returns its place. If the table is full, first
+  /// removes another source and calls `evict(flow, state)` for it.
   template <typename Evict>
   uint32_t Insert(const packet::FlowKey& flow, uint64_t now, Evict&& evict) {
     if (free_ == kNone) {
@@ -88,7 +89,7 @@ class SourceTable {
     Link(place, kSettled);
   }
 
-  /// Calls `last(flow, state)` and removes the source.
+  /// Calls `last(flow, state)`, then removes the source.
   template <typename Last>
   void Forget(uint32_t place, Last&& last) {
     Entry& entry = entries_[place];
@@ -104,7 +105,7 @@ class SourceTable {
   }
 
   /// Removes up to `most` sources that were idle for more than `cycles`: first sources that were
-  /// seen once, then the others, each group in the order of idle time.
+  /// seen once, then all others, each group in the order of their last text.
   template <typename Last>
   void ForgetIdle(uint64_t now, uint64_t cycles, uint32_t most, Last&& last) {
     for (const uint32_t list : {kNew, kSettled}) {
@@ -128,8 +129,8 @@ class SourceTable {
   const packet::FlowKey& flow(uint32_t place) const { return entries_[place].flow; }
   uint32_t size() const { return size_; }
   uint32_t capacity() const { return static_cast<uint32_t>(entries_.size()) - kLists; }
-  /// Returns the first place; places are numbered consecutively, and there are capacity() of them.
-  /// The state of a free place is State().
+  /// Returns the first place. There are capacity() places, which are numbered consecutively. The
+  /// state of a free place is State().
   static constexpr uint32_t first_place() { return kLists; }
   /// Returns the number of bytes that the table allocated; constant.
   uint64_t memory_bytes() const {
@@ -137,8 +138,8 @@ class SourceTable {
   }
 
  private:
-  /// The first entries are heads of lists, which are rings in order of time: the `newer` neighbour
-  /// of a head is the oldest source.
+  /// The first entries are the heads of two lists. Each list is a ring in order of time: the
+  /// `newer` neighbour of the head is the oldest source.
   static constexpr uint32_t kNew = 0, kSettled = 1, kLists = 2;
 
   struct Entry {

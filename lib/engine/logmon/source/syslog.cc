@@ -19,8 +19,8 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-/// Reads from the front. A function that fails may have consumed a part, so a caller with
-/// alternatives reads from a copy.
+/// Reads from the front of a text. A function that fails may have consumed a part, so a caller that
+/// has alternatives reads from a copy.
 class Reader {
  public:
   explicit Reader(std::string_view rest) : rest_(rest) {}
@@ -46,7 +46,7 @@ class Reader {
     return digits;
   }
   bool SkipDigits(size_t least, size_t most) { return Digits(most).size() >= least; }
-  /// Reads the bytes before the next space, or all.
+  /// Reads the bytes before the next space; all bytes if there is no space.
   std::string_view Word() {
     const std::string_view word = rest_.substr(0, rest_.find(' '));
     rest_.remove_prefix(word.size());
@@ -57,7 +57,7 @@ class Reader {
   std::string_view rest_;
 };
 
-/// Reads "<0>" to "<191>" without leading zeros.
+/// Reads "<0>" … "<191>" without leading zeros, and returns the number.
 std::optional<uint32_t> SkipPriority(Reader& reader) {
   Reader probe = reader;
   if (!probe.Skip("<")) return std::nullopt;
@@ -142,7 +142,7 @@ bool SkipStructuredData(Reader& reader) {
 
 std::string_view UnlessNil(std::string_view word) { return word == "-" ? "" : word; }
 
-/// Parses all bytes after the priority.
+/// Parses the bytes after the priority. Returns false if they do not have the form of RFC 5424.
 bool ReadRfc5424(Reader reader, SyslogMessage& message) {
   if (!reader.Skip("1 ")) return false;
   const std::string_view stamp = reader.rest().substr(0, reader.rest().find(' '));
@@ -232,8 +232,9 @@ bool ReadRfc3164(Reader reader, SyslogMessage& message) {
   return true;
 }
 
-/// Returns a message without the length before it (RFC 6587 section 3.4.1), which some senders also
-/// write into datagrams. A number is a length only before a valid priority; otherwise it is text.
+/// Returns the message without a message length before it (RFC 6587 section 3.4.1), which some
+/// senders also write into datagrams. A number is a length only if it is the size of the rest, and
+/// the rest starts with a valid priority; otherwise it is text.
 std::string_view WithoutCount(std::string_view datagram) {
   Reader reader(datagram);
   const std::string_view digits = reader.Digits(5);

@@ -3,10 +3,9 @@
 // Parses syslog messages, one per datagram: RFC 5424, RFC 3164 (as RSYSLOG and BSD write it), and
 // messages in neither form.
 //
-// The text for filters is the text that the program logged: MSG of RFC 5424, or the content after
-// "tag: " of RFC 3164. If logger(1) sends the lines of a file, their texts equal the lines of the
-// file. Filters see all bytes that are not valid as a header: the text starts where the header
-// ends.
+// Filters search the text that the program logged: MSG of RFC 5424, or the content after "tag: " of
+// RFC 3164. If logger(1) sends the lines of a file, their texts equal the lines of the file. The
+// text starts where the valid header ends, so filters see all bytes that are not valid as a header.
 #pragma once
 
 #include <string>
@@ -28,8 +27,8 @@ struct SyslogMessage {
   /// The text without a leading byte order mark and without trailing NULs. It may contain line
   /// ends, but the message counts as one line. Empty if an empty line was logged.
   std::string_view text;
-  /// False: the datagram does not start with a valid priority. It is all text and gets priority 13,
-  /// user.notice (RFC 3164 section 4.3.3).
+  /// False: the datagram does not start with a valid priority. All of it is text, and it gets
+  /// priority 13, user.notice (RFC 3164 section 4.3.3).
   bool has_priority = false;
 };
 

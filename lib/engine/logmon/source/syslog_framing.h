@@ -25,7 +25,7 @@ struct SyslogFraming {
   enum class State : uint8_t {
     kBegin,    ///< A message starts with the next byte.
     kNumber,   ///< Digits of the length were read; `left` is their value.
-    kCounted,  ///< `left` bytes of the message have not arrived yet, at least one.
+    kCounted,  ///< `left` bytes of the message, at least one, have not arrived yet.
     kLine,     ///< The message ends with LF.
     kLost,     ///< Bytes are missing; searches for the next message.
   };
@@ -33,11 +33,11 @@ struct SyslogFraming {
   State state = State::kBegin;
 };
 
-/// Returns whether `bytes` start like a framed message: "<13>" or "41 <13>".
+/// Returns whether `bytes` start like a framed message, e.g. with "<13>" or "41 <13>".
 bool BeginsSyslogMessage(std::string_view bytes);
 
-/// Reads further digits of a number from the front of `bytes`, and returns them. A value above
-/// kMaxCountedBytes stays above it, regardless of the number of digits.
+/// Removes further digits of a number from the front of `bytes`, adds them to `value`, and returns
+/// them. A value above kMaxCountedBytes stays above it, regardless of the number of digits.
 std::string_view ConsumeDigits(std::string_view& bytes, uint32_t& value);
 
 /// Splits the next bytes of a stream into messages. `receiver` has the functions

@@ -31,8 +31,8 @@ namespace sluice::engine::logmon {
 
 struct TcpLimits {
   uint64_t pool_bytes = 16 << 20;  ///< Memory for all streams together.
-  /// Bytes ahead of a stream that wait, at most 2^29. The limit is higher if the receiver accepts
-  /// more, up to half of the pool.
+  /// Maximum distance in bytes ahead of a stream at which bytes wait; at most 2^29. The limit is
+  /// higher if the receiver accepts more, up to half of the pool.
   uint32_t window = 65536;
   uint64_t gap_cycles = 0;  ///< Age at which missing bytes are skipped; 0: never.
 };
@@ -46,7 +46,8 @@ struct TcpLimits {
 ///                                       ///< end of the previous one was not seen.
 class TcpAssembler {
  public:
-  /// Segments up to this far behind are retransmissions: senders have fewer bytes outstanding.
+  /// A segment up to this far before the stream's position is a retransmission, because senders
+  /// have fewer bytes outstanding.
   static constexpr int32_t kMaxBehind = 16 << 20;
 
   TcpAssembler(const TcpLimits& limits, SourceCounters& counters)
@@ -57,7 +58,7 @@ class TcpAssembler {
             window_, static_cast<uint32_t>(std::min<uint64_t>(limits.pool_bytes / 2, 1u << 29)))),
         gap_cycles_(limits.gap_cycles) {}
 
-  /// Processes the next segment of a stream in order of arrival. Returns false if the segment is
+  /// Processes the next segment of a stream, in order of arrival. Returns false if the segment is
   /// not part of the stream.
   template <typename Receiver>
   bool Process(TcpStream& stream, const TcpSegment& segment, uint64_t now, Receiver&& receiver) {
@@ -83,7 +84,7 @@ class TcpAssembler {
     stream.has_edge = true;
   }
 
-  /// Skips the missing bytes of a stream that waited too long, up to the next bytes that arrived,
+  /// If the stream has waited too long, skips its missing bytes, up to the next bytes that arrived,
   /// or else up to its known end.
   template <typename Receiver>
   void GiveUpLate(TcpStream& stream, uint64_t now, Receiver&& receiver) {
@@ -114,7 +115,7 @@ class TcpAssembler {
   using Doubt = TcpStream::Doubt;
   using Event = SourceCounters;
 
-  /// Updates waiting_streams_ for any change of a stream during the object's lifetime.
+  /// Updates waiting_streams_ for a change of a stream between construction and destruction.
   class Watch {
    public:
     Watch(TcpAssembler& assembler, const Stream& stream) : assembler_(assembler), stream_(stream) {
@@ -190,7 +191,7 @@ class TcpAssembler {
     stream.DoubtAt(sequence, kind);
   }
 
-  /// Continues the stream at `sequence`: a segment there has confirmed the distrusted one.
+  /// Starts the stream anew, because a segment at `sequence` has confirmed the distrusted one.
   template <typename Receiver>
   void ContinueAt(Stream& stream, uint32_t sequence, Receiver& receiver) {
     const bool by_syn = stream.doubted == Doubt::kSyn;
@@ -214,7 +215,7 @@ class TcpAssembler {
       return false;
     }
     if (ahead == 0) {
-      // The gaps will not be filled any more.
+      // The missing bytes will not arrive any more.
       const bool more = stream.state == State::kEnding;
       DeliverAll(stream, receiver);
       if (more && SequenceDistance(stream.end, stream.next) > 0) {

@@ -31,10 +31,10 @@ struct TcpSegment {
   bool Begins() const { return !Is(kRst) && (Is(kSyn) || !payload.empty()); }
 };
 
-/// Window in a segment that the receiver of a stream sends.
+/// The window in a segment that the receiver of a stream sent.
 struct TcpWindow {
   uint32_t acknowledged = 0;  ///< Number of the next byte that the receiver expects.
-  uint16_t window = 0;        ///< Bytes that it accepts from there on, before scaling.
+  uint16_t window = 0;        ///< Number of bytes that it accepts from there on, before scaling.
   uint8_t shift = 0;          ///< SYN: scale factor of later windows (RFC 7323).
   bool syn = false;
 };
@@ -51,7 +51,7 @@ struct TcpStream {
                      ///< was not valid.
     kClosed,         ///< Everything up to `end` was delivered.
   };
-  /// Kind of the last distrusted segment; the stream would continue at `doubt`.
+  /// Kind of the last distrusted segment. If it is valid, the stream continues at `doubt`.
   enum class Doubt : uint8_t {
     kNone,
     kText,
@@ -63,8 +63,8 @@ struct TcpStream {
   bool StartedBySynAt(uint32_t sequence) const { return from_syn && first == sequence; }
 
   void DoubtAt(uint32_t sequence, Doubt kind);
-  /// Returns whether a segment at `sequence` continues the distrusted one: at `doubt`, or at most
-  /// `window` bytes after it.
+  /// Returns whether a segment at `sequence` continues the distrusted segment: it starts at
+  /// `doubt`, or at most `window` bytes after it.
   bool Confirms(uint32_t sequence, uint32_t window) const;
 
   /// Ends the stream before `sequence` by FIN or RST. `how` is kEnding or kEndingByReset.

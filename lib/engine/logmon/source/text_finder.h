@@ -23,9 +23,9 @@ namespace sluice::engine::logmon {
 struct FoundText {
   enum class Kind : uint8_t {
     kText,
-    kOther,      ///< No text for an observed port, or remaining stops of a source route.
-    kWindow,     ///< Segment of the receiver of a TCP text stream with its window.
-    kMalformed,  ///< A header does not fit or contradicts another.
+    kOther,   ///< No text for an observed port, or a source route with remaining stops.
+    kWindow,  ///< Segment from the receiver of a TCP text stream; contains the receiver's window.
+    kMalformed,  ///< A header is too long or contradicts another header.
     kFragment,   ///< UDP or TCP fragment; fragments are not reassembled.
   };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Bytes of TCP streams that arrived before earlier ones. They are stored by sequence number in
-// blocks of a pool that is allocated at construction, with a bit per byte that is present. A stream
-// uses no more blocks than its window spans, regardless of how segments are divided, repeated or
-// overlapped, and the bytes received first are kept.
+// blocks of a pool that is allocated at construction. One bit per byte records whether the byte has
+// arrived. A stream uses no more blocks than its window spans, regardless of how segments are
+// divided, repeated or overlapped. If a byte arrives twice, the first value is kept.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace sluice::engine::logmon {
 
 /// The waiting bytes of one stream; a handle into the pool.
 struct Waiting {
-  uint32_t first = 0, last = 0;  ///< Blocks in the order of their bytes; 0: none.
+  uint32_t first = 0, last = 0;  ///< First and last block, in the order of their bytes; 0: none.
 
   bool empty() const { return first == 0; }
 };
@@ -28,16 +28,18 @@ class WaitingBytes {
   /// Allocates as many blocks as fit into `bytes`, at least one.
   explicit WaitingBytes(uint64_t bytes);
 
-  /// Stores those of `bytes` that are not present yet. The first byte has number `sequence`.
-  /// Returns false if the pool has not enough room for all of them; it may have stored a part.
+  /// Stores those of `bytes` that have not arrived yet. The first byte has number `sequence`.
+  /// Returns false if the pool does not have enough room for all of them; a part may then be
+  /// stored.
   bool Keep(Waiting& waiting, uint32_t sequence, std::string_view bytes);
   /// Frees the first blocks that contain no byte at or after `sequence`. After the stream advanced,
   /// call it before the functions below.
   void Advance(Waiting& waiting, uint32_t sequence);
-  /// Returns the number of the first byte present at or after `sequence`. The stream must have one.
+  /// Returns the number of the first byte at or after `sequence` that has arrived. There must be
+  /// one.
   uint32_t FirstFrom(const Waiting& waiting, uint32_t sequence) const;
   /// Returns the contiguous bytes from `sequence` on, at most to the end of their block; empty if
-  /// the first byte is missing. Valid until Keep, Advance or Forget for this stream.
+  /// the byte at `sequence` is missing. Valid until Keep, Advance or Forget for this stream.
   std::string_view RunFrom(const Waiting& waiting, uint32_t sequence) const;
   void Forget(Waiting& waiting);
 
@@ -54,13 +56,14 @@ class WaitingBytes {
     std::array<uint64_t, kBlockBytes / 64> present;
     std::array<char, kBlockBytes> bytes;
 
-    /// Returns the first offset from `from` on whose byte is present (or missing, if `there` is
-    /// false), or kBlockBytes.
+    /// Returns the first offset from `from` on whose byte has arrived (or is missing, if `there` is
+    /// false); kBlockBytes if there is none.
     uint32_t Next(uint32_t from, bool there) const;
     void Keep(uint32_t offset, std::string_view more);
   };
 
-  /// Returns the block that starts at `begin`, adding it if necessary; null if no block is free.
+  /// Returns the block that starts at `begin`; adds it if it does not exist. Returns null if no
+  /// block is free.
   Block* BlockAt(Waiting& waiting, uint32_t begin);
   uint32_t Allocate(uint32_t begin);
   void FreeFirst(Waiting& waiting);
