@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common part of both ends of a link: state, line and peer identity. Copyable, without virtual
-// functions: tests explore the ends by copying them.
+// Common part of both ends of a link: the end's state, its line, and the identities of both ends.
+// Copyable, without virtual functions: tests explore the ends by copying them.
 #pragma once
 
 #include <cstdint>
@@ -35,19 +35,20 @@ class End {
     Publish(Phase::kSync);
   }
 
-  /// Sets the line to `phase` with the current epoch and incarnations, and marks it for posting.
+  /// Sets the line to `phase` with the current epoch, incarnations and binding, and marks it for
+  /// posting.
   void Publish(Phase phase) {
     own_.epoch = self_.epoch;
     own_.incarnation = self_.incarnation;
     own_.peer_incarnation = self_.peer;
     own_.binding = self_.binding;
     own_.phase = phase;
-    // A line without a known peer is posted only in kSync. In other states the peer is unknown if
-    // the end was resumed from a line that an earlier process had stored only in part (message.h);
-    // the line is then posted when the peer's incarnation is known.
+    // A line without a known peer is posted only in kSync. In other states, the peer is unknown
+    // only if the end was resumed from a line that an earlier process had stored in part
+    // (message.h). The line is then posted when the peer's incarnation is known.
     publish_ = self_.peer != 0 || phase == Phase::kSync;
   }
-  /// Restores this end from its line in a memory that survived.
+  /// Restores this end from its line in memory that survived.
   void Recall(const Message& own, State state) {
     own_ = own;
     self_.peer = own.peer_incarnation;

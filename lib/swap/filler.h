@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes consecutive frames to a region, each in whole slots. A value type, so that a loop that
-// copies a burst keeps it in registers.
+// Writes consecutive frames to a region. Each frame occupies whole slots. A value type, so that a
+// loop that copies a burst can keep it in registers.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@ namespace sluice::swap {
 
 class Filler {
  public:
-  /// A filler without a region: no frame fits.
+  /// Creates a filler without a region: no frame fits.
   Filler() = default;
-  /// A filler for an empty region that the caller owns.
+  /// Creates a filler for an empty region that the caller owns.
   Filler(const Region& region, const Geometry& geometry)
       : region_(region),
         at_(geometry.DataOffset()),
@@ -33,8 +33,9 @@ class Filler {
   }
   /// Returns the destination of the next frame, for which Fits() must be true.
   uint8_t* Next() const { return region_.base + at_ + headroom_; }
-  /// Adds the complete frame at Next() to the region. A reader of the count (acquire), or a process
-  /// that recovers the region after this one died, sees the complete frame.
+  /// Adds the frame at Next(), which must be complete, to the region. A thread that loads the count
+  /// (acquire) sees the complete frame, and so does a process that recovers the region after this
+  /// process died.
   void Publish(uint32_t length) {
     region_.entries()[count_] = MakeEntry(at_ + headroom_, length);
     at_ += SlotBytes(length);

@@ -53,7 +53,7 @@ void HostLink::Resume(const Message& own, const Message& nic) {
   counters_.in_doubt += !resolved;
 }
 
-// Discards and counts the frames of an earlier process in the region.
+// Discards and counts the frames that an earlier process left in the region.
 void HostLink::Discard() {
   RegionHeader& header = region_.header();
   counters_.discarded_pkts += std::min(bar::LoadOnce(header.count), geometry().max_frames);

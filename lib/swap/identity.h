@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Decides whether a line is from the current peer of this link: epochs, incarnations and the
-// distance of transaction ids. Shared by both ends.
+// Decides whether a line is from the current peer of this link, by epoch and incarnation, and
+// compares transaction ids. Shared by both ends.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Identity {
   uint32_t incarnation = 1;
   /// Incarnation of the peer; 0 until its first line.
   uint32_t peer = 0;
-  /// Counts the changes of the two incarnations, modulo 16; starts at `incarnation` modulo 16.
+  /// Counter of the changes of the two incarnations, modulo 16; starts at `incarnation` modulo 16.
   uint8_t binding = static_cast<uint8_t>(incarnation & 0xf);
 
   void Meet(uint32_t incarnation_met) {
@@ -40,8 +40,9 @@ constexpr bool Resumable(const Message& own) {
 
 enum class Standing : uint8_t {
   kForeign,  ///< Not from this link: another epoch, an older incarnation, or never posted.
-  kPeerNew,  ///< Newer incarnation than the known one.
-  kUnheard,  ///< The peer does not know this incarnation: its line is not addressed to this end.
+  kPeerNew,  ///< The line has a newer incarnation than the known one.
+  kUnheard,  ///< The line is not addressed to this end, because the peer does not know this end's
+             ///< incarnation.
   kOurs,
 };
 
@@ -56,7 +57,7 @@ constexpr Standing Judge(const Identity& self, const Message& message) {
   return message.peer_incarnation == self.incarnation ? Standing::kOurs : Standing::kUnheard;
 }
 
-/// Position of a transaction id relative to this end's.
+/// Position of a transaction id relative to that of this end.
 enum class Order : uint8_t { kSame, kNext, kOlder, kBeyond };
 
 constexpr Order Compare(uint32_t txid, uint32_t own, uint32_t mask) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end that offers. Pure: input and output are lines and results; no shared memory, clock or
-// allocation. The caller posts line() whenever ConsumeUpdate() returns true.
+// The end that makes offers. Pure: input and output are lines and results; no shared memory, clock
+// or allocation. The caller posts line() whenever ConsumeUpdate() returns true.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace sluice::swap {
 
 /// Content of an offer.
 struct Offer {
-  uint64_t key = 0;  ///< The condition, as defined by the responder.
+  uint64_t key = 0;  ///< Condition of the exchange, as defined by the responder.
   Payload payload{};
   bool standing = false;  ///< The answer may wait until the condition holds.
 };
@@ -24,8 +24,8 @@ enum class Outcome : uint8_t {
   kCommitted,  ///< Both ends made the exchange.
   kRejected,   ///< Neither end made the exchange.
   /// The peer lost its memory, so its outcome is unknown. Not counted as kCommitted or kRejected.
-  /// Four messages: after kCommitted of the same transaction it means that the peer, which had
-  /// tentatively accepted, never confirmed.
+  /// With four messages, kOrphaned may follow kCommitted of the same transaction: it then means
+  /// that the peer, which had tentatively accepted, never confirmed.
   kOrphaned,
 };
 
@@ -34,8 +34,8 @@ struct Result {
   uint32_t txid;
   Outcome outcome;
   bool too_late;    ///< Committed although Cancel was called.
-  uint8_t flags;    ///< If rejected: kBusy, kConflict.
-  uint64_t key;     ///< The responder's state; current if rejected.
+  uint8_t flags;    ///< If rejected: kBusy or kConflict.
+  uint64_t key;     ///< Key in the responder's answer; if rejected, its current state.
   Payload payload;  ///< The responder's part of the exchange; its current state if rejected.
 };
 
@@ -44,10 +44,10 @@ class Initiator : public End {
   /// Starts without memory. The first offer is possible after the peer's first line.
   Initiator(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : End(machine, epoch, incarnation) {}
-  /// Continues from the line `own` of a memory that survived; only if Resumable(own). An unresolved
+  /// Continues from the line `own` of memory that survived; requires Resumable(own). An unresolved
   /// offer remains offered. The line does not record whether the outcome of its last transaction
-  /// was received. If it was, it is reported again, unchanged, or as orphaned if the peer has lost
-  /// its memory since. The caller must use the first report that it recorded.
+  /// was received. If the outcome was received, it is reported again: unchanged, or as orphaned if
+  /// the peer has lost its memory since. The caller must use the first report that it recorded.
   static Initiator Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
   /// Returns whether MakeOffer is allowed now.
@@ -58,11 +58,13 @@ class Initiator : public End {
   /// to cancel.
   bool Cancel();
   /// Four messages: decide about answer() in State::kValidate. Commit() is the commit point and
-  /// returns the result; the peer confirms later.
+  /// returns the result; the peer confirms later. Abort() returns false if there is nothing to
+  /// decide.
   std::optional<Result> Commit();
   bool Abort();
 
-  /// Processes the peer's line; repetition is allowed. Returns the result if the transaction ended.
+  /// Processes the peer's line, which may be passed repeatedly. Returns the result if the
+  /// transaction ended.
   std::optional<Result> Hear(const Message& peer);
   /// Restarts the link under `epoch`.
   void Reset(uint16_t epoch);
@@ -74,7 +76,7 @@ class Initiator : public End {
   bool Unresolved() const {
     return state_ != State::kIdle && state_ != State::kSync && state_ != State::kFaulted;
   }
-  /// Four messages, in State::kValidate: the peer's tentative answer.
+  /// Returns the peer's tentative answer. Four messages, in State::kValidate.
   const Message& answer() const { return answer_; }
 
  private:
@@ -82,7 +84,7 @@ class Initiator : public End {
   std::optional<Result> Step(Input input, const Message& peer);
   bool Call(Input input);
   Result Finish(Outcome outcome, const Message& peer, bool too_late = false);
-  /// Sets the line to the phase of the current state.
+  /// Sets the line to the phase of the current state and marks it for posting.
   void Publish();
 
   Message answer_;
@@ -136,7 +138,7 @@ inline std::optional<Input> Initiator::Classify(const Message& peer) const {
     default:
       return std::nullopt;
   }
-  if (peer.phase < Phase::kReady) return std::nullopt;  // The peer is in kSync itself.
+  if (peer.phase < Phase::kReady) return std::nullopt;  // The peer is still in kSync.
   if (state_ == State::kSync) return Input::kHeardTxid;
   switch (Compare(peer.txid, own_.txid, machine_->txid_mask())) {
     case Order::kSame:
@@ -144,7 +146,7 @@ inline std::optional<Input> Initiator::Classify(const Message& peer) const {
     case Order::kOlder:
       return std::nullopt;
     default:
-      // The next id equals the previous one if ids have one bit.
+      // If ids have one bit, the next id equals the previous one.
       if (machine_->txid_mask() == 1) return std::nullopt;
       return Input::kGap;
   }
@@ -202,7 +204,7 @@ inline std::optional<Result> Initiator::Step(Input input, const Message& peer) {
       own_.txid = peer.txid & machine_->txid_mask();
       Publish();
       return std::nullopt;
-    default:  // kFault; all others are actions of the responder.
+    default:  // kFault; the remaining actions are those of the responder.
       return std::nullopt;
   }
 }

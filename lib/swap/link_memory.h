@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The memory of one link between a host and a NIC: the complete record of the ownership of regions.
-// It is a memfd that outlives either process. An end is only a cursor into it and can be rebuilt
+// It is a memfd that outlives either process. An end only has a cursor into it and can be rebuilt
 // from it at any time.
 //
 //   0     header: geometry; `magic` is stored last
-//   128   the host's line: it initiates
-//   256   the NIC's line: it responds
-//   384   owners: bit r is set if region r is the host's. Written by the host only
+//   128   the host's line; the host is the initiator
+//   256   the NIC's line; the NIC is the responder
+//   384   owners word: bit r is set if the host owns region r. Written only by the host
 //   4096  the regions
 //
-// The owner at any instant follows from the owners word, plus the outcome in the NIC's line if the
-// host has not recorded it yet (both lines then contain the same transaction id). One 8-byte store
-// to the NIC's line changes the owner of two regions; a store to the owners word follows. Between
-// the two stores, and after the death of any process, Owners() returns the correct owners.
+// The owner of a region at any instant follows from the owners word and, if the host has not
+// recorded it yet, the outcome in the NIC's line (both lines then contain the same transaction id).
+// One 8-byte store to the NIC's line changes the owner of two regions; a store to the owners word
+// follows. Between the two stores, and after the death of any process, Owners() returns the correct
+// owners.
 #pragma once
 
 #include <bit>
@@ -50,8 +51,8 @@ struct Given {
     return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
   }
 };
-/// Payload of an outcome: word 0 is the region that the NIC gives, word 1 the region that it
-/// received, so that the line contains the whole exchange.
+/// Payload of an outcome. Word 0 is the region that the NIC gives, and word 1 is the region that it
+/// receives, so that the line contains the whole exchange.
 inline constexpr uint32_t kGivenWord = 0;
 inline constexpr uint32_t kTakenWord = 1;
 /// Keys of an offer: the condition of the exchange.
@@ -60,8 +61,8 @@ inline constexpr uint64_t kWantsFrames = 1;  ///< Exchange when there are frames
 
 /// Returns a region's bit in words with one bit per region.
 constexpr uint64_t RegionBit(uint32_t region) { return uint64_t{1} << region; }
-/// Returns whether the owners word contains exactly one region of the link: the host always owns
-/// one.
+/// Returns whether the owners word contains exactly one region of the link, because the host always
+/// owns one.
 constexpr bool IsOneRegion(uint64_t owners, const Geometry& geometry) {
   return std::has_single_bit(owners) &&
          static_cast<uint32_t>(std::countr_zero(owners)) < geometry.regions;
@@ -76,14 +77,15 @@ class LinkMemory {
   }
 
   /// Initializes a link in zeroed memory of at least BytesFor(geometry): the host owns region 0,
-  /// the NIC all others. The geometry must be valid.
+  /// and the NIC owns all others. The geometry must be valid.
   static LinkMemory Format(std::span<uint8_t> memory, const Geometry& geometry);
-  /// Returns the link in memory that the peer can write to, or an empty object if the memory has no
-  /// valid layout that fits it and is aligned as LinkHeader. Nothing in the memory is trusted.
+  /// Returns the link in memory that the peer can write to. Returns an empty object if the memory
+  /// is not aligned as LinkHeader, or does not contain a valid layout that fits into it. Nothing in
+  /// the memory is trusted.
   static LinkMemory Find(std::span<uint8_t> memory);
 
   explicit operator bool() const { return header_ != nullptr; }
-  /// A copy that was read once, so that the peer cannot change it.
+  /// Returns a copy that was read once, so that the peer cannot change it.
   const Geometry& geometry() const { return geometry_; }
   LinkHeader& header() const { return *header_; }
   Region region(uint32_t id) const {
@@ -91,8 +93,8 @@ class LinkMemory {
                     size_t{id} * geometry_.region_bytes};
   }
 
-  /// Returns the host's regions, by bit, including an outcome that is not recorded yet. The NIC's
-  /// end must not run concurrently; the host's may.
+  /// Returns the regions that the host owns, by bit, including an outcome that is not recorded yet.
+  /// The NIC's end must not run concurrently; the host's end may.
   uint64_t Owners() const;
   /// Returns the owners word only.
   uint64_t RecordedOwners() const;
@@ -104,7 +106,7 @@ class LinkMemory {
   Geometry geometry_;
 };
 
-/// Access of one side to the two lines, as a window of one pair.
+/// Access of one side to the two lines, as a window with one pair of lines.
 class LinkWindow {
  public:
   LinkWindow() = default;

@@ -37,7 +37,8 @@ enum class Phase : uint8_t {
   kCommit,  ///< Four messages: `txid` was validated and applied by the initiator.
   kAbort,   ///< Four messages: `txid` failed validation.
   // Responder:
-  kReady,      ///< `txid` is the last transaction by agreement; this end has no outcome of it.
+  /// Both ends agree that `txid` is the last transaction; this end has no outcome of it.
+  kReady,
   kReflected,  ///< Four messages: `txid` is held tentatively.
   kCommitted,  ///< Outcome of `txid`.
   kRejected,   ///< Outcome of `txid`.
@@ -88,7 +89,7 @@ inline bar::Line Encode(const Message& message) {
 /// Decodes a line. A line that no end posts decodes as kNone, which every end ignores: a line with
 /// an unknown phase, or with peer 0 and a phase other than kSync. If the two bindings of a line
 /// differ, its writer died while it stored a new word 1. The line then decodes with its earlier
-/// content and a peer of 0, so that no end accepts it.
+/// content and peer 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {
   Message message;
   message.txid = static_cast<uint32_t>(line.word[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's end of a link of regions: fills regions with received frames, sends the frames of the
+// The NIC's end of a link of regions: fills regions with received frames, sends the frames in the
 // host's regions, and answers the host's offers. Used only by the device model's thread. Nothing
 // that the host writes is trusted.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace sluice::swap {
 
-/// A frame to send, in its region.
+/// A frame to send. Its bytes are in the region.
 struct FrameToSend {
   const uint8_t* data;
   uint32_t length;
@@ -33,33 +33,34 @@ class NicLink {
 
   // Receive: reserve space for one frame, copy it there, then publish it.
 
-  /// Returns null if no region has space: all are waiting for the host, or being sent. `length` ≤
-  /// MaxFrame().
+  /// Returns the destination of a frame of `length` ≤ MaxFrame() bytes. Returns null if no region
+  /// has space, because all wait for the host or are being sent.
   uint8_t* Reserve(uint32_t length) {
     return filler_.Fits(length) || StartRegion() ? filler_.Next() : nullptr;
   }
   void Publish(uint32_t length) { filler_.Publish(length); }
   /// Returns the longest frame in bytes that fits into an empty region, at most kMaxFrameBytes.
   uint32_t MaxFrame() const { return max_frame_; }
-  /// For bursts: after a Reserve, the caller may copy the filler to a local, add frames to it while
-  /// they fit, and pass it back with SetFiller before the next call.
+  /// Speeds up bursts: after a Reserve, the caller may copy the filler to a local variable, add
+  /// frames to it while they fit, and pass it back with SetFiller before it calls another method.
   const Filler& filler() const { return filler_; }
   void SetFiller(const Filler& filler) { filler_ = filler; }
 
   // Transmit.
 
-  /// Returns the number of next frames to send, at most `max` > 0. They are marked as sent, and
-  /// remain valid until the next call. Invalid entries are skipped and counted. Returns 0 if no
-  /// frames remain.
+  /// Stores the next frames to send in `frames`, at most `max` (> 0), and returns their number.
+  /// They are marked as sent, and remain valid until the next call. Invalid entries are skipped and
+  /// counted. Returns 0 if no frames remain.
   uint32_t DequeueFrames(FrameToSend* frames, uint32_t max);
   bool Sending() const { return sending_ != kNone; }
 
-  /// Answers the host; one shared load if its line has not changed. Returns whether a swap was
-  /// committed.
+  /// Answers the host; costs one shared load if the host's line has not changed. Returns whether a
+  /// swap was committed.
   bool Serve();
 
   bool faulted() const { return port_.end().faulted(); }
-  /// Number of invalid entries, and number of offers of regions that the host did not own.
+  /// Return the number of invalid entries, and the number of offers of regions that the host did
+  /// not own.
   uint64_t bad_entries() const { return bad_entries_; }
   uint64_t bad_offers() const { return bad_offers_; }
 
@@ -75,7 +76,8 @@ class NicLink {
   /// Returns the region that an answer would give, or kNone if the host must wait.
   uint32_t Candidate(bool wants_frames) const;
   void Exchange(uint32_t given, uint32_t taken, uint32_t frames);
-  /// Appends the region being filled to the full ones and starts another.
+  /// Appends the region that was being filled to the full ones and starts another. Returns false if
+  /// no region is free.
   bool StartRegion();
   void Free(uint32_t region);
 
@@ -84,7 +86,7 @@ class NicLink {
   uint32_t max_frame_;
   LinkWindow window_;
   ResponderPort<LinkWindow> port_;
-  uint64_t mine_ = 0;  ///< This end's regions, by bit.
+  uint64_t mine_ = 0;  ///< Regions that this end owns, by bit.
   // Each region of mine_ is in exactly one of full_ (in order), filler_, sending_ and free_. free_
   // is a stack, so that the last used region, which may still be in the cache, is reused first.
   std::array<uint8_t, kMaxRegions> full_{};
@@ -96,8 +98,8 @@ class NicLink {
   uint32_t sending_ = kNone;
   uint32_t send_at_ = 0;
   uint32_t send_count_ = 0;
-  bool waiting_ = false;       ///< The host's offer waits for a Candidate.
-  bool wants_frames_ = false;  ///< The condition of that offer.
+  bool waiting_ = false;       ///< The host's offer waits until Candidate returns a region.
+  bool wants_frames_ = false;  ///< That offer waits for frames (kWantsFrames).
   uint64_t sequence_ = 0;      ///< Sequence number of the next region to be filled.
   uint64_t bad_entries_ = 0;
   uint64_t bad_offers_ = 0;

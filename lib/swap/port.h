@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two ends of a link on a window: one pair of lines, in which this side posts one line and
-// polls the peer's. Templates over the window, so that the same code runs between lcores, across a
-// BAR and in virtual time. Each object belongs to one thread.
+// The two ends of a link on a window. They use one pair of lines: each side posts one line and
+// polls the peer's line. Templates over the window, so that the same code runs between lcores,
+// across a BAR and in virtual time. Each object belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace sluice::swap {
 
-/// Decides whether to read the whole line of a peer: if word 0 has changed, and sometimes even if
-/// not, because a restarted peer may differ only in other words.
+/// Decides whether to read the whole line of a peer: when word 0 has changed, and after kMaxSkipped
+/// polls without a change, because a restarted peer may differ only in other words.
 class Attention {
  public:
   bool Wants(uint64_t word0) { return IsNew(word0) || ++skipped_ >= kMaxSkipped; }
@@ -25,7 +25,7 @@ class Attention {
     heard_ = word0;
     skipped_ = 0;
   }
-  /// Requests another read of the same line, which this end may now be able to process.
+  /// Makes the next Wants() return true, because this end may now be able to process the same line.
   void LookAgain() { skipped_ = kMaxSkipped - 1; }
 
  private:
@@ -61,8 +61,9 @@ class Port {
   void PreparePost() {
     if constexpr (requires { window_->PreparePost(index_); }) window_->PreparePost(index_);
   }
-  /// Processes line_ with `hear`, returns its result, and posts. If this end was without memory
-  /// before, or its peer has changed, the next Poll processes the same line again.
+  /// Processes line_ with `hear`, posts, and returns the result of `hear`. If this end had no
+  /// memory before the call, or if its peer has changed, the next Poll processes the same line
+  /// again.
   template <typename Hear>
   auto HearLine(Hear hear) {
     const bool without_memory = end_.state() == State::kSync;
@@ -110,7 +111,7 @@ class InitiatorPort : public Port<W, Initiator> {
     return aborted;
   }
 
-  /// Polls the peer's line; one shared load if nothing has changed.
+  /// Polls the peer's line; costs one shared load if nothing has changed.
   std::optional<Result> Poll() {
     if (!this->attention_.Wants(this->window_->Peek(this->index_))) return std::nullopt;
     if (!this->window_->Poll(this->index_, this->line_)) return std::nullopt;
@@ -121,7 +122,7 @@ class InitiatorPort : public Port<W, Initiator> {
 template <bar::WindowEnd W>
 class ResponderPort : public Port<W, Responder> {
  public:
-  /// As InitiatorPort.
+  /// Uses line pair `index` of `window`, which must outlive this object.
   ResponderPort(W& window, uint32_t index, Responder end)
       : Port<W, Responder>(window, index, std::move(end)) {}
 

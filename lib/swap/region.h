@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A region, the unit of exchange of a swap: one header line, an array of entries, one per frame,
-// and the frames. The entries contain the lengths, so that frames of any type pass in both
-// directions, and a reader can look ahead arbitrarily far. Only the owner of a region writes to it,
-// in place.
+// A region, the unit of exchange of a swap. It consists of one header line, an array with one entry
+// per frame, and the frames. The entries contain the lengths, so that frames of any type pass in
+// both directions, and a reader can look ahead arbitrarily far. Only the owner of a region writes
+// to it, in place.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace sluice::swap {
 
 inline constexpr uint32_t kRegionLineBytes = 64;
-/// Frames begin at multiples of this, plus the link's headroom.
+/// Frames begin at a multiple of this size plus the link's headroom.
 inline constexpr uint32_t kSlotBytes = 64;
 inline constexpr uint32_t kMaxRegionBytes = 1u << 18;
 inline constexpr uint32_t kMinFrameBytes = 14;
@@ -39,14 +39,14 @@ enum class RegionKind : uint32_t {
 /// The first line of a region. Only the owner writes it.
 struct alignas(kRegionLineBytes) RegionHeader {
   RegionKind kind;
-  /// Number of used entries. In a received region it is stored (release) after each complete frame,
-  /// so that all counted frames are complete if the owner dies.
+  /// Number of used entries. In a received region, it is stored (release) after each complete
+  /// frame, so that all counted frames are complete even if the owner dies.
   uint32_t count;
-  /// Regions to send only: frames [0, cursor) were sent, or may have been when the device died.
-  /// Stored before the frames are passed to the wire, so that no frame is sent twice.
+  /// Regions to send only. Frames below this index were sent, or may have been sent when the device
+  /// died. Stored before the frames are passed to the wire, so that no frame is sent twice.
   uint32_t cursor;
   uint32_t reserved;
-  uint64_t sequence;  ///< Sequence number of a received region.
+  uint64_t sequence;  ///< Received regions only: sequence number of the region.
 };
 static_assert(sizeof(RegionHeader) == kRegionLineBytes);
 
@@ -59,7 +59,7 @@ struct Geometry {
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
 
-  /// Returns null if the sizes are valid, or one line that names the wrong field.
+  /// Returns null if the sizes are valid, else one line that names the invalid field.
   const char* Error() const;
   constexpr uint32_t DataOffset() const {
     return kRegionLineBytes + max_frames * static_cast<uint32_t>(sizeof(Entry));
@@ -87,7 +87,7 @@ constexpr bool EntryIsSound(Entry entry, const Geometry& geometry) {
   return length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes &&
          end <= geometry.region_bytes - data;
 }
-/// Returns whether EntryIsSound for all entries. Free of branches per entry, so that the compiler
+/// Returns whether EntryIsSound for all entries. Does not branch per entry, so that the compiler
 /// can vectorize it.
 constexpr bool EntriesAreSound(std::span<const Entry> entries, const Geometry& geometry) {
   const uint32_t data = geometry.DataOffset();

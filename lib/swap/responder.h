@@ -28,7 +28,7 @@ struct Reply {
   Payload payload{};  ///< kTrue: the responder's part of the exchange; else the current state.
 };
 
-/// The resource. Evaluate changes nothing; it may be called repeatedly for one offer.
+/// The resource. Evaluate does not change its state; it may be called repeatedly for one offer.
 template <typename R>
 concept Resource = requires(R resource, const Message& offer, Reply& reply) {
   { resource.Evaluate(offer, reply) } -> std::same_as<Answer>;
@@ -37,13 +37,14 @@ concept Resource = requires(R resource, const Message& offer, Reply& reply) {
 /// Result of processing a line.
 enum class Event : uint8_t {
   kNothing,
-  /// Post line() first; then apply the exchange: the resource receives the offer's payload in
-  /// exchange for the payload in line().
+  /// The exchange is committed. Post line() first, then apply the exchange: the resource receives
+  /// the offer's payload in exchange for the payload in line().
   kCommitted,
-  kRejected,  ///< No change.
-  kHeld,      ///< Four messages: as kCommitted, but apply it only on a later kCommitted event.
+  kRejected,  ///< The offer is rejected; the resource does not change.
+  kHeld,      ///< Four messages: like kCommitted, but the exchange must be applied only at a later
+              ///< kCommitted.
   kReleased,  ///< Four messages: the held exchange is rejected.
-  kOrphaned,  ///< Four messages: as kReleased, because the peer lost its memory.
+  kOrphaned,  ///< Four messages: like kReleased, because the peer lost its memory.
 };
 
 class Responder : public End {
@@ -51,11 +52,11 @@ class Responder : public End {
   /// Starts without memory.
   Responder(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : End(machine, epoch, incarnation) {}
-  /// Continues from the line `own` of a memory that survived; only if Resumable(own). The caller
-  /// must apply an outcome again that was posted and may not have been applied.
+  /// Continues from the line `own` of memory that survived; requires Resumable(own). If that line
+  /// contains an outcome that may not have been applied, the caller must apply it again.
   static Responder Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
-  /// Processes the peer's line; repetition is allowed.
+  /// Processes the peer's line, which may be passed repeatedly.
   template <Resource R>
   Event Hear(const Message& peer, R& resource) {
     const std::optional<Input> input = Classify(peer, resource);
@@ -144,14 +145,14 @@ inline Event Responder::Step(Input input, const Message& peer) {
       Publish(own_.phase);
       return Event::kNothing;
     case Action::kAdopt: {
-      // The offer names this incarnation, so it is a new one: the transaction before it was the
-      // last.
+      // The offer names this incarnation, so it was made after this end started. The transaction
+      // before it was the last one.
       const bool offered = peer.phase == Phase::kOffer || peer.phase == Phase::kCancel;
       own_.txid = (peer.txid - (offered ? 1 : 0)) & machine_->txid_mask();
       Publish(Phase::kReady);
       return Event::kNothing;
     }
-    default:  // kSuspect, kFault; all others are actions of the initiator.
+    default:  // kSuspect or kFault; the remaining actions are those of the initiator.
       return Event::kNothing;
   }
 }

@@ -28,7 +28,7 @@ enum class State : uint8_t {
   // Initiator, transaction n:
   kIdle,      ///< n is resolved.
   kOffer,     ///< n is offered; in doubt: an outcome may exist that is unknown here.
-  kCancel,    ///< As kOffer, but n is cancelled.
+  kCancel,    ///< Like kOffer, but n is cancelled.
   kValidate,  ///< Four messages: the answer has arrived; the application must validate it.
   kCommit,    ///< Four messages: n is committed here; the peer has not confirmed.
   kAbort,     ///< Four messages: n is aborted here; the peer has not confirmed.
@@ -48,10 +48,10 @@ enum class Input : uint8_t {
   kCallAbort,
   // Events of the link:
   kReset,    ///< The link restarted under a new epoch. Memory was kept.
-  kExpired,  ///< No progress within the window.
+  kExpired,  ///< There was no progress within the window.
   // Contents of the peer's line, at either end:
   kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or this is the first meeting.
-  kHeardTxid,  ///< State kSync: the peer knows this end and names the last transaction.
+  kHeardTxid,  ///< In kSync: the peer knows this end and names the last transaction.
   kGap,        ///< A transaction id that is not a valid successor.
   // Initiator, transaction n:
   kReflected,
@@ -79,13 +79,13 @@ enum class Action : uint8_t {
   kPublishOffer,   ///< n := n + 1; post.
   kPublishCancel,  ///< Post.
   kTake,           ///< n is committed: the answer replaces the offered payload. Report.
-  kTakeLate,       ///< As kTake, although n was cancelled. Report.
+  kTakeLate,       ///< Like kTake, although n was cancelled. Report.
   kRestore,        ///< n is rejected: no change. Report.
   kAsk,            ///< Pass the answer to the application.
   kDecideCommit,   ///< The commit point of four messages. Report; post.
   kDecideAbort,    ///< Post.
   kClose,          ///< The peer confirmed the decision, which was already reported.
-  kOrphan,         ///< The peer lost its memory of n: the owner's state counts. Report; post.
+  kOrphan,         ///< The peer lost its memory of n, so the owner's state decides. Report; post.
   kApply,          ///< The commit point of two messages. m := m + 1, committed; post.
   kRefuse,         ///< m := m + 1, rejected, with the current state; post.
   kHold,           ///< m := m + 1, tentative; post.
@@ -102,7 +102,7 @@ struct Row {
   Action action;
 };
 
-/// The protocol. Pairs of state and input without a row are ignored.
+/// The protocol. A combination of state and input without a row is ignored.
 inline constexpr auto kRows = [] {
   constexpr auto kTwo = Variant::kTwoMessage;
   constexpr auto kFour = Variant::kFourMessage;
@@ -173,11 +173,11 @@ struct Transition {
   Action action;
 };
 
-/// The rows of one variant and both roles as a lookup table. Tests derive faulty ones from it.
+/// The rows of one variant as a lookup table for both roles. Tests derive faulty tables from it.
 class Machine {
  public:
-  /// `txid_mask` (2^k − 1): transaction ids count modulo 2^k. All bits are set, except in tests
-  /// that show how few suffice.
+  /// Transaction ids count modulo 2^k, with `txid_mask` = 2^k − 1. All bits are set, except in
+  /// tests that show how few bits suffice.
   template <size_t N>
   constexpr Machine(Variant variant, const std::array<Row, N>& rows,
                     uint32_t txid_mask = ~uint32_t{0})
