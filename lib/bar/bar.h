@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device's register window for the host: posted stores and blocking reads. It is backed by a
-// mapped PCI BAR or, for a model, by one queue of posted writes per host thread (posted_queue.h).
-// Drivers use only this class and cannot distinguish the two.
+// A device's register window, as the host uses it: posted stores and blocking reads. It is backed
+// by a mapped PCI BAR or, for a model, by one queue of posted writes per host thread
+// (posted_queue.h). Drivers use only this class and cannot distinguish the two.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,19 @@ namespace sluice::bar {
 class Bar {
  public:
   Bar() = default;
-  /// A mapped BAR of `bytes`. The caller owns the mapping and `link`, which may be null; both must
-  /// outlive the Bar.
+  /// Creates the window of a mapped BAR of `bytes`. The caller owns the mapping and `link`, which
+  /// may be null; both must outlive the Bar.
   Bar(volatile void* mmio, size_t bytes, FunctionLink* link = nullptr)
       : mmio_(static_cast<volatile uint8_t*>(mmio)), bytes_(bytes), link_(link) {}
-  /// A model's window. The caller owns the queue and the context of `waiting`; both must outlive
-  /// the Bar. Threads that wait for the model call `waiting`.
+  /// Creates the window of a model. The caller owns the queue and the context of `waiting`; both
+  /// must outlive the Bar. Threads that wait for the model call `waiting`.
   Bar(PostedQueue* queue, size_t bytes, Waiting waiting = {})
       : queue_(queue), waiting_(waiting), bytes_(bytes) {}
 
   /// Posted stores of 4 and of 8 bytes. `offset` must be aligned to the size and less than
-  /// `bytes()`. Earlier stores to memory are visible to the device before the register store, and
-  /// earlier loads are complete. Returns at once, except for a model with a full queue: waits up to
-  /// the limit of PostedQueue::kTimeout, then the link goes down and stores are discarded.
+  /// `bytes()`. The device sees earlier stores to memory before the register store, and earlier
+  /// loads are complete. Returns at once, except for a model with a full queue: then it waits at
+  /// most PostedQueue::kTimeout, after which the link goes down and stores are discarded.
   void Write32(uint32_t offset, uint32_t value) {
     if (mmio_ != nullptr) {
       RegisterFence();
@@ -50,8 +50,8 @@ class Bar {
     }
   }
 
-  /// Non-posted reads: block for a round trip; later loads from memory are ordered after them.
-  /// Return all ones if the link is down, like a PCIe completion timeout.
+  /// Non-posted reads. They block for a round trip, and later loads from memory are ordered after
+  /// them. They return all ones if the link is down, like a PCIe completion timeout.
   uint32_t Read32(uint32_t offset) {
     if (mmio_ != nullptr) return ReadRegister<uint32_t>(offset);
     return static_cast<uint32_t>(queue_->Read({offset, 4, 0}, waiting_));
@@ -61,9 +61,9 @@ class Bar {
     return queue_->Read({offset, 8, 0}, waiting_);
   }
 
-  /// Returns false once the device has stopped draining its window. On PCI, where a read of all
-  /// ones is the only indication, returns false once such a read was confirmed; always true without
-  /// a FunctionLink.
+  /// Returns false once the device has stopped draining its window. On PCI, a read of all ones is
+  /// the only indication: returns false once it was confirmed, and always true without a
+  /// FunctionLink.
   bool LinkUp() const {
     if (queue_ != nullptr) return queue_->LinkUp();
     return link_ == nullptr || link_->up();

@@ -92,7 +92,7 @@ void DmaSpace::NotifyObserver() const {
   observer_->RangesChanged(mappings);
 }
 
-// Repeats the search if the range is replaced by a larger one before it is read here.
+// Repeats the search if the range was replaced by a larger one before it could be read here.
 DmaSpace::Mapping DmaSpace::Around(uint64_t bus) const {
   while (Translate(bus, 1) != nullptr) {
     const Range& range = ranges_[recent_[CacheLine(bus)]];  // The slot in which Translate found it.

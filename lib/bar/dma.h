@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host memory that a device may access, by bus address, like an IOMMU. The host registers
-// ranges, and the device translates every address that it is given. A wild descriptor is then a
-// counted fault and not a crash.
+// The host memory that a device may access, by bus address; it acts like an IOMMU. The host
+// registers ranges, and the device translates every address that it receives. A wild descriptor is
+// then a counted fault and not a crash.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct DmaMapping {
   size_t bytes;
 };
 
-/// A device that maintains a table of the ranges.
+/// A device with a copy of the table of ranges.
 class DmaObserver {
  public:
   virtual ~DmaObserver() = default;
@@ -34,8 +34,8 @@ class DmaObserver {
 };
 
 /// Ranges of bus addresses and their mappings in this process. Any thread may call Add, Remove and
-/// Replace; only the device's thread may call Translate. Remove a range only after the device has
-/// been ordered to stop using it.
+/// Replace; only the device's thread may call Translate. A range must not be removed before the
+/// device was ordered to stop using it.
 class DmaSpace {
  public:
   /// Maximum number of ranges: enough for every pipe and notification buffer of the largest device,
@@ -47,13 +47,13 @@ class DmaSpace {
   /// Maps [bus, bus + bytes) to `host`. Returns false if the table is full, or if the range is
   /// empty or overlaps another.
   bool Add(uint64_t bus, void* host, size_t bytes);
-  /// Removes the range that begins at `bus`; has no effect without such a range.
+  /// Removes the range that begins at `bus`. Has no effect if there is no such range.
   void Remove(uint64_t bus);
 
-  /// Removes the ranges that begin at `old_buses` and adds `added`, which may overlap them.
-  /// Addresses that are in both the old and the new ranges remain accessible throughout, so that
-  /// memory can grow and shrink while the device uses it. Returns false, without effect, if an
-  /// addition is empty, overlaps another range or finds no free slot.
+  /// Removes the ranges that begin at `old_buses` and adds `added`, which may overlap the removed
+  /// ranges. Addresses that are in both the old and the new ranges remain accessible throughout, so
+  /// that memory can grow and shrink while the device uses it. Returns false without effect if a
+  /// new range is empty or overlaps another one, or if there are not enough free slots.
   bool Replace(std::span<const uint64_t> old_buses, std::span<const Mapping> added);
 
   /// Returns the memory of [bus, bus + bytes), or null if not all of it is part of one range (a DMA
@@ -64,16 +64,16 @@ class DmaSpace {
       return host;
     return Search(bus, bytes);
   }
-  /// Memory in the ranges that the device accesses through messages, or null. Set it only while the
-  /// device is idle.
+  /// Returns the memory in the ranges that the device accesses through messages, or null. SetRemote
+  /// may be called only while the device is idle.
   RemoteMemory* remote() const { return remote_; }
   void SetRemote(RemoteMemory* remote) { remote_ = remote; }
 
-  /// Calls `observer` at once and at each later change; it must outlive this registration. Null
-  /// removes the observer. Any thread.
+  /// Registers `observer`, which is called at once and at each later change, and must outlive its
+  /// registration. Null removes the observer. Any thread.
   void SetObserver(DmaObserver* observer) const;
 
-  /// Returns the range that contains the byte at `bus`, or an empty range. Device's thread.
+  /// Returns the range that contains the byte at `bus`, or an empty range. Device's thread only.
   Mapping Around(uint64_t bus) const;
 
  private:
@@ -104,7 +104,7 @@ class DmaSpace {
   void NotifyObserver() const;
   uint8_t* Search(uint64_t bus, uint64_t bytes) const;
 
-  /// Returns a free slot; one must exist. Slots are used in rotation, over at least kFewSlots,
+  /// Returns a free slot; one must exist. Slots are used in rotation over at least kFewSlots,
   /// because the device may still be reading a slot that was just freed.
   uint32_t AllocateSlot();
   static constexpr uint32_t kFewSlots = 64;
@@ -119,13 +119,13 @@ class DmaSpace {
   mutable std::array<uint16_t, 1u << kCacheBits> recent_{};
 };
 
-/// Translates the addresses of one call of the device, most of which are in one range. The range
-/// found for the first address is assumed to stay valid until the call ends.
+/// Translates the addresses of one call of the device. Most of them are in one range, which is
+/// assumed to stay valid until the call ends.
 class DmaBatch {
  public:
   explicit DmaBatch(const DmaSpace& space) : space_(space) {}
 
-  /// As DmaSpace::Translate.
+  /// Like DmaSpace::Translate.
   uint8_t* Translate(uint64_t bus, uint64_t bytes) {
     if (!Holds(bus, bytes)) [[unlikely]] {
       range_ = space_.Around(bus);

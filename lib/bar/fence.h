@@ -16,8 +16,8 @@
 
 namespace sluice::bar {
 
-/// Use before a register store. Earlier stores to memory are visible to the device before the
-/// register store. Earlier loads are complete, so that memory can be returned to the device.
+/// For use before a register store. The device sees earlier stores to memory before the register
+/// store. Earlier loads are complete, so that memory can be returned to the device.
 inline void RegisterFence() {
 #ifdef __x86_64__
   asm volatile("" ::: "memory");  // x86 preserves this order in hardware.
@@ -26,7 +26,7 @@ inline void RegisterFence() {
 #endif
 }
 
-/// Use after a register read: it completes before later loads from memory.
+/// For use after a register read: completes the read before later loads from memory.
 inline void RegisterReadFence() {
 #ifdef __x86_64__
   asm volatile("" ::: "memory");
@@ -35,7 +35,7 @@ inline void RegisterReadFence() {
 #endif
 }
 
-/// Earlier stores, including write-combined ones, are sent before later stores.
+/// Sends earlier stores, including write-combined ones, before later stores.
 inline void StoreFence() {
 #ifdef __x86_64__
   _mm_sfence();
@@ -44,7 +44,7 @@ inline void StoreFence() {
 #endif
 }
 
-/// Earlier stores are visible before later loads complete.
+/// Makes earlier stores visible before later loads complete.
 inline void FullFence() {
 #ifdef __x86_64__
   _mm_mfence();
@@ -53,8 +53,8 @@ inline void FullFence() {
 #endif
 }
 
-/// LoadOnce of a word that a device stores to memory. The device's earlier stores are visible after
-/// it.
+/// Like LoadOnce, for a word that a device stores to memory. Stores that the device made before are
+/// visible afterwards.
 template <typename T>
 T LoadFromDevice(const T& shared) {
 #ifdef __x86_64__

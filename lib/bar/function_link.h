@@ -11,11 +11,12 @@
 
 namespace sluice::bar {
 
-/// Any thread may use it, and any process that shares it. It never returns from down to up: a
-/// function that responds later at this address is not initialized.
+/// State of the link to one function. Any thread may use it, and any process that shares it. It
+/// does not return from down to up, because a function that responds later at this address is not
+/// initialized.
 class FunctionLink {
  public:
-  /// `witness`: offset of a 4-byte register that never reads as all ones.
+  /// `witness` is the offset of a 4-byte register that never reads as all ones.
   explicit FunctionLink(uint32_t witness) : witness_(witness) {}
 
   bool up() const { return up_.load(std::memory_order_relaxed); }

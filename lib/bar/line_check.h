@@ -25,8 +25,8 @@ inline Line SealLine(const Line& line) {
   return sealed;
 }
 
-/// Returns whether SealLine() made the line, or the line was never written (all zeroes). Removes
-/// the CRC from the line.
+/// Returns whether SealLine() made the line or the line was never written (all zeroes). Removes the
+/// CRC from the line.
 inline bool UnsealLine(Line& line) {
   const bool whole = line.word[7] >> 32 == LineCrc(line) || line == Line{};
   line.word[7] &= 0xffff'ffff;

@@ -4,12 +4,12 @@
 // the NIC and decisions to the host. The producer's lines of pairs first … first + depth - 1 are a
 // ring. Word 0 of each line contains its sequence number, so that no separate index must be
 // published and lines may arrive in any order. The consumer reports its progress in its line of
-// pair `first`, every quarter of the ring; its other lines are unused.
+// pair `first`, once per quarter of the ring; its other lines are unused.
 //
 // The item is words 1 … 6 and the lower half of word 7. A full ring never blocks the producer: the
-// item is rejected and counted, and the consumer must obtain the state by other means (Wave: from
-// status words). Templates over the window; each end belongs to one thread. Neither end trusts the
-// lines of its peer.
+// item is rejected and counted, and the consumer must obtain the state in another way (in Wave:
+// from status words). Templates over the window; each end belongs to one thread. Neither end trusts
+// the lines of its peer.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ constexpr bool IsForeign(uint64_t number, uint64_t present, uint64_t start) {
 template <WindowEnd W>
 class LineQueueProducer {
  public:
-  /// Constructs the producer at the start of a queue. `window` must outlive it.
+  /// Creates the producer at the start of a queue. `window` must outlive it.
   LineQueueProducer(W& window, LineQueuePlace place, uint64_t start = 0)
       : window_(&window), place_(place), start_(start), sent_(start), consumed_(start) {}
 
@@ -53,7 +53,7 @@ class LineQueueProducer {
     return true;
   }
 
-  /// Returns the number of items that Push() accepts now. If the known number is less than a
+  /// Returns the number of items that Push() accepts now. If the last known value is less than a
   /// quarter of the ring, first reads the consumer's progress.
   uint32_t Room() {
     if (Free() < (place_.depth + 3) / 4) Refresh();
@@ -62,18 +62,18 @@ class LineQueueProducer {
 
   uint64_t sent() const { return sent_ - start_; }
   uint64_t overflows() const { return overflows_; }  ///< Number of rejected items.
-  /// Returns the number of impossible progress reports of the consumer.
+  /// Returns the number of impossible progress reports from the consumer.
   uint64_t faults() const { return faults_; }
 
  private:
   uint32_t Free() const { return place_.depth - static_cast<uint32_t>(sent_ - consumed_); }
   /// Reads the consumer's progress. Returns whether the ring then has a free line; false if the
-  /// report is impossible. In virtual time, other tasks may push while Peek waits, so the report is
-  /// compared with the progress that was known before it.
+  /// report is impossible. In virtual time, other tasks may push during Peek, so the report is
+  /// compared with the progress that was known before Peek.
   bool Refresh() {
     const uint64_t known = consumed_;
     const uint64_t consumed = window_->Peek(place_.first);
-    // A cached line would hide freed space forever (WT mappings).
+    // With WT mappings, a cached line would hide freed space forever.
     if ((window_->capabilities() & kWindowWriteThrough) != 0) window_->Flush();
     const bool dead = consumed == ~uint64_t{0};
     if (dead || IsForeign(consumed, sent_, start_)) return Free() != 0;
@@ -105,8 +105,8 @@ class LineQueueConsumer {
         consumed_(start),
         reported_(start) {}
 
-  /// Stores the oldest item in `item` and returns true, if there is one. Word 0 is its number,
-  /// which counts from start + 1.
+  /// If the queue has an item, stores the oldest in `item` and returns true. Word 0 of the item is
+  /// its number, which counts from start + 1.
   bool Pop(Line& item) {
     const uint32_t index = place_.first + static_cast<uint32_t>(consumed_ % place_.depth);
     const uint64_t expected = consumed_ + 1;
@@ -126,7 +126,7 @@ class LineQueueConsumer {
 
  private:
   bool Absent(uint64_t sequence, uint64_t expected) {
-    // The stale line may be cached and must not be read from the cache again (WT).
+    // With WT mappings, the stale line may be cached and must not be read from the cache again.
     if ((window_->capabilities() & kWindowWriteThrough) != 0) window_->Flush();
     const uint64_t replaced = expected - start_ > place_.depth ? expected - place_.depth : 0;
     if (sequence != replaced && sequence != expected && sequence != ~uint64_t{0} &&

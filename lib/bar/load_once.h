@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reads of memory that a peer may be writing: rings, regions and queues that two processes share.
-// The checked value must be the used value, so every word is loaded once, into a local. A plain
-// load does not guarantee that: the compiler may repeat it.
+// The value that is used must be the one that was checked, so every word is loaded once, into a
+// local variable. A plain load does not guarantee that, because the compiler may repeat it.
 #pragma once
 
 #include <atomic>
 
 namespace sluice::bar {
 
-/// Returns the value of `shared` with one load of a naturally aligned integer or enumeration.
+/// Loads `shared`, a naturally aligned integer or enumeration, exactly once and returns the value.
 template <typename T>
 T LoadOnce(const T& shared, std::memory_order order = std::memory_order_relaxed) {
   static_assert(std::atomic_ref<T>::is_always_lock_free);

@@ -5,9 +5,9 @@
 // needs no round trip. Otherwise they follow the host lines in the BAR, and every read of one
 // blocks.
 //
-// If the processor supports MOVDIR64B, it writes a line with that instruction, which PCIe
-// transports as one write. Otherwise it uses eight stores and a fence, which may tear. PCIe does
-// not guarantee an untorn read either. So every line contains its CRC (line_check.h), in both
+// On processors with MOVDIR64B, a line is written with that instruction, which PCIe transports as
+// one write. Otherwise it is written with eight stores and a fence, and may tear. PCIe does not
+// guarantee an untorn read either. So every line contains its CRC (line_check.h), in both
 // directions and for both ways of writing.
 #pragma once
 
@@ -22,28 +22,30 @@
 
 namespace sluice::bar {
 
-/// Memory of the lines. The caller owns all of it.
+/// Position of the lines in memory. The caller owns all of it.
 struct PciWindowPlace {
   /// The first host line, 64-byte aligned; pairs are 64 bytes apart.
   volatile void* bar = nullptr;
   size_t bar_bytes = 0;          ///< Bytes from `bar` to the end of the mapping.
   bool write_combining = false;  ///< The mapping is WC; else uncached.
   uint32_t lines = 0;            ///< 1 … kMaxWindowLines.
-  /// Memory for `lines` NIC lines, to which the device stores them. Null if the device cannot store
-  /// to host memory; the NIC lines then follow the host lines in the BAR.
+  /// Host memory for `lines` NIC lines, which the device stores. Null if the device cannot store to
+  /// host memory; the NIC lines then follow the host lines in the BAR.
   Line* nic_lines = nullptr;
 };
 
-/// The host's end. A register read of all ones (surprise removal, completion time-out) means a dead
-/// link; from then on every read reports it, and posts are discarded. With nic_lines, only
-/// ReadUncached() reads the device and can detect it.
+/// The host's end. A register read of all ones (surprise removal, completion time-out) means that
+/// the link is dead. From then on, all reads return the values for a dead link, and posts are
+/// discarded. With nic_lines, only ReadUncached() reads the device and can detect this.
 class PciWindow {
  public:
-  /// Returns null (errno EINVAL) for memory that is too small for the lines.
+  /// Returns null (errno EINVAL) if the BAR is too small, null or not aligned to 64 bytes, or if
+  /// the number of lines is out of range.
   static std::unique_ptr<PciWindow> Over(const PciWindowPlace& place);
   /// Maps the BAR of a device from byte `offset` (64-byte aligned). `path` is its resourceN, or
   /// resourceN_wc for a write-combining mapping; any file may serve as an emulated BAR. Returns
-  /// null and sets errno on failure; EINVAL if the file is too small for the lines.
+  /// null and sets errno on failure: EINVAL if `offset` or `lines` is invalid or the file is too
+  /// small, else the kernel's error.
   static std::unique_ptr<PciWindow> Open(const char* path, uint64_t offset, uint32_t lines,
                                          Line* nic_lines = nullptr);
   ~PciWindow();
@@ -107,8 +109,8 @@ class PciWindow {
   explicit PciWindow(const PciWindowPlace& place);
   static void StoreWhole(volatile uint64_t* to, const Line& line);
 
-  /// Reads a word in the BAR. All ones may be payload in words 1 … 7, but never in word 0, so word
-  /// 0 is then read to detect a dead link.
+  /// Reads a word in the BAR. Words 1 … 7 may contain all ones as payload, but word 0 never does.
+  /// So if the word is all ones, word 0 is also read to detect a dead link.
   uint64_t BarRead(const volatile uint64_t* from) {
     const uint64_t value = *from;
     if (value == ~uint64_t{0} && *WordZero(from) == ~uint64_t{0})

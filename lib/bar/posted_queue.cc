@@ -15,12 +15,13 @@
 namespace sluice::bar {
 namespace {
 
-/// Process-wide numbering of the threads that access a model's registers; each uses the lane of its
-/// number. A thread returns its number when it ends, so lanes are reused. The next owner of a lane
-/// continues with its ring indices (the mutex orders the transfer).
+/// Numbers the threads of the process that access a model's registers; each thread uses the lane of
+/// its number. A thread returns its number when it ends, so lanes are reused. The next owner of a
+/// lane continues with the lane's ring indices (the mutex orders the transfer).
 class ThreadLane {
  public:
-  /// Runs once per thread. Inlined, it would cost registers in each call of ThisThread().
+  /// Runs once per thread. It is not inlined, because it would cost registers in each call of
+  /// ThisThread().
   [[gnu::noinline]] ThreadLane() {
     const std::scoped_lock lock(mutex_);
     while (number_ < count_ - 1 && taken_[number_]) ++number_;
@@ -59,8 +60,8 @@ class ThreadLane {
   uint64_t used_;
 };
 
-/// The calling thread's lane; null before ThisThread() was called. Without a constructor, so that
-/// an access costs no guard.
+/// The calling thread's lane; null before the first call of ThisThread(). It has no constructor, so
+/// that an access needs no guard.
 constinit thread_local const ThreadLane* this_thread = nullptr;
 
 const ThreadLane& ThisThread() {
@@ -76,10 +77,10 @@ void Wait(const Waiting& waiting) {
   ours ? waiting.step(waiting.context) : std::this_thread::yield();
 }
 
-/// Returns the lock of the lane that threads of this process share. It is not in the queue, where a
-/// device could hold it forever. The address of the queue selects one of 256 locks. A queue is
-/// longer than a megabyte, so queues rarely share a lock; threads of such queues wait for each
-/// other.
+/// Returns the lock of the lane that threads of this process share. The lock is not in the queue,
+/// where a device could hold it forever. The address of the queue selects one of 256 locks. A queue
+/// is longer than a megabyte, so two queues rarely have the same lock; if they do, their threads
+/// wait for each other.
 std::mutex& SharedLaneMutex(const PostedQueue& queue) {
   static std::array<std::mutex, 256> mutexes;
   return mutexes[(reinterpret_cast<uintptr_t>(&queue) >> 20) % mutexes.size()];
@@ -110,8 +111,8 @@ class PostedQueue::LaneGuard {
   }
 
   Lane& lane_;
-  /// Lock of the shared lane, held; null for other lanes. A pointer, because unlike a
-  /// std::unique_lock it stays in a register.
+  /// The locked mutex of the shared lane; null for other lanes. It is a pointer, because a pointer
+  /// stays in a register, unlike a std::unique_lock.
   std::mutex* lock_ = nullptr;
 };
 

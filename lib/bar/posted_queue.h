@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The posted-write path from host threads to a device model: one single-producer ring ("lane") per
-// host thread, with one entry per store, in order. A register read is an entry of the same ring, so
-// that it follows its thread's writes.
+// The path of posted writes from host threads to a device model: one single-producer ring ("lane")
+// per host thread, with one entry per store, in order. A register read is an entry of the same
+// ring, so that it follows the earlier writes of its thread.
 #pragma once
 
 #include <sys/types.h>
@@ -25,12 +25,13 @@ struct RegisterAccess {
   uint64_t value;
 };
 
-/// The function that a host thread calls repeatedly while it waits for a model. Passed with each
-/// call, because the queue contains no pointers.
+/// The function that a host thread calls repeatedly while it waits for a model. It is passed with
+/// each call, because the queue contains no pointers.
 struct Waiting {
   void (*step)(void* context) = nullptr;  ///< Null: the thread yields the CPU.
   void* context = nullptr;
-  /// Process in which the pointers are valid; other processes with a copy yield the CPU.
+  /// Process in which the pointers are valid; in other processes with a copy, the thread yields the
+  /// CPU.
   pid_t process = 0;
 };
 
@@ -47,19 +48,19 @@ struct Waiting {
 class PostedQueue {
  public:
   static constexpr uint32_t kLanes = 64;
-  /// Lanes of the creating process: its threads get one lane each, and all further threads share
-  /// the last lane under a lock.
+  /// Number of lanes of the creating process. Its threads get one lane each; when all are in use,
+  /// further threads share the last lane under a lock.
   static constexpr uint32_t kOwnLanes = 34;
   static constexpr uint32_t kGuestLanes = 2;
   static constexpr uint32_t kGuests = (kLanes - kOwnLanes) / kGuestLanes;
-  static constexpr uint32_t kDepth = 1024;  ///< Entries of a lane; power of two.
-  /// Maximum wait for a full lane or an unanswered read. Then the link counts as down. The limit is
+  static constexpr uint32_t kDepth = 1024;  ///< Entries per lane; a power of two.
+  /// Maximum wait for a full lane or an unanswered read; then the link goes down. The limit is
   /// longer while the model's process gets no CPU (cpu/process_patience.h).
   static constexpr std::chrono::milliseconds kTimeout{2000};
 
   /// Makes the threads of this process use the lanes of `guest`, which must be below kGuests and
-  /// unused by other running processes. Host side, before this process posts to any queue. Returns
-  /// false if it has posted already.
+  /// not used by another running process. Host side, before this process posts to any queue.
+  /// Returns false if a thread of this process already uses another lane.
   static bool BecomeGuest(uint32_t guest);
 
   /// Host side, any thread. See Bar.
@@ -109,14 +110,14 @@ class PostedQueue {
     uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets within a lane.
   };
   static Layout GetLayout();
-  /// Returns the number of entries of a lane that its device has processed; free-running. Device
+  /// Returns the number of entries of a lane that its device has processed, modulo 2^32. Device
   /// side.
   uint32_t Head(uint32_t lane) const { return lanes_[lane].head.load(std::memory_order_acquire); }
 
   /// Makes the queue discard stores and return all ones for reads. Either side.
   void MarkLinkDown() { link_.store(0, std::memory_order_release); }
   /// Sets the process in which the model runs; 0 if unknown. Host side, before the link comes up. A
-  /// device could store another process here, which extends waits by at most
+  /// malicious device could store another process here; this extends waits by at most
   /// ProcessPatience::kMostBounds.
   void SetModelProcess(pid_t process) { model_.store(process, std::memory_order_relaxed); }
   /// Begins the next epoch and discards entries that were posted before. Host side, one thread.
@@ -141,7 +142,7 @@ class PostedQueue {
   /// entries; the device writes `head` and the reply.
   struct Lane {
     alignas(64) std::atomic<uint32_t> tail{0};
-    uint32_t cached_head = 0;  ///< Host's copy of `head`.
+    uint32_t cached_head = 0;  ///< Copy of `head` that the host thread read last.
     uint32_t read_sequence = 0;
     alignas(64) std::atomic<uint32_t> head{0};
     std::atomic<uint32_t> reply_sequence{0};
@@ -150,19 +151,18 @@ class PostedQueue {
   };
 
   class LaneGuard;  // The calling thread's lane, locked if it is shared.
-  /// Does the work of Post for a thread that posts for the first time, or that has a shared or full
-  /// lane.
+  /// Implements Post for a thread that posts for the first time, or whose lane is shared or full.
   void PostInTurn(RegisterAccess access, uint32_t epoch, const Waiting& waiting);
   static void Store(Lane& lane, uint32_t tail, uint32_t epoch, RegisterAccess access, bool is_read);
   /// Returns false if the link has left `epoch`.
   bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
             const Waiting& waiting);
-  /// Waits until a full lane has free entries. Returns false if the link has left `epoch`.
+  /// Waits until a full lane has a free entry. Returns false if the link has left `epoch`.
   bool AwaitRoom(Lane& lane, uint32_t epoch, const Waiting& waiting);
-  /// Ends `epoch`, unless it has already ended.
+  /// Ends `epoch`, so that the link goes down, unless the epoch has already ended.
   void GiveUp(uint32_t epoch);
 
-  std::atomic<uint32_t> link_{1};        ///< The epoch; 0: down.
+  std::atomic<uint32_t> link_{1};        ///< The current epoch; 0: the link is down.
   uint16_t epoch_ = 1;                   ///< The newest epoch; used by the host side.
   std::atomic<uint64_t> lanes_used_{0};  ///< One bit per lane; bits are never cleared.
   std::atomic<pid_t> model_{0};          ///< The model's process.

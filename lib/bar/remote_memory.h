@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Host memory that a device accesses only through messages. The device's thread sees a copy, which
-// contains the requested bytes once they have arrived. A device with such memory in its DmaSpace
-// requests bytes before it reads, and reports completed reads and its writes.
+// contains the requested bytes after they have arrived. A device with such memory in its DmaSpace
+// requests bytes before it reads them, and reports completed reads and its writes.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,20 @@ class RemoteMemory {
  public:
   virtual ~RemoteMemory() = default;
 
-  /// Returns how many of the `bytes` at `at` may be read: at least `least`, or 0. They are as
-  /// current as the host's memory at some time since the first request. 0 means that they have been
-  /// requested; the device must call again at its next step.
+  /// Returns the number of bytes that may be read at `at`, out of `bytes`: at least `least`, or 0.
+  /// They are as current as the host's memory at some time since the first request. 0 means that
+  /// they have been requested; the device must call again in its next step.
   virtual size_t Ready(const void* at, size_t bytes, size_t least) = 0;
   bool Ready(const void* at, size_t bytes) { return Ready(at, bytes, bytes) != 0; }
-  /// Reports that the device has used the bytes of Ready: the next Ready requests them again.
+  /// Reports that the device has used the bytes of Ready. The next Ready requests them again.
   virtual void Done(const void* at) = 0;
   /// Discards all requested bytes, because the meaning of the memory has changed.
   virtual void Forget() = 0;
-  /// Reports that the device has written these bytes. The host sees reported writes in the order of
-  /// the calls.
+  /// Reports that the device has written these bytes. The host sees the reported writes in the
+  /// order of the calls.
   virtual void Stored(const void* at, size_t bytes) = 0;
-  /// Returns true if so many bytes are in flight to the host that the device must not write more.
+  /// Returns true if the device must not write more for now, because too many bytes are in flight
+  /// to the host.
   virtual bool congested() const = 0;
   /// Returns whether the memory at `at` is remote: stores of one side are not visible to the other
   /// at once.

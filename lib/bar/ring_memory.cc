@@ -42,7 +42,7 @@ uint8_t* Reserve(size_t bytes) {
 
 /// Replaces reserved address space with a mapping of the file's first `bytes`.
 bool MapFile(uint8_t* at, size_t bytes, int fd, bool huge) {
-  // Huge pages are allocated here, so that a shortage is an error now; ordinary pages are allocated
+  // Huge pages are allocated here, so that a shortage is reported now; ordinary pages are allocated
   // on first access.
   const int flags = MAP_SHARED | MAP_FIXED | (huge ? MAP_POPULATE : 0);
   return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) != MAP_FAILED;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory of a ring that a device and a driver share. It is an anonymous file, so that another
-// process can map it too. It is mapped twice back to back, so that a span that wraps is contiguous
-// ("RAM mapped twice", Ensō OSDI'23 section 4.2).
+// process can map it too. It can be mapped twice back to back, so that a span that wraps is
+// contiguous ("RAM mapped twice", Ensō OSDI'23 section 4.2).
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,15 @@
 
 namespace sluice::bar {
 
-/// Owns the mapping and the file, except after Over. Movable: a move construction empties the
-/// source, a move assignment swaps both. Empty after a failed Create.
+/// Owns the mapping and the file, unless Over made it. Movable: move construction empties the
+/// source, move assignment swaps both. Empty after a failed Create or FromFile.
 class RingMemory {
  public:
   /// Page size of the ring.
   enum class Pages {
-    kPreferHuge,  ///< Huge pages if `bytes` is a multiple and one is free, else ordinary pages.
-    kHuge,        ///< Huge pages only: each 2 MiB is physically contiguous and pinned.
+    /// Huge pages if the size is a multiple of them and enough are free, else ordinary pages.
+    kPreferHuge,
+    kHuge,  ///< Huge pages only: each 2 MiB is physically contiguous and pinned.
   };
   static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
@@ -29,13 +30,14 @@ class RingMemory {
   static RingMemory Create(size_t bytes, bool mirrored, Pages pages, void* at = nullptr);
 
   /// Maps the first `bytes` of a file that another process made with Create and passed on. Closes
-  /// `fd` or owns it, even on failure. The file is not trusted: it must be at least that long and
-  /// sealed against shrinking (EINVAL otherwise). The other process can still remove pages of a
-  /// file of huge pages, so users of such a ring must handle SIGBUS.
+  /// `fd` or owns it, even on failure. The file is not trusted: it must contain at least `bytes`,
+  /// which must be a multiple of its page size, and be sealed against shrinking (EINVAL otherwise).
+  /// The other process can still remove pages of a file of huge pages, so users of such a ring must
+  /// handle SIGBUS.
   static RingMemory FromFile(int fd, size_t bytes, bool mirrored, void* at = nullptr);
 
-  /// Refers to memory that the caller owns and that stays mapped after this object. The result has
-  /// no file.
+  /// Refers to memory that the caller owns and that must stay mapped longer than this object
+  /// exists. The result has no file.
   static RingMemory Over(void* data, size_t bytes);
 
   RingMemory(RingMemory&& other) noexcept { Swap(other); }

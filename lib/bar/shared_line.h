@@ -3,11 +3,11 @@
 // Publication and reading of lines in memory that both sides map.
 //
 // A writer stores word 1, then words 2 … 7, then word 0. A reader loads word 0, then words 2 … 7,
-// then word 1, and word 0 once more. A writer that follows window.h does not change the other words
-// while word 0 publishes them, so readers need no retry. The exception is a line in which word 1
-// changes (swap/message.h: its end lost its memory, or met a new peer). A reader that saw any word
-// of the new line also sees the new word 1, next to the old word 0, and detects from word 1 that
-// they do not belong together.
+// then word 1, and finally word 0 again. A writer that follows window.h does not change the other
+// words while word 0 publishes them, so readers need no retry. The exception is a line in which
+// word 1 changes (swap/message.h: an end that lost its memory, or met a new peer). A reader that
+// saw any word of the new line also sees the new word 1, next to the old word 0, and detects from
+// word 1 that the two do not belong together.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,8 @@ inline uint64_t ReadWord(const Line& shared, uint32_t word) {
 }
 inline uint64_t PeekLine(const Line& shared) { return ReadWord(shared, 0); }
 
-/// Returns false if word 0 has changed during the read; the caller must read again.
+/// Reads a line. Returns false if word 0 has changed during the read; the caller must then read
+/// again.
 inline bool ReadLine(const Line& shared, Line& out) {
   out.word[0] = ReadWord(shared, 0);
 #pragma GCC unroll 8

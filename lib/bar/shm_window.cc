@@ -70,7 +70,7 @@ ShmWindow ShmWindow::Validate(std::shared_ptr<Memory> memory, WindowSide side) {
   const Header& header = *reinterpret_cast<const Header*>(memory->data);
   const bool known = header.magic.load(std::memory_order_acquire) == Header::kMagic &&
                      header.version.load(std::memory_order_relaxed) == Header::kVersion;
-  // Read once: the peer may change it later, without effect on this side.
+  // Read only once, so that a later change by the peer does not affect this side.
   const uint32_t lines = header.lines.load(std::memory_order_relaxed);
   if (!known || lines == 0 || lines > kMaxWindowLines || memory->bytes < BytesNeeded(lines)) {
     errno = EPROTO;

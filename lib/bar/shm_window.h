@@ -3,8 +3,8 @@
 // A window in memory that two lcores or two processes share. Each line occupies 128 bytes, so that
 // a processor that prefetches adjacent lines does not couple the two directions.
 //
-// Publication is that of shared_line.h: lines of a writer that follows window.h (words 1 … 7 do not
-// change while word 0 publishes them) are always read untorn, without a lock or a retry.
+// Lines are published as in shared_line.h: if the writer follows window.h (words 1 … 7 do not
+// change while word 0 publishes them), its lines are always read untorn, without a lock or a retry.
 #pragma once
 
 #include <atomic>
@@ -18,29 +18,30 @@
 
 namespace sluice::bar {
 
-/// One side. Copies refer to the same side of the same window and share the ownership of the memory
-/// that Create() made or Attach() mapped. Empty after a failed Create or Attach, which sets errno:
-/// EINVAL for bad arguments, EPROTO for memory that contains no such window, else the kernel's
-/// error. Every operation consists of loads and stores; interrupts are not used.
+/// One side of a window. Copies refer to the same side of the same window and share the ownership
+/// of the memory that Create() made or Attach() mapped. Empty after a failed Create or Attach,
+/// which sets errno: EINVAL for bad arguments, EPROTO for memory that does not contain such a
+/// window, else the kernel's error. Every operation consists of loads and stores; interrupts are
+/// not used.
 class ShmWindow {
  public:
   ShmWindow() = default;
 
-  /// Returns the memory size of a window of `lines` pairs.
+  /// Returns the bytes of memory that a window of `lines` pairs needs.
   static constexpr size_t BytesNeeded(uint32_t lines) {
     return kHeaderBytes + 2 * size_t{lines} * kSlotBytes;
   }
 
   /// Creates a window of 1 … kMaxWindowLines pairs of zeroed lines in a new anonymous file.
   static ShmWindow Create(uint32_t lines, WindowSide side);
-  /// As Create, in the caller's memory, which must be page-aligned, contain BytesNeeded(lines), and
-  /// outlive all sides.
+  /// Like Create, in the caller's memory, which must be aligned to 128 bytes, contain
+  /// BytesNeeded(lines) bytes, and outlive all sides.
   static ShmWindow CreateIn(void* memory, size_t bytes, uint32_t lines, WindowSide side);
   /// Returns a side of the window at the start of the file `fd`, which another process may have
   /// created. The caller owns the file. Its creator must not shrink it; its contents are not
   /// trusted.
   static ShmWindow Attach(int fd, WindowSide side);
-  /// Returns a side of a window that CreateIn() made; the address of the mapping may differ.
+  /// Returns a side of a window that CreateIn() made; the memory may be mapped at another address.
   static ShmWindow AttachIn(void* memory, size_t bytes, WindowSide side);
   /// Returns the opposite side, over the same mapping.
   ShmWindow Peer() const;
@@ -56,8 +57,8 @@ class ShmWindow {
   }
 
   void Post(uint32_t index, const Line& line) { PublishLine(own_[index].line, line); }
-  /// Announces a Post of line `index`: prefetches the line for writing, so that the transfer
-  /// between the cores overlaps with the work before the Post.
+  /// Prefetches line `index` for writing, because a Post of it will follow. The transfer between
+  /// the cores then overlaps with the work before the Post.
   void PreparePost(uint32_t index) { __builtin_prefetch(&own_[index], 1); }
   uint64_t Peek(uint32_t index) const { return PeekLine(other_[index].line); }
   /// Reads the peer's line (window.h). Also returns false for a word 0 of all ones, which is not
@@ -69,7 +70,7 @@ class ShmWindow {
     FullFence();
     return ReadWord(other_[index].line, word);
   }
-  /// Earlier posts are visible before later reads.
+  /// Makes earlier posts visible before later reads.
   void Flush() { FullFence(); }
   void Interrupt(uint32_t) {}
 

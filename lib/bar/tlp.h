@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cost of a transfer on a PCIe link: bytes of transaction-layer packets with their framing, and the
-// remaining rate for them. Pure arithmetic after Neugebauer et al., "Understanding PCIe performance
-// for end host networking", SIGCOMM'18, and its public model: 8 bytes of framing, sequence number
-// and LCRC, 64-bit addresses, no ECRC.
+// Cost of a transfer on a PCIe link: bytes of transaction-layer packets (TLPs) with their framing,
+// and the rate that a link has for them. Pure arithmetic after Neugebauer et al., "Understanding
+// PCIe performance for end host networking", SIGCOMM'18, and its public model: 8 bytes of framing,
+// sequence number and LCRC, 64-bit addresses, no ECRC.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,13 @@ struct LinkBytes {
 
 constexpr uint64_t TlpCount(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit; }
 
-/// Returns the link bytes of a posted write of `length` > 0 bytes, in its direction. `mps`: maximum
-/// payload size.
+/// Returns the link bytes of a posted write of `length` > 0 bytes, all in the direction of the
+/// write. `mps` is the maximum payload size.
 constexpr uint64_t TlpWriteBytes(uint64_t length, uint32_t mps) {
   return TlpCount(length, mps) * kTlpWriteHeaderBytes + length;
 }
 
-/// Link bytes of a read, in the direction of the request and of the completions.
+/// Link bytes of a read: in the direction of the request, and in the direction of the completions.
 struct TlpRead {
   uint64_t request;
   uint64_t completion;
@@ -46,8 +46,8 @@ struct TlpRead {
 };
 
 /// Returns the link bytes of a read of `length` > 0 bytes in requests of at most `mrrs` bytes.
-/// Completions contain at most `mps` bytes, or `rcb` if the completer splits them there (then rcb <
-/// mps).
+/// Completions contain at most `mps` bytes; or at most `rcb` bytes (then rcb < mps), if the
+/// completer splits them there.
 constexpr TlpRead TlpReadBytes(uint64_t length, uint32_t mps, uint32_t mrrs, uint32_t rcb) {
   const uint64_t unit = rcb < mps ? rcb : mps;
   const uint64_t completions = length / mrrs * TlpCount(mrrs, unit) + TlpCount(length % mrrs, unit);
@@ -55,9 +55,10 @@ constexpr TlpRead TlpReadBytes(uint64_t length, uint32_t mps, uint32_t mrrs, uin
           completions * kTlpCompletionHeaderBytes + length};
 }
 
-/// Returns the bits per second that a direction of a link has for TLPs after encoding, acknowledge
-/// and flow-control packets (8 bytes each per acknowledge limit) and skip sets (4 bytes per 1538).
-/// Supports generation 3 … 5, 8 or 16 lanes, and mps 128, 256 or 512; else returns 0.
+/// Returns the rate in bits per second that is left for TLPs in one direction of a link. Encoding,
+/// acknowledge and flow-control packets (8 bytes each per acknowledge limit) and skip sets (4 bytes
+/// per 1538) are subtracted. Supports generations 3 … 5, 8 or 16 lanes, and an `mps` of 128, 256 or
+/// 512; otherwise returns 0.
 constexpr uint64_t TlpRate(uint32_t generation, uint32_t lanes, uint32_t mps) {
   if (generation < 3 || generation > 5 || (lanes != 8 && lanes != 16)) return 0;
   uint64_t limit = 0;  // Bytes of TLPs per acknowledge.
@@ -71,9 +72,9 @@ constexpr uint64_t TlpRate(uint32_t generation, uint32_t lanes, uint32_t mps) {
   return raw_kbps * (limit * 1538 - 16 * 1538 - 4 * limit) / (limit * 1538) * 1000;
 }
 
-/// Returns the fraction of descriptors among the bytes that a packetized NIC reads to send and
-/// receive a frame of `frame` bytes. Descriptors of `descriptor_*` bytes are fetched `batch` at a
-/// time, in completions of at most `mps` bytes.
+/// Returns the share of descriptors in the bytes that a packetized NIC reads to send and receive a
+/// frame of `frame` bytes. Descriptors of `descriptor_rx` and `descriptor_tx` bytes are fetched
+/// `batch` at once, in completions of at most `mps` bytes.
 constexpr double FracMetadata(uint32_t descriptor_rx, uint32_t descriptor_tx, uint32_t frame,
                               uint32_t mps, uint32_t batch) {
   constexpr uint32_t kReadRequest = 512;

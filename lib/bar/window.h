@@ -20,7 +20,7 @@ inline constexpr uint32_t kLineBytes = 64;
 inline constexpr uint32_t kMaxWindowLines = 4096;
 
 /// The unit of exchange, in little-endian words. The upper half of word 7 belongs to the window: a
-/// carrier that may tear lines stores a CRC32C of the rest there.
+/// carrier that may tear lines stores a CRC32C of the other bytes there.
 struct alignas(kLineBytes) Line {
   std::array<uint64_t, 8> word{};
 
@@ -46,27 +46,27 @@ constexpr WindowSide OtherSide(WindowSide side) {
   return side == WindowSide::kHost ? WindowSide::kNic : WindowSide::kHost;
 }
 
-/// One side of a window. At any time, one thread posts each line and one thread of the opposite
-/// side polls it.
+/// One side of a window. At any time, each line is posted by one thread and polled by one thread of
+/// the opposite side.
 template <typename W>
 concept WindowEnd = requires(W window, const W& constant, uint32_t index, Line& out,
                              const Line& line) {
-  /// Number of pairs; indices are below it.
+  /// Returns the number of pairs. Indices must be below it.
   { constant.lines() } -> std::convertible_to<uint32_t>;
   { constant.capabilities() } -> std::convertible_to<uint32_t>;
   /// Publishes this side's line `index`. Returns at once.
   {window.Post(index, line)};
-  /// Returns word 0 of the peer's line, for cheap polling (acquire). All ones if the link is dead.
+  /// Returns word 0 of the peer's line, for cheap polling (acquire); all ones if the link is dead.
   { window.Peek(index) } -> std::same_as<uint64_t>;
   /// Reads the peer's whole line. Returns false if the line is torn, so that the caller reads it
   /// again, or if the link is dead.
   { window.Poll(index, out) } -> std::same_as<bool>;
-  /// Reads 8 bytes of the peer's line `index` without any cache. Blocks for a round trip and
+  /// Reads 8 bytes of the peer's line `index`, bypassing all caches. Blocks for a round trip and
   /// flushes earlier posts (PCIe ordering).
   { window.ReadUncached(index, /*word=*/index) } -> std::same_as<uint64_t>;
   /// Sends all posted lines and invalidates cached ones.
   {window.Flush()};
-  /// Wakes the peer's `index`-th vector. No effect without kWindowInterrupt.
+  /// Triggers interrupt vector `index` of the peer. No effect without kWindowInterrupt.
   {window.Interrupt(index)};
 };
 

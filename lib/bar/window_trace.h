@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records the operations at a window, their bytes on a PCIe link, and their times, so that tests
-// and tables compare protocols independently of this machine's speed. A wrapper type: a window
-// without it has no overhead.
+// Records the operations on a window, their bytes on a PCIe link, and their start times, so that
+// tests and tables compare protocols independently of this machine's speed. Recording needs a
+// wrapper type, so a window that is not wrapped has no overhead.
 #pragma once
 
 #include <array>
@@ -31,9 +31,10 @@ inline constexpr size_t kWindowOperations = 7;
 struct WindowEvent {
   WindowOperation operation = WindowOperation::kFlush;
   WindowSide side = WindowSide::kHost;
-  uint32_t index = 0;    ///< Index of the line or the vector.
-  LinkBytes bytes;       ///< Includes framing; for a maximum payload of 128 bytes or more.
-  uint64_t time_ps = 0;  ///< Start time on the clock of its side; 0 if the window has no clock.
+  uint32_t index = 0;  ///< Index of the line or the vector.
+  LinkBytes bytes;  ///< Bytes on the link, including framing; for a maximum payload of at least 128
+                    ///< bytes.
+  uint64_t time_ps = 0;  ///< Start time on the clock of this side; 0 if the window has no clock.
 
   friend bool operator==(const WindowEvent&, const WindowEvent&) = default;
 };
@@ -78,7 +79,7 @@ constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities
   }
 }
 
-/// Stores the newest operations, and totals of all. One thread. The caller owns the storage.
+/// Stores the newest events, and totals over all events. One thread. The caller owns the storage.
 class WindowTrace {
  public:
   /// Stores at most `storage.size()` events, which may be 0.
