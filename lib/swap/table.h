@@ -51,7 +51,7 @@ enum class Input : uint8_t {
   kExpired,  ///< There was no progress within the window.
   // Contents of the peer's line, at either end:
   kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or this is the first meeting.
-  kHeardTxid,  ///< In kSync: the peer knows this end and names the last transaction.
+  kHeardTxid,  ///< State kSync: the peer knows this end and names the last transaction.
   kGap,        ///< A transaction id that is not a valid successor.
   // Initiator, transaction n:
   kReflected,

@@ -20,7 +20,7 @@ constexpr int kLead = 3;
 constexpr int kMostDisturbed = 10;
 constexpr double kConfidence = 0.95;
 constexpr double kStepGrowth = 1.5;  // Growth factor of the distance by which an end moves.
-constexpr double kWidest = 1.25;     // Maximum ratio of the ends; there is no verdict above it.
+constexpr double kWidest = 1.25;     // Maximum ratio of the ends; no verdict above it.
 
 // Bets, at even odds, that a trial at the lower end of the interval passes, or that a trial at the
 // upper end fails. If at least half of all trials there have the opposite result, the probability
@@ -173,7 +173,7 @@ class Searcher {
 
   // Bets on both ends in turn. Earlier trials do not count, because their random results steered
   // the search. An end that does not hold moves outwards, so that the interval covers the range in
-  // which the rate varies. Returns false if there is no verdict.
+  // which the rate varies. Returns false if no verdict exists.
   bool Prove() {
     double step = search_.precision;
     while (low_ == 0 || high_ <= kWidest * low_) {

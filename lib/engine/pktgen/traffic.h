@@ -44,7 +44,7 @@ class Traffic {
     return shares_[stream * options_.workers + worker];
   }
   /// Returns the end of the last phase, or of the last round of a capture that has a limit of
-  /// frames. It is at most TrafficOptions::end_ps; kNever if there is no end.
+  /// frames. It is at most TrafficOptions::end_ps; kNever without an end.
   uint64_t end_ps() const { return end_ps_; }
 
  private:

@@ -89,7 +89,7 @@ class Agent {
   uint32_t tasks() const { return view_.tasks(); }
   const P& policy() const { return view_.policy(); }
 
-  /// Returns a violated invariant, or null if there is none. For tests; checks all state.
+  /// Returns a violated invariant, or null if none exists. For tests; checks all state.
   const char* Violation() { return view_.Violation(); }
 
  private:

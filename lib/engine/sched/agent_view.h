@@ -123,7 +123,7 @@ class AgentView {
     for (CpuView& view : cpus_) view.leaving = view.busy = false;
   }
 
-  /// Returns a violated invariant, or null if there is none. For tests; checks all state.
+  /// Returns a violated invariant, or null if none exists. For tests; checks all state.
   const char* Violation() {
     const char* violation = nullptr;
     uint32_t on_cpus = 0;

@@ -46,7 +46,7 @@ class Reader {
     return digits;
   }
   bool SkipDigits(size_t least, size_t most) { return Digits(most).size() >= least; }
-  /// Reads the bytes before the next space; all bytes if there is no space.
+  /// Reads the bytes before the next space; all bytes without a space.
   std::string_view Word() {
     const std::string_view word = rest_.substr(0, rest_.find(' '));
     rest_.remove_prefix(word.size());

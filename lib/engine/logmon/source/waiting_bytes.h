@@ -57,7 +57,7 @@ class WaitingBytes {
     std::array<char, kBlockBytes> bytes;
 
     /// Returns the first offset from `from` on whose byte has arrived (or is missing, if `there` is
-    /// false); kBlockBytes if there is none.
+    /// false); kBlockBytes if none exists.
     uint32_t Next(uint32_t from, bool there) const;
     void Keep(uint32_t offset, std::string_view more);
   };

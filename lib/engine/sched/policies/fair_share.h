@@ -151,7 +151,7 @@ class FairShare {
     return poorest;
   }
 
-  /// Returns the minimum used time of the groups that wait or hold a CPU; floor_ if there is none.
+  /// Returns the minimum used time of the groups that wait or hold a CPU; floor_ if none does.
   Nanoseconds Floor(Nanoseconds now) const {
     Nanoseconds floor = ~Nanoseconds{0};
     for (const uint16_t number : waiting_) floor = std::min(floor, groups_[number].Used(now));
