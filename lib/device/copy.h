@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copies of packet size for models of DMA engines and cables. They are inlined and use overlapping
-// fixed-size blocks instead of a loop over the last bytes.
+// Packet-sized memory copies for models of DMA engines and cables. They are inlined and copy
+// overlapping fixed-size blocks instead of looping over the last bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interface of a NIC model: a step function without threads or a clock. lib/emulator steps a model
-// in real time; tests set any time. Calls are per burst, never per packet.
+// Interface of a NIC model. A model has neither threads nor a clock: lib/emulator sets the time and
+// steps it in real time, tests set any time. The data path is called per burst, never per packet.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +73,8 @@ class Device {
   /// memory that register stores cause are discarded.
   virtual void SetMastering(bool on) { static_cast<void>(on); }
 
-  /// Called after the host removed part of its DMA memory. The device translates the bus addresses
-  /// in use again and counts accesses that now fail. The remaining memory keeps its addresses.
+  /// Called after the host has removed a part of its DMA memory; the rest keeps its addresses. The
+  /// device looks up all bus addresses that it uses again, and counts the accesses that then fail.
   virtual void MemoryTaken() {}
 
   /// Receives frames from the wire, in order. Each accepted frame is delivered to the host or
@@ -83,9 +83,9 @@ class Device {
   /// it. Returns the number of frames accepted.
   virtual uint32_t Receive(std::span<const WireFrame> frames, bool pause) = 0;
 
-  /// Does the pending work towards the wire: descriptor fetch, payload reads, completions. Delivers
-  /// at most about `budget` frames to `sink` in bursts. Returns the number of frames delivered,
-  /// including, on some devices, frames that were dropped; 0 if there is nothing to do.
+  /// Does pending transmit work: descriptor fetches, payload reads, completions. Delivers at most
+  /// about `budget` frames to `sink` in bursts. Returns the number of frames delivered; some
+  /// devices also include the frames that they dropped. Returns 0 if there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
 
   /// Called when the host's process has died. Counts the frames that the device still holds for the

@@ -11,7 +11,8 @@
 
 namespace sluice::device {
 
-/// Copies of at most `kFrames` frames to be sent, in order, each of at most `kMaxFrameBytes`.
+/// Collects copies of at most `kFrames` frames, each of at most `kMaxFrameBytes` bytes, to be sent
+/// in order.
 template <uint32_t kFrames, uint32_t kBytes, uint32_t kMaxFrameBytes>
 class FrameStaging {
  public:

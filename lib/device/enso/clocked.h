@@ -31,8 +31,9 @@ class Clock {
   uint64_t wire_ahead_ps_ = 0;  ///< Time from now to the end of the last frame on the wire.
 };
 
-/// Timestamps of four big-endian bytes in the first flit of every frame, if enabled. Transmit
-/// writes the cycle counter; receive replaces it by the frame's age in cycles.
+/// Stores a big-endian timestamp of four bytes in the first flit of every frame, if enabled. When a
+/// frame is sent, the timestamp is the cycle counter; when a frame is received, it is replaced by
+/// the frame's age in cycles.
 class Timestamper {
  public:
   /// Only the low 6 bits of `offset` are used. The bytes of a timestamp beyond the flit are lost.
@@ -50,8 +51,8 @@ class Timestamper {
 };
 
 /// Selects the fallback pipe of a frame by the cycle in which it arrives. Every cycle, the counter
-/// x becomes (x + 1) & mask, independently of arrivals and of the number of fallback pipes. Pipes
-/// that the mask cannot yield receive nothing.
+/// x becomes (x + 1) & mask, regardless of arrivals and of the number of fallback pipes. Pipes
+/// whose number the counter never reaches receive no frames.
 class RoundRobin {
  public:
   void SetMask(uint32_t mask, uint64_t cycle);
@@ -72,8 +73,8 @@ class RateLimiter {
 
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
-  /// Adds one flit for each passing cycle since the last call. Returns the number of flits that may
-  /// pass now; kUnlimited if the limiter is off.
+  /// Adds one flit for each cycle since the last call in which a flit may pass. Returns the number
+  /// of flits that may pass now; kUnlimited if the limiter is off.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;
@@ -82,7 +83,7 @@ class RateLimiter {
   void Idle() { allowance_ = 0; }
 
  private:
-  /// Returns how many of the first `cycles` cycles since Configure may pass a flit.
+  /// Returns in how many of the first `cycles` cycles since Configure a flit may pass.
   uint64_t PassingCycles(uint64_t cycles) const;
 
   bool limited_ = false;

@@ -46,9 +46,9 @@ void DescriptorFetcher::FindData() {
   }
 }
 
-// Does one DMA read of slots and returns whether it did. Skips slots that are unreachable or
-// unaligned. Reads nothing while the slots have not arrived from remote memory, or once the write
-// engine is wedged, because no completion can leave then.
+// Performs one DMA read of slots. Skips requested slots that are unreachable or unaligned, and
+// counts a fault. Returns false if nothing was read: no slots are left, they have not arrived from
+// remote memory, or the write engine is wedged, so that no completion could leave.
 bool DescriptorFetcher::Fetch() {
   if (port_.wedged()) [[unlikely]]
     return false;

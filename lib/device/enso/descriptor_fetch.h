@@ -23,7 +23,7 @@ struct Descriptor {
   uint64_t word1;       ///< Bus address of the data, or command id.
   const uint8_t* data;  ///< Host memory of a data slot; null if unreachable.
   uint32_t length;      ///< Data length in bytes: the low 20 bits of word 2.
-  bool config;          ///< A command, which was executed at the fetch.
+  bool config;          ///< A command; executed when it was fetched.
   uint16_t nb;          ///< Notification buffer and slot of the descriptor.
   uint32_t slot;
 };
@@ -43,8 +43,8 @@ class DescriptorFetcher {
     }
   }
 
-  /// Returns the oldest descriptor that is not yet popped. Returns null if no descriptor is
-  /// requested or can be fetched, or if the data has not arrived from remote memory.
+  /// Returns the oldest descriptor; fetches descriptors first if necessary. Returns null if there
+  /// is none, or if its data has not arrived from remote memory.
   const Descriptor* Front() {
     if (next_ == fetched_ && !(Wanted() && Fetch())) return nullptr;
     if (dma_.remote() != nullptr && !DataArrived()) [[unlikely]]
@@ -63,7 +63,8 @@ class DescriptorFetcher {
       dma_.remote()->Done(used.data);
     ++next_;
   }
-  /// Translates the addresses of waiting data slots again, after the host removed memory.
+  /// Translates the addresses of waiting data slots again. Called after the host has removed
+  /// memory.
   void FindData();
 
  private:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Model of the Ensō FPGA NIC, hardware 0.4.6: registers, receive and transmit path, steering and
-// clocked functions of regs/enso.h as one step function. It reproduces the hardware's behaviour
-// including its hazards; each hazard has a counter. lib/emulator steps it in real time; tests set
-// the time.
+// Model of the Ensō FPGA NIC, hardware 0.4.6: registers (regs/enso.h), receive and transmit paths,
+// steering and clocked functions. It reproduces the hardware's behaviour including its hazards;
+// each hazard has a counter. lib/emulator steps the model in real time; tests set the time.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +46,10 @@ class EnsoNic final : public Device {
   EnsoNic(const EnsoNic&) = delete;
   EnsoNic& operator=(const EnsoNic&) = delete;
 
-  /// Writes each 32-bit register whose four bytes are all written; others do not change. As in
-  /// hardware, stores beyond the decoded region alias onto notification buffer pages; stores beyond
-  /// the 1 GiB BAR are ignored. A store of a pipe's rx_head is handled before the call returns.
+  /// Writes each 32-bit register that the store covers completely; partly covered registers do not
+  /// change. As in hardware, stores beyond the decoded region alias onto notification buffer pages;
+  /// stores beyond the 1 GiB BAR are ignored. A store of a pipe's rx_head is handled before the
+  /// call returns.
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
   /// Returns all ones beyond regs::enso::kBarBytes, where hardware would never respond.
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;

@@ -16,7 +16,7 @@ namespace sluice::device::enso {
 /// Half a flit at any address.
 using HalfFlit = Block;
 
-/// Prefetches for writing a line that will be written. `line` may be any address.
+/// Prefetches a line that will be written. `line` may be any address.
 inline void PrefetchForWrite(uintptr_t line) {
   __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
 }
@@ -46,8 +46,8 @@ inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   }
 }
 
-/// Distance in bytes between the line that is copied and the one that is prefetched. Memory is used
-/// in address order, and fetching a line from another core's cache costs hundreds of cycles.
+/// Prefetch distance in bytes ahead of the line that is copied. Memory is used in address order,
+/// and fetching a line from another core's cache costs hundreds of cycles.
 inline constexpr uint32_t kAheadBytes = 16 * regs::enso::kFlitBytes;
 
 /// The side of a copy that is host memory. Its lines are prefetched for writing: the NIC writes to

@@ -20,7 +20,7 @@ bool IsPlain(uint32_t length) {
   return length - Steering::kHeaderBytes <= kMaxRxBytes - Steering::kHeaderBytes;
 }
 
-/// Returns IsPlain of all frames. Compares eight lengths at once.
+/// Returns whether IsPlain is true for all frames. Compares eight lengths at once.
 bool AllPlain(std::span<const WireFrame> frames) {
   using Words [[gnu::vector_size(32)]] = uint32_t;  // Two frames, each with its length in word 2.
   static_assert(2 * sizeof(WireFrame) == sizeof(Words) && offsetof(WireFrame, length) == 8);
@@ -118,8 +118,7 @@ inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32
   return i;
 }
 
-// Steers all frames. Returns the number of leading plain frames: not timestamped and of plain
-// length.
+// Steers all frames. Returns the number of leading frames that are plain and not timestamped.
 uint32_t Receiver::SteerUncommon(std::span<const WireFrame> frames, bool stamped) {
   uint32_t plain = 0;
   for (uint32_t i = 0; i < frames.size(); ++i) {
@@ -141,8 +140,8 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   return parts_.steering.Target(flit, frame.length);
 }
 
-// Handles the frames that exceed their pipe's limit: frames without a pipe, for a disabled or full
-// pipe or a partly reachable ring, or that need a notification, wrap, are timestamped or are not
+// Handles one frame that the hot loop cannot write: its pipe is missing, disabled or full, its ring
+// is only partly reachable, or the frame needs a notification, wraps, is timestamped or is not
 // plain.
 Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
                                             bool stamped) {

@@ -34,7 +34,7 @@ SideEffect RegisterFile::Write(uint32_t offset, uint32_t bytes, uint64_t value) 
   }
   SideEffect effect;
   if (offset >= kBar2Bytes || bytes > sizeof(value)) return effect;
-  // Only registers whose four bytes are all in the store are written.
+  // Only registers that the store covers completely are written.
   for (uint32_t reg = (offset + 3) & ~3u; reg + 4 <= offset + bytes; reg += 4) {
     const SideEffect next = Store(reg, static_cast<uint32_t>(value >> (8 * (reg - offset))));
     if (next.kind != SideEffect::Kind::kNone) effect = next;

@@ -21,9 +21,9 @@ struct alignas(32) Pipe {
   uint64_t rx_mem = 0;  ///< Base | notification buffer; 0 = disabled.
   /// Host memory of the whole ring; null if disabled, remote, or not in a single mapped range.
   uint8_t* ring = nullptr;
-  /// End of the flits that the hot loop may fill by advancing rx_tail without checking other state
-  /// except timestamping: they are free, contiguous and reachable, and need no notification. 0
-  /// disables the hot loop. While it is not 0, rx_tail is masked.
+  /// Index after the last flit that the hot loop may fill. The flits up to it are free, contiguous
+  /// and reachable, and need no notification, so that the hot loop must check only timestamping. 0
+  /// disables the hot loop. While the limit is not 0, rx_tail is masked.
   uint32_t limit = 0;
   bool status = false;  ///< The reactive status bit: a notification is outstanding.
 };
@@ -62,7 +62,7 @@ class RegisterFile {
   /// registers have one.
   SideEffect Write(uint32_t offset, uint32_t bytes, uint64_t value);
   uint64_t Read(uint32_t offset, uint32_t bytes) const;
-  /// Translates the addresses of the mapped rings again, after the host removed memory.
+  /// Translates the addresses of the mapped rings again. Called after the host has removed memory.
   void FindRings();
 
   /// Number of placeholder pipes, for frames without a pipe. Their ids start at kMaxPipes.
@@ -90,7 +90,7 @@ class RegisterFile {
   /// Discards the local copies of remote memory, so that it is read again. Called when a ring's
   /// address changes.
   void ForgetRemote() const;
-  /// Returns a ring whose bytes can all be read and written at any time, or null.
+  /// Returns the ring's address if all its bytes can be read and written at any time, else null.
   uint8_t* FindRing(uint64_t bus, uint64_t bytes) const;
   void FindRing(Pipe& pipe) const;
   void FindRings(NotificationBuffer& nb) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Maps the first flit of a frame to its pipe (docs/enso-hardware.md, "Steering"). The key consists
-// of fields at fixed offsets, masked by protocol and SYN; it is looked up in the flow table, then
-// the fallback applies. The receive path calls it for every frame.
+// of fields at fixed offsets, masked by protocol and SYN. If the flow table has no entry for the
+// key, the fallback selects the pipe. The receive path calls it for every frame.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ class Steering {
  private:
   void SteerByHash(const WireFrame* frames, uint32_t count, uint32_t* pipes) const;
   uint32_t Resolve(const FlowKey& key, uint32_t hash, uint32_t length);
-  /// Returns whether only the hash selects the fallback pipe, without flow entries.
+  /// Returns whether the hash alone selects the pipe: there are fallback pipes, but no flow entries
+  /// and no round robin.
   bool ByHashAlone() const { return flows_.empty() && fallback_count_ != 0 && !round_robin_; }
 
   Clock& clock_;

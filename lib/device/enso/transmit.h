@@ -36,9 +36,8 @@ class Transmitter {
 
  private:
   static constexpr uint32_t kNoNb = regs::enso::kMaxNotificationBuffers;
-  /// Distance in lines between the line that is read and the one that is prefetched. The first
-  /// lines of a large frame, which software has just written, are slow to fetch; the distance must
-  /// cover them.
+  /// Prefetch distance in lines ahead of the line that is read. The first lines of a large frame,
+  /// which software has just written, are slow to fetch; the distance must cover them.
   static constexpr uint32_t kFlitsAhead = 128;
 
   enum class Progress : uint8_t { kSlotDone, kMoreToRead, kHeld };
