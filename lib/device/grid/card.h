@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // State that all models on a card share, in the card's memory, and the lines of host memory through
-// which the host's process controls it. The host writes these structures while no block runs;
+// which the host's process controls the card. The host writes these structures while no block runs;
 // afterwards the blocks own them.
 #pragma once
 
@@ -40,7 +40,7 @@ enum class WireEvent : uint32_t {
 };
 inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount);
 
-/// Bytes that crossed the link, by kind, without headers of the bus.
+/// Kinds of bytes that cross the link. Bus headers are not counted.
 enum class Crossing : uint32_t {
   kPayloadToHost,
   kPayloadFromHost,
@@ -67,7 +67,7 @@ enum class Phase : uint32_t {
 };
 inline constexpr uint32_t kPhases = static_cast<uint32_t>(Phase::kCount);
 
-/// Buckets of the latency histogram: eight for each doubling of nanoseconds.
+/// Number of buckets of the latency histogram: eight for each doubling of the latency.
 inline constexpr uint32_t kLatencyBuckets = 8 * 40;
 constexpr uint32_t LatencyBucket(uint64_t ns) {
   if (ns < 8) return static_cast<uint32_t>(ns);

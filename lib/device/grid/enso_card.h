@@ -87,7 +87,7 @@ struct EnsoCard : Card {
 
   /// Number of entries of `sending`; an entry may still be 0 while it is being stored.
   uint32_t listed = 0;
-  /// Number of each buffer that sends, plus 1.
+  /// Buffers that send: each entry is a buffer's number plus 1.
   uint32_t sending[regs::enso::kMaxNotificationBuffers] = {};
   EnsoChunk* chunks = nullptr;  ///< kChunks for each buffer.
 

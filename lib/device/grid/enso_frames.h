@@ -47,8 +47,8 @@ class EnsoFramer {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
   static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
 
-  /// Returns the number of a buffer that has a chunk, plus 1, or 0 if none has. Called by one
-  /// thread.
+  /// Returns the number, plus 1, of a buffer with an unchecked chunk; 0 if there is none. Called by
+  /// one thread.
   uint32_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);
@@ -98,8 +98,8 @@ class EnsoFramer {
   uint32_t SpanAt(uint32_t flit) const { return regs::enso::Flits(memory_.lengths[flit]); }
 
   /// Finds the beginnings of frames and returns the number of whole frames. For each flit, `jumps`
-  /// holds the beginning of the next frame if a frame began there. Each step doubles the number of
-  /// frames that a jump spans.
+  /// contains the first flit of the next frame, assuming that a frame begins at this flit. Each
+  /// step doubles the number of frames that a jump spans.
   uint32_t CutFrames(const EnsoChunk& chunk) {
     const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
       memory_.lengths[i] = i < held_ ? LengthOf(LoadPlain(stream_ + i * kFlitBytes + sizeof(Quad)))
@@ -191,7 +191,7 @@ class EnsoFramer {
   const Team& team_;
   EnsoFrameMemory& memory_;
   const uint8_t* stream_ = nullptr;
-  uint32_t held_ = 0;   ///< Flits at the beginning that the previous turn held back.
+  uint32_t held_ = 0;   ///< Flits at the beginning, held back by the previous turn.
   uint32_t total_ = 0;  ///< Flits of this turn, including the held ones.
   uint32_t rest_ = 0;   ///< Flits of an incomplete frame at the end.
 };

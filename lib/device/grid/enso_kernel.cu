@@ -10,7 +10,7 @@
 #include "device/grid/enso_blocks.h"
 #pragma clang force_cuda_host_device end
 
-/// The launch sets the size: sizeof(EnsoMemory).
+/// Shared memory of the block. The launch sets its size to sizeof(EnsoMemory).
 extern __attribute__((shared)) unsigned char sluice_shared[];
 
 extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void sluice_enso(

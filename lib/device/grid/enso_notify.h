@@ -28,8 +28,8 @@ inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) 
   return true;
 }
 
-/// Returns the address of slot `slot`, or null if it is unreachable. Counts a fault then, if
-/// `counts` is set.
+/// Returns the address of slot `slot`. If the slot is unreachable or unaligned, returns null and,
+/// if `counts` is set, counts a fault.
 inline uint8_t* SlotAddress(EnsoCard& card, uint8_t* ring, uint64_t bus, uint32_t slot,
                             bool counts = true) {
   const uint64_t offset = uint64_t{slot} * kSlotBytes;
@@ -45,7 +45,8 @@ inline SlotWrite Notification(const EnsoCard& card, uint8_t* slot, uint32_t id) 
   return {slot, {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
 }
 
-/// Returns true if `head` equals the tail of `pipe`, compared as stored values.
+/// Returns true if `head` equals the tail of `pipe` in all bits of kPointerMask. Like the hardware,
+/// does not wrap the pointers at the ring's size first.
 inline bool IsEmpty(const EnsoPipe& pipe, uint32_t head) {
   return ((head ^ Load(&pipe.tail)) & regs::enso::kPointerMask) == 0;
 }
@@ -69,8 +70,8 @@ inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint3
   return slot;
 }
 
-/// Suppresses notifications of pipe `id`, whose whole batch was dropped, until its head is stored.
-/// Called instead of FramesAccepted.
+/// Suppresses notifications of pipe `id` until its head is stored. Called instead of FramesAccepted
+/// if the batch's frames for the pipe were all dropped.
 inline void FramesDropped(EnsoCard& card, uint32_t id, uint32_t flits) {
   EnsoPipe& pipe = card.pipes[id];
   if (card.per_packet != 0) return Store(&pipe.status, 0u);

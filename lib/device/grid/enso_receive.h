@@ -160,8 +160,8 @@ class EnsoReceiver {
     return fits;
   }
 
-  /// Checks the room of each pipe. If all frames of a pipe fit, stores the pipe's reserved flit in
-  /// slots[] of its first frame, else kNone. Returns false if frames have to wait.
+  /// Checks the room of each pipe. Stores the pipe's reserved flit in slots[] of its first frame if
+  /// all its frames fit and can be written, else kNone. Returns false if frames have to wait.
   bool Fits() {
     const uint64_t full = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
       if (!IsFirst(i)) return 0;
@@ -193,7 +193,8 @@ class EnsoReceiver {
     });
   }
 
-  /// Places the frames of one pipe if not all of them can be written. Called by one thread.
+  /// Places the frames of one pipe one by one, because not all of them can be written. Called by
+  /// one thread.
   void PlaceEach(uint32_t first, uint32_t last) {
     const uint32_t id = PipeAt(first);
     if (id >= regs::enso::kMaxPipes) {

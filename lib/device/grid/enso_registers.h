@@ -16,7 +16,7 @@ class EnsoRegisters {
  public:
   explicit EnsoRegisters(EnsoCard& card) : card_(card) {}
 
-  /// Writes the registers whose four bytes are all in the store.
+  /// Writes the registers that the store covers completely.
   template <typename Writes>
   void Write(uint32_t offset, uint32_t bytes, uint64_t value, Writes& writes) {
     if (offset >= kBar2Bytes || bytes > sizeof(value)) return;

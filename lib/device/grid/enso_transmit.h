@@ -48,8 +48,9 @@ class EnsoReader {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  /// Returns the number of a buffer with pending slots and a free chunk, plus 1, in the upper half
-  /// and the number of those slots in the lower half; 0 if there is none. Called by one thread.
+  /// Finds a buffer with pending slots and a free chunk. Returns its number plus 1 in the upper
+  /// half, and its number of pending slots in the lower half. Returns 0 if there is no such buffer.
+  /// Called by one thread.
   uint64_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);

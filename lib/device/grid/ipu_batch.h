@@ -14,7 +14,7 @@ namespace sluice::device::grid {
 struct IpuReceiveMemory {
   WireShape shape;
   Batch batch;
-  uint32_t config;  ///< Value of IpuCard::config at the copy of `settings`; 0: none yet.
+  uint32_t config;  ///< IpuCard::config when `settings` was copied; 0: not yet copied.
   uint32_t seen;    ///< IpuCard::config before the batch was fetched.
   uint32_t agrees;  ///< 1: the batch was not put back, and its settings are current.
   uint64_t left;    ///< kBatchFrames minus the arrival index of the first frame without room; 0 if

@@ -46,9 +46,9 @@ struct alignas(64) IpuRing {
   uint64_t place;  ///< A RingPlace.
   // Owned by the blocks that work on the ring.
   uint32_t head;  ///< End of the completed descriptors.
-  /// End of the descriptors that are completed or about to be. Stored before the host can see a
-  /// completion, because the host may respond with a doorbell at once. RX: end of those reserved
-  /// for batches.
+  /// End of the descriptors that are completed or will be next. Stored before the host can see a
+  /// completion, because the host may respond with a doorbell at once. RX: end of the descriptors
+  /// that are reserved for batches.
   uint32_t reserved;
   uint32_t busy;  ///< TX: 1 while a block may complete descriptors.
   // Values as the host stored them.
@@ -105,7 +105,7 @@ struct IpuCard : Card {
 };
 static_assert(regs::ipu::kStatisticCount <= kMaxModelEvents);
 
-/// Returns the ring at `base`, or a disabled one if size, alignment or mapping are invalid.
+/// Returns the ring at `base`, or a disabled ring if size, alignment or mapping is invalid.
 inline RingPlace FindRing(const Card& card, uint64_t base, uint32_t entries) {
   if (entries < regs::ipu::kMinRing || entries > regs::ipu::kMaxRing ||
       (entries & (entries - 1)) != 0 || base % 64 != 0) {

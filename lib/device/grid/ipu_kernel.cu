@@ -10,7 +10,7 @@
 #include "device/grid/ipu_blocks.h"
 #pragma clang force_cuda_host_device end
 
-/// The launch sets the size: sizeof(IpuMemory).
+/// Shared memory of the block. The launch sets its size to sizeof(IpuMemory).
 extern __attribute__((shared)) unsigned char sluice_shared[];
 
 namespace sluice::device::grid {

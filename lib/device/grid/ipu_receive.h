@@ -131,8 +131,8 @@ class IpuReceiver {
     flits_ = team_.ScanExclusive(memory_.before, steered);
   }
 
-  /// Reserves in ticket order. Returns how many frames of the batch are processed; the rest is put
-  /// back.
+  /// Reserves descriptors; batches do so in ticket order. Returns the number of frames of the batch
+  /// that are processed; the rest is put back.
   uint32_t Reserve() {
     for (uint32_t look = 0;; ++look) {
       Look();
@@ -163,8 +163,9 @@ class IpuReceiver {
     Add(&card_.counters[WireEvent::kOffered], uint64_t{count});
   }
 
-  /// Returns the first sorted frame of a queue for which is_beyond(frame) is true; is_beyond must
-  /// be true for all later ones.
+  /// Returns the first sorted frame of a queue for which is_beyond(frame) is true; the end of the
+  /// queue's frames if there is none. If is_beyond is true for a frame, it must be true for all
+  /// later ones.
   template <typename F>
   uint32_t FirstOf(uint32_t queue, F is_beyond) const {
     uint32_t first = memory_.starts[queue], last = memory_.starts[queue + 1];
@@ -174,7 +175,8 @@ class IpuReceiver {
     }
     return first;
   }
-  /// Returns the first sorted frame of `queue` for which the queue has no room.
+  /// Returns the first sorted frame of `queue` for which the queue has no room; the end of its
+  /// frames if all have room.
   uint32_t EndOfRoom(uint32_t queue) const {
     const uint32_t end = memory_.needs[memory_.starts[queue]] + memory_.rooms[queue];
     return FirstOf(queue, [&](uint32_t i) { return memory_.needs[i + 1] > end; });
@@ -319,7 +321,8 @@ class IpuReceiver {
     }
   }
 
-  /// Completes the descriptors, in the order of each ring.
+  /// Completes the descriptors of the batch in any order, then advances the heads of their rings.
+  /// Batches do so in ticket order.
   void Complete() {
     using namespace regs::ipu;
     ForDelivered([&](uint32_t i, uint32_t arrival, uint32_t queue, uint32_t descriptor) {

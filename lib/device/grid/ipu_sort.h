@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sorts the frames of a batch by queue (a counting sort): counts the frames of each queue per group
-// of neighbours and adds the counts up; each frame's position then depends only on its group.
+// Sorts the frames of a batch by queue with a counting sort. The frames of each queue are counted
+// per group of adjacent frames, and the counts are summed. The position of a frame then depends
+// only on these sums and on its group.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,10 @@ inline uint32_t BytesEqual(uint32_t word, uint32_t queue) {
 }
 
 /// Sorts frames by queue. queues[i] is frame i's queue, up to kIpuDropped; the array extends to the
-/// next multiple of kSortGroup and its end is overwritten. `counts` has room for kSortCounts. On
-/// return, starts[q] is the number of frames for queues before q, starts[kIpuDropped + 1] is
-/// `count`, and `arrivals` lists the frames by queue, in order of arrival within each queue. Called
-/// by all threads.
+/// next multiple of kSortGroup, and the entries from `count` on are overwritten. `counts` has room
+/// for kSortCounts. On return, starts[q] is the number of frames for queues before q,
+/// starts[kIpuDropped + 1] is `count`, and `arrivals` lists the frames by queue, in order of
+/// arrival within each queue. Called by all threads.
 inline void SortByQueue(const Team& team, uint32_t count, uint8_t* queues, uint32_t* counts,
                         uint32_t* starts, uint16_t* arrivals) {
   constexpr uint32_t kWords = kSortGroup / sizeof(uint32_t);

@@ -18,7 +18,7 @@ inline constexpr uint32_t kIpuDropped = kIpuQueues;
 struct Steered {
   uint32_t queue;  ///< Queue or kIpuDropped.
   uint32_t hash;
-  uint32_t word;  ///< Packet class, with kRx… flags in the upper half; Statistic of a drop.
+  uint32_t word;  ///< Packet class and, in the upper half, kRx… flags. For a drop: its Statistic.
 };
 
 /// A frame of the wire in the card's memory; 64-byte aligned, padded with zeroes to the next

@@ -27,16 +27,16 @@ inline constexpr uint32_t kIpuStagingBytes = kIpuSendFlits * kFlitBytes;
 struct IpuTransmitMemory {
   WireShape shape;
   // Indexed by queue.
-  Quad looks[kIpuQueues];       ///< The first 16 bytes of its IpuRing.
+  Quad looks[kIpuQueues];       ///< The first 16 bytes of the queue's IpuRing.
   uint32_t epochs[kIpuQueues];  ///< Epoch to which `heads` belongs; 0: none yet.
   uint32_t heads[kIpuQueues];
   uint32_t reports;    ///< Descriptors of this turn that were reported.
   uint32_t confirmed;  ///< Epoch of the current queue, read after it is marked busy.
   // Indexed by descriptor.
-  uint64_t data[kIpuSendWindow];   ///< Address of its bytes; 0: unreachable.
+  uint64_t data[kIpuSendWindow];   ///< Address of the descriptor's bytes; 0: unreachable.
   uint32_t infos[kIpuSendWindow];  ///< See Info.
   // Indexed by frame.
-  uint16_t firsts[kIpuSendWindow + 1];  ///< Its first descriptor.
+  uint16_t firsts[kIpuSendWindow + 1];  ///< First descriptor of the frame.
   uint16_t lengths[kIpuSendWindow];     ///< Length of the frame; 0: it is not sent.
   uint32_t before[kIpuSendWindow];      ///< Flits of the frames before this one.
   uint32_t orders[kIpuSendWindow];
@@ -154,8 +154,8 @@ class IpuTransmitter {
     });
   }
 
-  /// Lists the frames whose last descriptors are among the `count` ones, and returns their number.
-  /// Descriptors without an end within kMaxSegments form a frame as well.
+  /// Lists the frames whose last descriptor is among the first `count` descriptors, and returns
+  /// their number. A run of kMaxSegments descriptors without an end counts as a frame as well.
   uint32_t FindFrames(uint32_t count) {
     constexpr uint32_t kMost = regs::ipu::kMaxSegments;
     const auto list = [&](auto ends) {

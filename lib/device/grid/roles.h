@@ -5,7 +5,7 @@
 
 namespace sluice::device::grid {
 
-/// Numbers of blocks in addition to block 0, which serves registers.
+/// Number of blocks of each role. Block 0, which serves the registers, is not included.
 struct Roles {
   uint32_t receivers = 1;
   uint32_t senders = 1;

@@ -96,7 +96,7 @@ class Team {
     const uint32_t first = Thread() * each, last = Least(first + each, count);
     uint32_t own = 0;
     for (uint32_t i = first; i < last; ++i) own += values[i];
-    uint32_t upto = own;  // Sum of this warp's threads up to and including this one.
+    uint32_t upto = own;  // Sum of the values of this warp's threads up to and including this one.
     for (uint32_t step = 1; step < kWarpThreads; step *= 2) {
       const uint32_t other = ShuffleUp(upto, step);
       if (Thread() % kWarpThreads >= step) upto += other;

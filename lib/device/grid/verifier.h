@@ -34,7 +34,7 @@ struct Tag {
     const auto shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) % sizeof(Quad));
     const Quad first = LoadPlain(at - shift);
     const Quad second = shift == 0 ? Quad{0, 0} : LoadPlain(at - shift + sizeof(Quad));
-    // Extracts bytes `shift` to `shift` + 16 of the two quads.
+    // Extracts the 16 bytes that begin at byte `shift` of the two quads.
     const bool upper = shift >= 8;
     const uint64_t a = upper ? first.high : first.low, b = upper ? second.low : first.high,
                    c = upper ? second.high : second.low;
@@ -88,7 +88,7 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   if (ahead > 0) Add(&counters[WireEvent::kGaps], static_cast<uint64_t>(ahead));
   const uint32_t order = lap << kEntryBits | entry;
   *late = WholeOrder(order, newest_lap) < Load(&shape.flow_orders[origin.flow]);
-  // Samples the latency of only one frame in four at full rate.
+  // Without a rate limit, samples the latency of only one frame in four.
   if (shape.per_ns != 0 || (order * 0x9e37'79b1u) >> 30 == 0) {
     Add(&counters.latency[LatencyBucket(now_ns > sent ? now_ns - sent : 0)], uint64_t{1});
   }
@@ -167,8 +167,9 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
 
 /// Checks frames that one queue sent, after CheckTag: counts those that returned after a later
 /// frame of their flow, and compares the bytes of every shape.verify-th frame. frame_of(i) returns
-/// the i-th frame, `orders` holds the numbers; `lap` and `late` are those of CountReordered.
-/// `scratch` has room for `count` words. Called by all threads; shape.verify is not 0.
+/// the i-th frame, and orders[i] is its number. `lap` and `late` are the arguments of
+/// CountReordered. `scratch` has room for `count` words. Called by all threads; shape.verify is not
+/// 0.
 template <typename FrameOf>
 void JudgeFrames(Card& card, const WireShape& shape, const Team& team, const uint32_t* orders,
                  uint32_t count, uint32_t* scratch, uint32_t lap, uint64_t late, FrameOf frame_of) {

@@ -2,8 +2,8 @@
 //
 // The source of frames in the card's memory. A ring of frames that the host built is sent
 // repeatedly; the tag in each frame changes with each lap (emulator/tag.h). Receive blocks fetch
-// batches in turn, then steer and copy them in parallel. They pass two points in the order of their
-// tickets: reservation of room, and publication of the frames.
+// batches in turn, then steer and copy them in parallel. Batches pass two points in the order of
+// their tickets: reservation of room, and publication of the frames.
 #pragma once
 
 #include <cstdint>
@@ -110,7 +110,7 @@ inline void EndTurn(uint64_t* point, uint64_t ticket) {
   Store(point, ticket + 1);
 }
 
-/// Returns the ring's entry of frame `i` of a batch.
+/// Returns the index of the ring entry of the batch's frame `i`.
 inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) {
   const uint32_t entry = batch.entry + i;
   return entry >= shape.entries ? entry - shape.entries : entry;

@@ -15,12 +15,13 @@ inline constexpr uint32_t kBatchFrames = 2048;
 inline constexpr uint32_t kBatchFlits = 4096;
 inline constexpr uint32_t kFlitBytes = 64;
 
-/// Width of an entry's index in a frame's number; limits the entries of a ring.
+/// Bits of a frame's number that contain its ring entry; limits the entries of a ring.
 inline constexpr uint32_t kEntryBits = 20;
 
 /// A frame of the ring.
 struct RingFrame {
-  uint32_t flit;  ///< Index in the ring's data, in flits; zero-padded to the next frame's flit.
+  /// Offset in the ring's data, in flits. The frame is padded with zeros to the next frame's flit.
+  uint32_t flit;
   uint32_t length;
   uint32_t flow;
   uint32_t rank;  ///< Number of earlier frames of the same flow in a lap.
@@ -29,12 +30,13 @@ struct RingFrame {
 /// The constant part of a wire's state while blocks run. Each block copies it to its shared memory.
 struct WireShape {
   const RingFrame* frames = nullptr;
-  uint8_t* data = nullptr;    ///< The bytes of the ring's frames.
-  uint32_t entries = 0;       ///< Frames in the ring; minimum: twice all blocks' batches.
-  uint32_t per_lap = 0;       ///< Frames of each flow in a lap.
-  uint32_t nonce = 0;         ///< Nonce in all tags.
-  uint32_t invariant = 0;     ///< Offset from which applications do not change bytes.
-  uint32_t largest = 0;       ///< Flits of the largest frame.
+  uint8_t* data = nullptr;  ///< The bytes of the ring's frames.
+  uint32_t entries = 0;     ///< Frames in the ring; at least twice as many as fit in the batches of
+                            ///< all blocks together.
+  uint32_t per_lap = 0;     ///< Frames of each flow in a lap.
+  uint32_t nonce = 0;       ///< Nonce in all tags.
+  uint32_t invariant = 0;   ///< Offset from which applications do not change bytes.
+  uint32_t largest = 0;     ///< Flits of the largest frame.
   uint32_t batch_frames = 0;  ///< 1 … kBatchFrames.
   uint32_t pause = 1;         ///< 1: frames wait for room instead of being dropped.
   uint32_t verify = 64;       ///< Compares every `verify`-th frame; 0: checks no frame.
