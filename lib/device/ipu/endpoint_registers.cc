@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The registers at kEndpointBlock: regs/ipu.h decoded. Control path.
+// Decodes the registers at kEndpointBlock (regs/ipu.h). Control path.
 #include "device/ipu/ipu_nic.h"
 
 namespace sluice::device::ipu {

@@ -22,7 +22,7 @@ inline uint16_t TagOf(const WireFrame& frame) {
   return static_cast<uint16_t>(frame.data[14] << 8 | frame.data[15]);
 }
 
-/// The filter tables; the host writes them word by word of the register map.
+/// The filter tables. The host writes them in words, through the register map.
 class Filter {
  public:
   /// Returns whether the port accepts a frame. `control` and `station` are the values of

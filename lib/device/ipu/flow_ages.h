@@ -30,12 +30,13 @@ class FlowAges {
   /// Checks some of the rules. Returns true if there are unreported aged rules now and there were
   /// none before the call.
   bool Look(uint64_t now_ns);
-  /// Returns the cookie of an aged rule that was not reported yet, or nothing.
+  /// Returns the cookie of an aged rule that was not reported yet, and marks the rule as reported.
+  /// Returns nothing if there is none.
   std::optional<uint64_t> Pop();
 
  private:
   static constexpr uint32_t kLookedAtOnce = 64;
-  /// Minimum time between the beginnings of two rounds.
+  /// Minimum interval between the starts of two rounds of checks.
   static constexpr uint64_t kRound_ns = 50'000'000;
 
   enum class State : uint8_t { kYoung, kAged, kTold };

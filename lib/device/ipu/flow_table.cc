@@ -13,7 +13,7 @@ using namespace regs::ipu;  // NOLINT: the flow registers' names
 constexpr uint64_t kEtherAddress = (uint64_t{1} << 48) - 1;
 constexpr uint32_t kMatchPorts = kFlowMatchSourcePort | kFlowMatchDestinationPort;
 
-/// Returns the key with only the `fields` of `full`.
+/// Returns a key that contains only the given `fields` of `full`, and the IP version.
 FlowKey Select(const FlowKey& full, uint32_t fields) {
   FlowKey key{};
   key.fields = fields;

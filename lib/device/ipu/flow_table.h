@@ -2,7 +2,7 @@
 //
 // The device's exact-match table over any selection of the 5-tuple, Ethernet addresses, VLAN tags
 // and whether the frame is a fragment. Rules that select the same fields form a profile. A lookup
-// tries the profiles in use, starting with the one with most fields.
+// tries the profiles in use; those with more fields come first.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sluice::device::ipu {
 
-/// The key of a rule. Fields that it does not select are zero.
+/// The key of a rule. Fields that the rule does not select are zero, except the IP version.
 struct FlowKey {
   uint32_t fields;    ///< regs::ipu::kFlowMatch… bits.
   uint32_t protocol;  ///< Format of kFlowProtocol.
@@ -49,7 +49,8 @@ class FlowTable {
  public:
   bool empty() const { return profiles_.empty(); }
 
-  /// Returns kOk, kExists or kFull. Masks the key to its fields.
+  /// Adds a rule. Ignores the parts of the key that its fields do not select. Returns kOk, kExists
+  /// or kFull.
   regs::ipu::FlowStatus Add(FlowKey key, FlowEntry entry, FlowAge age, uint64_t now_ns);
   /// Returns kOk and copies the rule to `removed`, or returns kAbsent.
   regs::ipu::FlowStatus Remove(FlowKey key, FlowEntry* removed);
@@ -58,7 +59,8 @@ class FlowTable {
   void Clear();
   FlowAges& ages() { return ages_; }
 
-  /// Returns the rule that matches the frame, or null. Frames without an IP header match no rule.
+  /// Returns the first matching rule in the order of the profiles, or null. Frames without an IP
+  /// header match no rule.
   FlowEntry* Lookup(const WireFrame& frame, const Headers& headers);
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 using namespace regs::ipu;  // NOLINT: this file decodes that register map
 
-/// Return the RSS field bit of the frame's headers for hashing addresses alone (AddressBit) or
-/// addresses and ports (PortBit), or 0 if it lacks them.
+/// Return the RSS field bit for hashing the frame's addresses alone (AddressBit), or its addresses
+/// and ports (PortBit); 0 if the frame lacks them.
 uint32_t AddressBit(const Headers& headers) {
   return headers.ip_version == 4 ? kRssIpv4 : headers.ip_version == 6 ? kRssIpv6 : 0;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Model of the packetized NIC with the registers of regs/ipu.h: descriptor rings, links of swapped
-// regions or endpoints of cache lines, RSS, flow rules, filters and statistics. A step function
-// without threads or clock, stepped by lib/emulator. tests/device/ipu tests it descriptor by
-// descriptor.
+// regions or endpoints of cache lines, RSS, flow rules, filters and statistics. It has neither
+// threads nor a clock; lib/emulator steps it. tests/device/ipu tests it descriptor by descriptor.
 #pragma once
 
 #include <array>
@@ -93,8 +92,8 @@ class IpuNic final : public Device {
   void RunFlowCommand(uint32_t command);
   /// Returns the aging parameters of the rule to be added, from the registers.
   FlowAge Age() const;
-  /// Returns whether any setting needs more of a frame than its packet class. Called after each
-  /// change of settings.
+  /// Returns whether the settings require more information about a frame than its packet class.
+  /// Called after each change of settings.
   bool NeedsClassify() const;
   bool Accepts(const WireFrame& frame) const;
   /// Parses, hashes, verifies and looks up a frame, as far as these functions are enabled.
@@ -159,10 +158,10 @@ class IpuNic final : public Device {
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
   std::array<LinkQueue, regs::ipu::kMaxQueues> links_;
   std::array<FrameEndpoint, regs::ipu::kMaxQueues> endpoints_;
-  uint32_t linked_ = 0;         ///< Links that are enabled, by bit.
-  uint32_t with_endpoint_ = 0;  ///< Endpoints that were enabled, by bit.
-  uint32_t unpublished_ = 0;    ///< RX queues with completions that are not written back, by bit.
-  uint32_t armed_ = 0;          ///< RX queues whose next completion raises an interrupt, by bit.
+  uint32_t linked_ = 0;         ///< Bit mask of queue pairs with an enabled link.
+  uint32_t with_endpoint_ = 0;  ///< Bit mask of queue pairs whose endpoint was enabled.
+  uint32_t unpublished_ = 0;    ///< Bit mask of RX queues with unpublished completions.
+  uint32_t armed_ = 0;          ///< Bit mask of RX queues that interrupt at their next completion.
   TxStaging staging_;
   uint32_t next_tx_ = 0;  ///< Next queue pair of the round robin.
 

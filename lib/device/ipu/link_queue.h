@@ -19,8 +19,8 @@ namespace sluice::device::ipu {
 
 class LinkQueue {
  public:
-  /// Closes the present link, if any, and opens the one in [base, base + bytes). Returns false, and
-  /// opens nothing, if the memory does not hold a valid link.
+  /// Closes the current link, if any, and opens the link in [base, base + bytes). If the memory is
+  /// unaligned, not mapped, remote, or contains no valid link, opens nothing and returns false.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint16_t epoch);
   void Disable() { link_.reset(); }
   bool enabled() const { return link_ != nullptr; }

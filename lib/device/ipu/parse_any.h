@@ -63,8 +63,8 @@ inline void ParseTransport(bool fragment, Headers& headers) {
   }
 }
 
-/// Returns whether a source route is incomplete. RFC 791 section 3.1: a route's third byte points
-/// to the next hop, and beyond the option's end after the last hop.
+/// Returns whether the IPv4 options contain an incomplete source route. RFC 791 section 3.1: a
+/// route's third byte points to the next hop, and beyond the option's end after the last hop.
 inline bool HasStopsAhead(const uint8_t* option, uint32_t left) {
   constexpr uint8_t kEnd = 0, kNone = 1, kLooseRoute = 131, kStrictRoute = 137;
   while (left >= 2 && option[0] != kEnd) {

@@ -71,14 +71,14 @@ inline Headers Parse(const WireFrame& frame) {
           .source_routed = false};
 }
 
-/// Returns the write-back flags of kPortChecksum for a parsed frame: IPv4 header, and TCP or UDP if
-/// the datagram is complete. An invalid UDP length or an incomplete TCP header counts as a bad
-/// checksum. TCP and UDP with an incomplete source route have no result, and neither has UDP over
-/// IPv4 without a checksum.
+/// Returns the checksum flags of a parsed frame's write-back (kPortChecksum): one for the IPv4
+/// header, and one for TCP or UDP if the datagram is complete. An invalid UDP length or an
+/// incomplete TCP header counts as a bad checksum. There is no TCP or UDP flag if a source route is
+/// incomplete, or if UDP over IPv4 has no checksum.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
-/// Returns the RFC 1071 sum of `initial` and `bytes` bytes, not complemented, folded to 16 bits, as
-/// read in wire order.
+/// Returns the RFC 1071 sum of `initial` and the big-endian 16-bit words at `data`, folded to 16
+/// bits and not complemented.
 uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t initial);
 
 }  // namespace sluice::device::ipu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The register file of IpuNic: regs/ipu.h decoded. Control path.
+// Decodes the registers of IpuNic (regs/ipu.h). Control path.
 #include <algorithm>
 #include <bit>
 #include <cstring>

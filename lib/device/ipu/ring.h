@@ -12,7 +12,7 @@
 
 namespace sluice::device::ipu {
 
-/// Returns the ring at `base`, or null if size, alignment or mapping are invalid.
+/// Returns the ring at `base`, or null if size, alignment or mapping is invalid.
 inline regs::ipu::Descriptor* MapRing(const bar::DmaSpace& dma, uint64_t base, uint32_t entries) {
   if (!std::has_single_bit(entries) || entries < regs::ipu::kMinRing ||
       entries > regs::ipu::kMaxRing || base % 64 != 0) {

@@ -37,11 +37,11 @@ class RxQueue {
   /// Publishes completed descriptors and disables the ring.
   void Disable();
   bool enabled() const { return ring_ != nullptr; }
-  /// Called after the host removed memory: buffers are looked up again. Returns false and disables
-  /// the ring, with its unpublished completions, if the ring was removed.
+  /// Called after the host has removed memory. Buffers are looked up again. If the ring itself was
+  /// removed, disables it, discards its unpublished completions and returns false.
   bool Recheck(const bar::DmaSpace& dma);
   uint32_t head() const { return head_; }
-  /// Returns the number of completions that the host can see.
+  /// Returns the number of completions that the host can see; free-running.
   uint32_t published() const { return written_back_; }
 
   /// Handles a doorbell. Returns false and ignores it if the ring is disabled, or if it posts more
@@ -95,8 +95,8 @@ class RxQueue {
   /// Fetches at most kFetchBatch posted descriptors, or none if they are remote and have not
   /// arrived.
   void Fetch(const bar::DmaSpace& dma);
-  /// Reports to remote memory the descriptors that were written back from index `first` on, and the
-  /// contents of their buffers.
+  /// Reports the descriptors written back since index `first`, and the contents of their buffers,
+  /// to remote memory.
   void ReportWritten(bar::RemoteMemory& remote, uint32_t first);
   /// Writes a frame of any length.
   RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,

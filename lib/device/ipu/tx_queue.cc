@@ -43,7 +43,7 @@ bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
   return true;
 }
 
-/// Inserts the tag after the addresses. The buffer has room for four more bytes.
+/// Inserts a VLAN tag after the MAC addresses. The buffer must have room for four more bytes.
 void InsertTag(uint8_t* frame, uint32_t length, uint16_t tag) {
   constexpr uint32_t kAddressBytes = 12;
   std::memmove(frame + kAddressBytes + 4, frame + kAddressBytes, length - kAddressBytes);

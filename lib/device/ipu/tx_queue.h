@@ -49,11 +49,12 @@ class TxQueue {
   /// Reports to remote memory that the window was read and that its first `done` entries are
   /// complete.
   void ReportProgress(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done);
-  /// Returns the segments of the frame that begins at window entry `first`, or 0 if its end is not
-  /// among the `fetched` entries or the frame has more than kMaxSegments.
+  /// Returns the number of segments of the frame that begins at window entry `first`; 0 if its end
+  /// is not among the `fetched` entries, or if it has more than kMaxSegments.
   uint32_t Segments(uint32_t first, uint32_t fetched) const;
-  /// Sends window entries from `first` on while they are whole frames without offloads. Returns the
-  /// entry after the last; stops at `end`.
+  /// Sends the window entries [first, end) up to the first one that is not a plain frame: a whole
+  /// frame with mapped data, a valid length and no offloads. Returns the index after the last entry
+  /// sent.
   uint32_t SendPlain(uint32_t first, uint32_t end, TxStaging& staging, FrameSink& sink,
                      Statistics& statistics);
   void Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameSink& sink,
