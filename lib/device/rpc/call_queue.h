@@ -12,7 +12,7 @@ namespace sluice::device::rpc {
 /// A call in the device: index of its slot. The dispatcher holds each call only once.
 using CallId = uint32_t;
 
-/// First in, first out.
+/// A first-in, first-out queue.
 class CallQueue {
  public:
   CallQueue() = default;

@@ -44,7 +44,7 @@ struct CallSlot {
   CallId parent = kNone;
   CallId child = kNone;  ///< Call whose reply this call waits for.
   Continuation continuation;
-  /// Error that is still to be sent, if the call has ended.
+  /// Error that must still be sent, if the call has ended.
   ::sluice::rpc::AcceptStat error = ::sluice::rpc::AcceptStat::kSystemErr;
   CallTrace trace;
   /// Room for the longest headers of a call: Ethernet with two tags, IPv6, UDP.

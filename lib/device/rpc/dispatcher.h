@@ -47,7 +47,8 @@ struct DispatcherConfig {
   uint64_t nested_bound = 1'000'000'000;  ///< Limit from a call's suspension to Resume.
   /// Idle time after which a process loses a core, and after which the core is retired; 0: never.
   uint64_t retire_after = 0;
-  uint32_t kept_cores = 1;  ///< Minimum number of cores that stay with processes although idle.
+  /// Minimum number of cores that are neither reclaimed nor retired for being idle.
+  uint32_t kept_cores = 1;
 };
 
 /// Returns the maximum number of calls of one process that have arrived but not ended: waiting
@@ -71,8 +72,7 @@ struct Action {
     kInterrupt,  ///< Interrupt the core; YIELDNOW follows when the handler has ended.
     kKill,       ///< The process exceeded a limit: the kernel must kill it (then Gone).
     kWake,       ///< Interrupt a retired core, so that its kernel loads again.
-    kSuspended,  ///< `call` waits for another call, which is in the line; Resume or a time-out
-                 ///< follows.
+    kSuspended,  ///< `call` waits for the call in the line; Resume or a time-out follows.
     kTooMany,    ///< Like kSuspended, but `call` continues at once: too many are suspended.
     kTimedOut,   ///< `call` waited too long and continues without an answer.
     kAnswered,   ///< `call` was executed; its reply is in the line.
@@ -97,7 +97,7 @@ enum class DispatchCounter : uint8_t {
   kNoProcess,
   kRemoved,
   kLost,
-  kStrayLoads,  ///< Unexpected loads: by a process that does not have the core.
+  kStrayLoads,  ///< Loads by a process that does not have the core, or from an unknown core.
   kSwitches,
   kYields,
   kRetires,
@@ -139,9 +139,9 @@ class Dispatcher {
 
   // Control path: processes.
 
-  /// Adds a process that gets no core before Ready, and then at most `max_cores` at a time. Its
-  /// calls wait meanwhile. Returns false if the number is out of range or in use, or `max_cores` is
-  /// 0.
+  /// Adds a process. It gets no core before Ready, and then at most `max_cores` at a time; calls
+  /// that arrive before Ready wait. Returns false if the number is out of range or in use, or
+  /// `max_cores` is 0.
   bool AddProcess(ProcessId process, uint32_t max_cores);
   /// Reports that the process has started and may be switched to.
   Actions Ready(ProcessId process, uint64_t now_ns);
@@ -171,17 +171,17 @@ class Dispatcher {
   /// without a CPU, counted from any fixed time; nothing if the host does not know.
   using Starved = std::function<std::optional<uint64_t>(CoreId core, ProcessId process)>;
   /// Checks limits, time slices and idle cores. Without `starved`, or if it returns nothing, a
-  /// process that exceeded a limit is killed at once. Otherwise the process is observed first, and
-  /// killed after it had a CPU for about half of the limit more.
+  /// process that exceeded a limit is killed at once. Otherwise the process is first observed, and
+  /// killed once it has had a CPU for about another half of the limit.
   Actions Tick(uint64_t now_ns, const Starved& starved = {});
 
   CoreState state(CoreId core) const { return cores_[core].state; }
   /// Returns the process of a core that is switching, running, waiting or leaving.
   ProcessId process(CoreId core) const { return cores_[core].process; }
-  /// Returns whether a process has the core, or it is being switched to or from one.
+  /// Returns whether the core belongs to a process, or is being switched to or from one.
   bool InUse(CoreId core) const { return InUse(cores_[core]); }
-  /// Returns the core to which the process's next call goes at once, or nothing if the call must
-  /// wait or the queue is full.
+  /// Returns the core to which the process's next call goes at once. Returns nothing if the call
+  /// would have to wait or be rejected because the queue is full.
   std::optional<CoreId> WaitingCore(ProcessId process) const {
     const uint32_t waiting = processes_[process].waiting;
     if (waiting == 0) return {};
@@ -233,11 +233,11 @@ class Dispatcher {
     bool wants = false;      ///< Value last reported to Placement.
     bool preempted = false;
     uint32_t max_cores = 0;
-    uint32_t switching = 0;      ///< Cores that are being switched to it.
+    uint32_t switching = 0;      ///< Cores that are being switched to the process.
     uint32_t idle_switches = 0;  ///< Consecutive switches without a load.
     uint64_t idle_since = 0;     ///< Time of the first of these switches.
-    uint32_t cores = 0;          ///< Cores that it has, by bit.
-    uint32_t waiting = 0;  ///< Its cores that wait for a call, by bit. If not 0, no call waits.
+    uint32_t cores = 0;          ///< Bit mask of the process's cores.
+    uint32_t waiting = 0;  ///< Bit mask of its cores that wait for a call. If not 0, no call waits.
     CallQueue queue;       ///< Calls that wait to begin.
     CallQueue resumed;     ///< Resumed calls that wait to continue.
     std::vector<Suspended> suspended{};  ///< Sorted by deadline.
@@ -248,7 +248,6 @@ class Dispatcher {
 
   bool Known(ProcessId id) const { return id < kMaxProcesses && processes_[id].known; }
   static uint32_t Bit(CoreId core) { return uint32_t{1} << core; }
-  /// Returns whether a process has the core.
   static bool InUse(const Core& core) { return core.state >= CoreState::kSwitching; }
 
   void Count(DispatchCounter counter) { ++counters_[static_cast<uint32_t>(counter)]; }
@@ -288,8 +287,8 @@ class Dispatcher {
   void Leave(CoreId id, uint64_t now);
   void ReclaimCores(ProcessId id, uint64_t now);
   void RetireIdle(uint64_t now);
-  /// Makes the core that has been idle longest yield, if it was idle for retire_after and more than
-  /// kept_cores cores are in use.
+  /// Makes the core that has been idle longest yield, if it has been idle for at least retire_after
+  /// and more than kept_cores cores are in use.
   void ReclaimIdleCore(uint64_t now);
   CoreId IdOf(const Core& core) const { return static_cast<CoreId>(&core - cores_.data()); }
 

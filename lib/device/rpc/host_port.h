@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Requests of the device to the operating system, except answers to loads, and traces of ended
-// calls.
+// The device's interface to the operating system: requests, and traces of answered calls. Answers
+// to loads do not use it.
 #pragma once
 
 #include <cstdint>

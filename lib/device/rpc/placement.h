@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Assignment of cores to processes. The dispatcher asks; the program that contains the device
-// implements it with a policy of the operating system.
+// Interface for the assignment of cores to processes. The dispatcher calls it; the program that
+// contains the device implements it with a policy of the operating system.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ class Placement {
  public:
   virtual ~Placement() = default;
 
-  /// Reports that `process` has calls that no core of it will run soon: it wants one core more. Not
-  /// repeated until Next has returned the process or Withdraw was called. `preempted`: the
-  /// process's last core was preempted, as opposed to having become idle.
+  /// Reports that `process` has calls that none of its cores will run soon: it wants one more core.
+  /// Not repeated until Next has returned the process or Withdraw was called. `preempted` means
+  /// that the process lost its last core to preemption, not because the core was idle.
   virtual void Wants(ProcessId process, bool preempted, uint64_t now_ns) = 0;
   /// Reports that the process does not want a core any more.
   virtual void Withdraw(ProcessId process) = 0;
-  /// Returns the process that gets the free `core`, or nothing if no process that wants one may
+  /// Returns the process that gets the free `core`, or nothing if no process that wants a core may
   /// have it. The process owns the core from then on.
   virtual std::optional<ProcessId> Next(CoreId core, uint64_t now_ns) = 0;
   /// Returns whether the process on `core` should yield to one that wants a core.

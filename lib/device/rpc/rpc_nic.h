@@ -33,8 +33,9 @@
 
 namespace sluice::device::rpc {
 
-/// Returns the number of slots with which calls to one of `services` services cannot exclude calls
-/// to another: the maximum that all services can hold, plus one for a call that finds a full queue.
+/// Returns the number of slots that `services` services need so that calls to one of them cannot
+/// exclude calls to another: the maximum that all services can hold, plus one for a call that finds
+/// a full queue.
 constexpr uint32_t SlotsFor(const DispatcherConfig& dispatcher, uint32_t services) {
   return services * MaxCalls(dispatcher) + 1;
 }
@@ -71,9 +72,9 @@ class RpcNic final : public Device {
   /// Adds a service. Returns false if Services::Add or Dispatcher::AddProcess would.
   bool AddService(ProcessId process, uint32_t max_cores, Service service);
   /// Reports that the service's process has started. `entries` has one entry per procedure,
-  /// `endpoints` one unused endpoint per core. Returns false if their numbers or an endpoint are
-  /// wrong, or if the process has no service. `incarnation` is the kernel's name of this process,
-  /// returned to the kernel as the data of every switch to it.
+  /// `endpoints` one unused endpoint per core. Returns false if either has the wrong size, if an
+  /// endpoint is invalid, or if the process has no service. `incarnation` is the kernel's name of
+  /// this process, returned to the kernel as the data of every switch to it.
   bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints,
              uint64_t incarnation = 0);
   /// Reports that the process has ended. Its memory is not accessed any more.
@@ -159,7 +160,7 @@ class RpcNic final : public Device {
   // Calls of services.
   /// Returns whether the line contains a call to make, or the reply.
   Done DoneOf(const End& end) const;
-  /// Suspends the call of `action`, which was returned in the line of `end` with a nested call.
+  /// Suspends the call of `action`, whose process has written a nested call to the line of `end`.
   void Suspend(const End& end, const Action& action);
   /// Makes the call described by `arguments`. Returns kSuccess, or the error if it reaches no
   /// service.
@@ -205,7 +206,7 @@ class RpcNic final : public Device {
   CallSlots slots_;
   FrameStaging<128, 512 * 1024, kMaxFrame> replies_;
   CallQueue errors_;  ///< Calls whose errors wait for room. If not empty, `replies_` is full.
-  std::vector<uint8_t> scratch_;  ///< Memory of the size of the largest payload.
+  std::vector<uint8_t> scratch_;  ///< Scratch memory, as large as the largest payload.
   std::vector<Later> later_;      ///< Processed in order.
   /// Call whose arguments are already in the line, with the content below.
   std::optional<CallId> prepared_;

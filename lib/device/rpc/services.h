@@ -34,8 +34,8 @@ struct Service {
 /// Used by one thread.
 class Services {
  public:
-  /// Adds a service. Returns false if the process already has one, the table is invalid, or another
-  /// service on this port has one of its programs.
+  /// Adds a service. Returns false if the process already has a service, if the table is invalid,
+  /// or if another service on the same port already has one of the table's programs.
   bool Add(ProcessId process, Service service);
   void Remove(ProcessId process);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The dispatcher's part that assigns cores to processes that want one, and handles idle cores.
+// The part of the dispatcher that assigns cores to processes that want one, and handles idle cores.
 #include <bit>
 #include <optional>
 
@@ -44,7 +44,8 @@ bool Dispatcher::Fill(CoreId id, uint64_t now) {
 }
 
 void Dispatcher::Supply(uint64_t now) {
-  // A process that gets a core may want one more, possibly on a core that found no process before.
+  // Repeats as long as a core finds a process: a process that gets a core may want another, and a
+  // core that was checked earlier may serve it.
   for (bool found = true; found && wanting_ != 0;) {
     found = false;
     for (uint32_t id = 0; wanting_ != 0 && id < config_.cores; ++id) {
@@ -52,8 +53,8 @@ void Dispatcher::Supply(uint64_t now) {
     }
   }
   if (wanting_ == 0) return;
-  // First yields idle cores of other processes, then wakes retired cores, then preempts running
-  // cores.
+  // Idle cores of other processes yield first, then a retired core is woken, then a running core is
+  // preempted.
   for (uint32_t coming = Coming(); coming < wanting_; ++coming) {
     Core* const idle = LongestWaiting();
     if (idle == nullptr) break;

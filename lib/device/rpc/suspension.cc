@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that wait for other calls. They leave their core and continue when the answer arrives, when
-// it times out, or at once if too many wait already.
+// Suspended calls, which wait for other calls. They release their core and continue when the answer
+// arrives, when it times out, or at once if too many calls are suspended already.
 #include <algorithm>
 #include <bit>
 
