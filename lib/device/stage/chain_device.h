@@ -43,10 +43,10 @@ class ChainDevice {
   ChainDevice(LinkMemory& link, pcie_switch::PortId port)
       : from_switch_(link.to_device), to_switch_(link.to_switch), reads_(port), port_(port) {}
 
-  /// Handles all TLPs that have arrived. Returns false if none had.
+  /// Handles all TLPs that have arrived. Returns false if none had arrived.
   bool Receive();
-  /// Sends the TLPs that may be sent and for which the link has room. Returns false if none could
-  /// be.
+  /// Sends the pending TLPs for which the link has room and that flow control allows. Returns false
+  /// if none was sent.
   bool Send();
   std::span<NodeSlot> slots() { return slots_; }
 
@@ -62,7 +62,7 @@ class ChainDevice {
   LinkWriter to_switch_;
   Reads reads_;
   pcie_switch::PortId port_;
-  uint32_t used_ = 0;  ///< Slots from here on are unused.
+  uint32_t used_ = 0;  ///< Slots from this index on are unused.
   std::array<NodeSlot, kNodeSlots> slots_;
 };
 

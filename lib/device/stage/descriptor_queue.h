@@ -28,7 +28,7 @@ class DescriptorQueue {
   struct Job {
     pcie_switch::LegacyDescriptor descriptor;
     std::vector<uint8_t> data;
-    std::vector<uint8_t> result;  ///< A record, followed by room for the result.
+    std::vector<uint8_t> result;  ///< A record, followed by space for the result.
     Fetch fetch;
     bool bad = false;     ///< The descriptor is invalid.
     uint32_t asked = 0;   ///< Bytes of the data that were requested.
@@ -71,7 +71,7 @@ class DescriptorQueue {
 
   NodeSetup setup_;
   uint8_t owner_;
-  // Cumulative counts of descriptors; none exceeds the one before it.
+  // Cumulative counts of descriptors, in descending order.
   uint32_t rung_ = 0;
   uint32_t fetched_ = 0;   ///< Descriptors requested.
   uint32_t arrived_ = 0;   ///< Descriptors arrived in jobs_.

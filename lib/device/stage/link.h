@@ -85,7 +85,8 @@ class LinkReader {
     const pcie_switch::Tlp& tlp = direction_->tlps[read_ % kLinkTlps];
     std::array<uint8_t, offsetof(pcie_switch::Tlp, payload)> head;
     std::memcpy(head.data(), &tlp, head.size());
-    head[offsetof(pcie_switch::Tlp, refused)] &= 1;  // Other bytes are invalid as bool.
+    // Clears all bits except the lowest: other bytes are invalid as bool.
+    head[offsetof(pcie_switch::Tlp, refused)] &= 1;
     std::memcpy(static_cast<void*>(&out), head.data(), head.size());
     std::memcpy(out.payload.data(), tlp.payload.data(), PayloadBytes(out));
     ++read_;
@@ -97,7 +98,7 @@ class LinkReader {
     released_ = read_;
     std::atomic_ref(direction_->read.value).store(read_, std::memory_order_release);
   }
-  /// Returns whether the writer's count was invalid; then no more TLPs arrive.
+  /// Returns whether the writer's count was invalid. If so, no more TLPs arrive.
   bool broken() const { return broken_; }
 
  private:

@@ -35,11 +35,11 @@ class Stage {
   Stage(LinkMemory& link, pcie_switch::PortId port, Executor& executor, StageCounters& counters)
       : device_(link, port), executor_(&executor), counters_(&counters) {}
 
-  /// Does the pending work, with at most one batch per node. Returns false if there was none.
+  /// Does the pending work, with at most one batch per node. Returns false if there was no work.
   bool Step();
 
  private:
-  /// Limit for the bytes of a batch, not counting its first message.
+  /// Limit of the total size of a batch's messages except the first, in bytes.
   static constexpr uint32_t kBatchBytes = 1u << 20;
 
   bool ServeStream(NodeSlot& slot);

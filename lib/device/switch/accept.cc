@@ -259,7 +259,7 @@ void Switch::Complete(PortId port, const Tlp& read, const uint8_t* data) {
   }
 }
 
-/// Handles a read of the switch itself: a flush of a window, or a read of a legacy device's
+/// Handles a read of the switch's addresses: a flush of a window, or a legacy device's read of its
 /// descriptors and data.
 void Switch::Read(PortId port, const Tlp& tlp) {
   if (ports_[port].first.size() >= parameters_.port_tlps) {

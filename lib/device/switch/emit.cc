@@ -74,8 +74,8 @@ bool Switch::ReturnCredits(Lane& lane, Tlp& out) {
   return true;
 }
 
-/// Returns the next TLP of a lane for a node, or null. With `begins`, only the first TLP of a
-/// message counts, otherwise only one of the message that is being sent.
+/// Returns the next TLP of a lane for a node, or null. If `begins` is true, it must be the first
+/// TLP of a message, otherwise a TLP of the message that is being sent.
 Held* Switch::Pending(const Hop& hop, uint16_t lane, bool begins) {
   Ring& ring = rings_[lanes_[lane].ring];
   const uint32_t seen =

@@ -19,7 +19,7 @@ const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
 }
 
 /// Returns whether there is room for the result of one more descriptor. Legacy devices do not use
-/// credits, so a descriptor is posted only if there is.
+/// credits, so a descriptor is posted only if there is room.
 bool Switch::HasRoomForResult(const Hop& hop) const {
   const Stream& stream = streams_[hop.stream];
   const uint16_t index = stream.lanes[hop.node];

@@ -56,7 +56,7 @@ struct Hop {
   bool busy = false;      ///< A message is being sent to the node.
   uint16_t lane = 0;      ///< Lane of that message.
   uint64_t sequence = 0;  ///< Number of that message in the lane.
-  uint32_t done = 0;      ///< Bytes of the message's next TLP that were sent.
+  uint32_t done = 0;      ///< Bytes already sent of the message's next TLP.
   bool partial = false;   ///< A part of the message was sent.
   bool aborted = false;   ///< The receiver must be informed that the message was aborted.
   uint32_t turn = 0;      ///< Lane of the stream that is checked first.

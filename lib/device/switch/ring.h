@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Buffers of TLPs of messages that were not yet sent to all their targets.
+// Buffers that hold the TLPs of messages until they were sent to all their targets.
 #pragma once
 
 #include <array>

@@ -26,12 +26,13 @@ inline constexpr PortMask kAllPorts = 0xffff;
 
 /// Addresses of the switch itself: registers, memory and windows. Each of them belongs to one node.
 inline constexpr uint64_t kSwitchBase = 1ull << 40;
-/// 8 bytes per node: number of bytes it has consumed.
+/// Registers of 8 bytes, one per node: the number of bytes that the node has consumed.
 inline constexpr uint64_t kRegisters = kSwitchBase;
 inline constexpr uint64_t kGlueMemory = kSwitchBase + (1ull << 32);
 inline constexpr uint64_t kWindows = kSwitchBase + (1ull << 36);
 inline constexpr uint64_t kSwitchEnd = kSwitchBase << 1;
-inline constexpr uint32_t kWindowShift = 24;  ///< A window has 16 MiB of addresses without memory.
+/// A window is 16 MiB of addresses that have no memory.
+inline constexpr uint32_t kWindowShift = 24;
 inline constexpr uint32_t kGlueShift = 28;
 /// Maximum message size: the message and its header must fit into the window.
 inline constexpr uint32_t kLongestMessage = (1u << kWindowShift) - kGranule;
@@ -47,7 +48,7 @@ enum class Select : uint8_t { kNothing, kKey0, kKey1, kRoundRobin, kHash };
 
 struct Policy {
   Select select = Select::kNothing;
-  uint32_t ways = 1;        ///< Range of round robin and hash: 0 ... ways - 1.
+  uint32_t ways = 1;        ///< Round robin and hash select 0 … ways - 1.
   std::vector<Edge> edges;  ///< Messages that match no edge are dropped as kNoEdge.
 };
 
@@ -134,7 +135,7 @@ enum class Drop : uint8_t {
   kStreamFailed,  ///< It was in the switch when its stream failed.
   kBadCredit,     ///< TLP: invalid credits, more than were sent or less than before.
   kBadRecord,     ///< A legacy device's result without a pending descriptor.
-  kRefused,       ///< A legacy device could not process it.
+  kRefused,       ///< A legacy device could not process the message.
   kBadRead,       ///< TLP: read of memory that the reader does not own.
 };
 inline constexpr std::array<std::string_view, 18> kDropNames = {

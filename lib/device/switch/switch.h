@@ -78,8 +78,8 @@ class Switch {
 
   /// Sets which ports may write streams to `port`; initially all.
   void Allow(PortId port, PortMask sources);
-  /// Returns false if the range is empty, wraps around, or overlaps another range or the switch, or
-  /// if the port is invalid.
+  /// Adds a range. Returns false if it is empty, wraps around, or overlaps another range or the
+  /// switch, or if the port is invalid.
   bool AddRange(const Range& range);
 
   /// Reports that the device at `port` has died: its incomplete messages are aborted, and messages
@@ -102,8 +102,8 @@ class Switch {
   /// Return the number of complete messages that a node sent, or that were sent to it.
   uint64_t MessagesFrom(StreamId stream, NodeId node) const;
   uint64_t MessagesTo(StreamId stream, NodeId node) const;
-  /// Returns each node's state for the next message. A counted state (StateRule::kCount) was not
-  /// sent before.
+  /// Returns each node's state for the next message. A counted state (StateRule::kCount) has not
+  /// been sent yet.
   std::vector<State> States(StreamId stream) const;
   const Pipeline& pipeline() const { return pipeline_; }
   uint32_t ports() const { return parameters_.ports; }
