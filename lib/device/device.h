@@ -10,7 +10,7 @@
 
 namespace sluice::device {
 
-/// A frame as it passes the MAC: Ethernet header to payload, no FCS.
+/// A frame without FCS: from the Ethernet header to the end of the payload.
 struct WireFrame {
   const uint8_t* data;
   uint32_t length;
@@ -49,7 +49,7 @@ class Device {
   virtual ~Device() = default;
 
   /// Handle register accesses as they arrive at the BAR; `bytes` is 1, 2, 4 or 8. Reads beyond the
-  /// decoded region return all ones. The effect of stores there is defined by the device.
+  /// decoded region return all ones; each device defines the effect of stores there.
   virtual void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) = 0;
   virtual uint64_t ReadRegister(uint32_t offset, uint32_t bytes) = 0;
 
@@ -68,8 +68,8 @@ class Device {
   }
   virtual void SetCarrier(bool up) { static_cast<void>(up); }
 
-  /// Sets whether the device may access host memory (bus mastering of a PCI function); enabled at
-  /// start. While it is disabled, Receive and Transmit are not called, and the writes to host
+  /// Sets whether the device may access host memory (bus mastering of a PCI function); initially
+  /// enabled. While it is disabled, Receive and Transmit are not called, and the writes to host
   /// memory that register stores cause are discarded.
   virtual void SetMastering(bool on) { static_cast<void>(on); }
 
@@ -78,9 +78,9 @@ class Device {
   virtual void MemoryTaken() {}
 
   /// Receives frames from the wire, in order. Each accepted frame is delivered to the host or
-  /// counted as dropped. If `pause` is set (loss-free flow control), the device stops before a
-  /// frame for which there is no room, or that arrives while receiving is off, instead of dropping
-  /// it. Returns the number of frames accepted.
+  /// counted as dropped. If `pause` is set (loss-free flow control), the device does not drop a
+  /// frame for lack of room or because receiving is off, but stops before it. Returns the number of
+  /// frames accepted.
   virtual uint32_t Receive(std::span<const WireFrame> frames, bool pause) = 0;
 
   /// Does pending transmit work: descriptor fetches, payload reads, completions. Delivers at most

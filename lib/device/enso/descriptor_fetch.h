@@ -43,8 +43,8 @@ class DescriptorFetcher {
     }
   }
 
-  /// Returns the oldest descriptor; fetches descriptors first if necessary. Returns null if there
-  /// is none, or if its data has not arrived from remote memory.
+  /// Returns the oldest descriptor; fetches descriptors first if necessary. Returns null if none
+  /// can be fetched, or if the data has not arrived from remote memory.
   const Descriptor* Front() {
     if (next_ == fetched_ && !(Wanted() && Fetch())) return nullptr;
     if (dma_.remote() != nullptr && !DataArrived()) [[unlikely]]

@@ -19,8 +19,8 @@ namespace sluice::device::enso {
 struct EnsoConfig {
   uint32_t pipe_flits = regs::enso::kDefaultPipeFlits;  ///< Power of two, 2 … 2^20.
   uint32_t nb_entries = regs::enso::kDefaultNbEntries;  ///< Power of two, 2 … 2^20.
-  /// Flits of payload that may be read ahead, 256 … 1000. Only checked: the model reads payload at
-  /// the time at which it would leave the read FIFO.
+  /// Flits of payload that may be read ahead, 256 … 1000. The model only validates this value: it
+  /// reads payload at the time at which the payload would leave the read FIFO.
   uint32_t tx_credits = regs::enso::kDefaultTxCredits;
   bool notify_per_packet = false;  ///< A notification is written for every accepted packet.
 
@@ -31,9 +31,9 @@ struct EnsoConfig {
 
 /// The NIC. Only one thread uses it at a time; no call allocates, locks or blocks.
 ///
-/// Bus addresses that the host programs are translated by the DmaSpace: ring bases when their
-/// register is stored, transmit buffers at each descriptor. An access that the DmaSpace rejects has
-/// no effect and counts in `dma_faults`. A range may be removed once no enabled register and no
+/// The DmaSpace translates all bus addresses: the base of a ring when its register is stored, the
+/// address of a transmit buffer when its descriptor is fetched. An access that the DmaSpace rejects
+/// has no effect and counts in `dma_faults`. A range may be removed once no enabled register and no
 /// uncompleted transmit slot refers to it.
 ///
 /// Memory order: the payload is written before the notification or completion. Each slot's signal

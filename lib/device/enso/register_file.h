@@ -73,7 +73,7 @@ class RegisterFile {
     return nbs_[pipe.rx_mem & regs::enso::kPipeNbMask];
   }
   /// Returns the number of free flits of a pipe. One flit always stays free, because equal pointers
-  /// mean empty.
+  /// mean that the pipe is empty.
   uint32_t FreeFlits(const Pipe& pipe) const {
     return (pipe.rx_head - pipe.rx_tail - 1) & pipe_mask_;
   }

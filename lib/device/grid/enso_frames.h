@@ -47,8 +47,8 @@ class EnsoFramer {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
   static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
 
-  /// Returns the number, plus 1, of a buffer with an unchecked chunk; 0 if there is none. Called by
-  /// one thread.
+  /// Returns the number, plus 1, of a buffer with an unchecked chunk; 0 if no buffer has one.
+  /// Called by one thread.
   uint32_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);

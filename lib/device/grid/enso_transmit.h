@@ -49,7 +49,7 @@ class EnsoReader {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
   /// Finds a buffer with pending slots and a free chunk. Returns its number plus 1 in the upper
-  /// half, and its number of pending slots in the lower half. Returns 0 if there is no such buffer.
+  /// half, and its number of pending slots in the lower half. Returns 0 if no buffer qualifies.
   /// Called by one thread.
   uint64_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;

@@ -163,9 +163,8 @@ class IpuReceiver {
     Add(&card_.counters[WireEvent::kOffered], uint64_t{count});
   }
 
-  /// Returns the first sorted frame of a queue for which is_beyond(frame) is true; the end of the
-  /// queue's frames if there is none. If is_beyond is true for a frame, it must be true for all
-  /// later ones.
+  /// Returns the first sorted frame of a queue for which is_beyond(frame) is true, else the end of
+  /// the queue's frames. If is_beyond is true for a frame, it must be true for all later ones.
   template <typename F>
   uint32_t FirstOf(uint32_t queue, F is_beyond) const {
     uint32_t first = memory_.starts[queue], last = memory_.starts[queue + 1];
@@ -175,8 +174,8 @@ class IpuReceiver {
     }
     return first;
   }
-  /// Returns the first sorted frame of `queue` for which the queue has no room; the end of its
-  /// frames if all have room.
+  /// Returns the first sorted frame of `queue` for which the queue has no room, else the end of the
+  /// queue's frames.
   uint32_t EndOfRoom(uint32_t queue) const {
     const uint32_t end = memory_.needs[memory_.starts[queue]] + memory_.rooms[queue];
     return FirstOf(queue, [&](uint32_t i) { return memory_.needs[i + 1] > end; });

@@ -27,7 +27,8 @@ struct RingFrame {
   uint32_t rank;  ///< Number of earlier frames of the same flow in a lap.
 };
 
-/// The constant part of a wire's state while blocks run. Each block copies it to its shared memory.
+/// The part of a wire's state that is constant while blocks run. Each block copies it to its shared
+/// memory.
 struct WireShape {
   const RingFrame* frames = nullptr;
   uint8_t* data = nullptr;  ///< The bytes of the ring's frames.

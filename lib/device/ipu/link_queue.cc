@@ -13,7 +13,8 @@ namespace {
 using namespace regs::ipu;  // NOLINT: the limits and counters of this device
 
 /// Bytes of a frame that are prefetched; the hardware prefetcher fetches the rest during the copy.
-/// Prefetches are for writing, because the device owns a region to send and fills it next.
+/// The lines are prefetched for writing, because the device owns the region that it sends, and
+/// fills it next.
 constexpr uint32_t kPrefetchBytes = 4 * kCacheLine;
 
 }  // namespace

@@ -73,8 +73,8 @@ inline Headers Parse(const WireFrame& frame) {
 
 /// Returns the checksum flags of a parsed frame's write-back (kPortChecksum): one for the IPv4
 /// header, and one for TCP or UDP if the datagram is complete. An invalid UDP length or an
-/// incomplete TCP header counts as a bad checksum. There is no TCP or UDP flag if a source route is
-/// incomplete, or if UDP over IPv4 has no checksum.
+/// incomplete TCP header counts as a bad checksum. The TCP or UDP flag is absent if a source route
+/// is incomplete, or if UDP over IPv4 has no checksum.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
 /// Returns the RFC 1071 sum of `initial` and the big-endian 16-bit words at `data`, folded to 16

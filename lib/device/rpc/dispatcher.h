@@ -112,8 +112,9 @@ enum class DispatchCounter : uint8_t {
 /// Content of the line at a process's load: the call's reply, or a call to make first.
 enum class Done : uint8_t { kReply, kCall };
 
-/// Used by one thread. Each event returns the actions to perform, in order; the span is valid until
-/// the next event. Allocates only in the constructor and AddProcess. Time never goes back.
+/// The state machine that assigns calls to cores. Used by one thread. Each event returns the
+/// actions to perform, in order; the span is valid until the next event. Allocates only in the
+/// constructor and AddProcess. Time never goes back.
 class Dispatcher {
  public:
   using Actions = std::span<const Action>;

@@ -17,8 +17,9 @@ using CoreId = uint16_t;
 inline constexpr uint32_t kMaxProcesses = 64;
 inline constexpr uint32_t kMaxCores = 32;
 
-/// Used by one thread. Not consulted for calls whose process has a waiting core, and thus not per
-/// call in the common case. All times are the device's.
+/// A policy that assigns cores to processes. Used by one thread. Not consulted for calls whose
+/// process has a waiting core, and thus not per call in the common case. All times are the
+/// device's.
 class Placement {
  public:
   virtual ~Placement() = default;

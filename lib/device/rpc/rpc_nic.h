@@ -96,7 +96,7 @@ class RpcNic final : public Device {
   const Dispatcher& dispatcher() const { return dispatcher_; }
 
  private:
-  /// Answer for a load that has not come yet because the core is between TRYAGAIN and its next
+  /// Answer for a load that has not arrived yet, because the core is between TRYAGAIN and its next
   /// load.
   enum class Pending : uint8_t { kNone, kRequest, kYieldNow, kSwitch, kRetire };
   struct End {
@@ -104,7 +104,7 @@ class RpcNic final : public Device {
     uint8_t* memory = nullptr;
     uint64_t base = 0;
     Pending pending = Pending::kNone;
-    bool switched = false;   ///< The core was switched here and has had no call since.
+    bool switched = false;   ///< The core was switched here and has not had a call since.
     bool interrupt = false;  ///< Interrupt the core after the pending request.
     CallId call = 0;         ///< Valid for kRequest.
     ProcessId process = 0;   ///< Valid for kSwitch.

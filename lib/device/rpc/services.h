@@ -31,7 +31,7 @@ struct Service {
   uint64_t incarnation = 0;    ///< The kernel's name of the process.
 };
 
-/// Used by one thread.
+/// The table of services. Used by one thread.
 class Services {
  public:
   /// Adds a service. Returns false if the process already has a service, if the table is invalid,

@@ -37,7 +37,7 @@ struct NodeSlot {
   bool MayPut() const { return writer && resumed && !drained && writer->waiting() == 0; }
 };
 
-/// Used by one thread. The link's memory outlives it.
+/// A device's nodes and its link to the switch. Used by one thread. The link's memory outlives it.
 class ChainDevice {
  public:
   ChainDevice(LinkMemory& link, pcie_switch::PortId port)

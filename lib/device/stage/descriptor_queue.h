@@ -18,7 +18,8 @@
 
 namespace sluice::device::stage {
 
-/// Used by one thread. Jobs are in the order of their descriptors.
+/// The device's side of one node with the legacy interface. Used by one thread. Jobs are in the
+/// order of their descriptors.
 class DescriptorQueue {
  public:
   static constexpr uint32_t kDepth = kMaxBatch;  ///< Maximum number of descriptors in the device.

@@ -19,7 +19,7 @@ struct Fetch {
   bool done() const { return missing == 0; }
 };
 
-/// Used by one thread.
+/// The outstanding reads of one device. Used by one thread.
 class Reads {
  public:
   static constexpr uint32_t kTags = 64;

@@ -29,7 +29,7 @@ struct StageCounters {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
-/// Used by one thread. All references outlive it.
+/// One accelerator with its executor. Used by one thread. All references outlive it.
 class Stage {
  public:
   Stage(LinkMemory& link, pcie_switch::PortId port, Executor& executor, StageCounters& counters)

@@ -43,7 +43,7 @@ inline constexpr uint32_t kMaxBatch = 32;
 /// Maximum number of refusal reasons per kind of stage.
 inline constexpr uint32_t kMaxRefusals = 8;
 
-/// One executor per stage; used by one thread at a time.
+/// Executes the work of an accelerator. One executor per stage; used by one thread at a time.
 class Executor {
  public:
   virtual ~Executor() = default;

@@ -40,7 +40,7 @@ struct PipelineShape {
   uint64_t latency_ps() const { return (cycles() * 1'000'000'000'000 + hertz / 2) / hertz; }
 };
 
-/// Used by one thread.
+/// The stages with their tables and registers. Used by one thread.
 class Pipeline {
  public:
   /// `registers` is the number of counters that instructions may use.

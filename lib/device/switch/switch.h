@@ -49,7 +49,7 @@ struct Range {
   bool registers = false;
 };
 
-/// Used by one thread. Copies are independent.
+/// The switch. Used by one thread. Copies are independent.
 class Switch {
  public:
   explicit Switch(const SwitchParameters& parameters);
