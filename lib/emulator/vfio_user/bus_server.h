@@ -42,8 +42,8 @@ class BusServer final : public Front {
   void Accept();
   /// Handles the client's messages. Disconnects it if the session is over or memory is exhausted.
   void Hear();
-  /// Ends the client, even if memory for the log line cannot be allocated. An empty reason means
-  /// that the client has closed the connection.
+  /// Disconnects the client, even if memory for the log line cannot be allocated. An empty reason
+  /// means that the client has closed the connection.
   void End(std::string_view reason);
 
   const FunctionParts parts_;

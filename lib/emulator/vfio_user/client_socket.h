@@ -16,7 +16,7 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// Used by one thread.
+/// The connection to one client. Used by one thread.
 class ClientSocket {
  public:
   /// `socket` must be a connected stream socket.
@@ -31,9 +31,9 @@ class ClientSocket {
   /// Returns whether the client has closed its socket and does not read any more.
   bool HungUp() const;
 
-  /// Sends a message, with a copy of `file` unless it is negative. Flush sends bytes for which the
-  /// socket has no room. Returns false if the client is gone; if the client is at fault, also sets
-  /// `*wrong` to the reason.
+  /// Sends a message, with a copy of `file` unless it is negative. Bytes for which the socket has
+  /// no room are sent later by Flush. Returns false if the client is gone; if the client is at
+  /// fault, also sets `*wrong` to the reason.
   bool Send(const Header& header, std::span<const uint8_t> payload, int file, const char** wrong);
   bool Flush();
   bool waiting() const { return waiting_bytes() != 0; }

@@ -22,7 +22,7 @@ class ConfigSpace {
   /// Constructs the power-on state.
   explicit ConfigSpace(const PciFunction& function);
 
-  /// The range must be within kBytes.
+  /// Copies bytes of the configuration space to `data`. The range must be within kBytes.
   void Read(uint32_t offset, std::span<uint8_t> data) const;
   /// Writes the bits that software may change. Returns true if software requests a function reset,
   /// which the caller must perform, including a call of Reset.

@@ -12,7 +12,7 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// Used by one thread at a time.
+/// Signals eventfds; never blocks. Used by one thread at a time.
 class EventfdSignal {
  public:
   EventfdSignal();

@@ -44,7 +44,8 @@ class FunctionHost {
   uint64_t RegionBytes(uint32_t region) const;
   /// Returns the file of a region that the client may map, or −1.
   int RegionFile(uint32_t region) const;
-  /// Returns whether a read of the region waits for the model for each register.
+  /// Returns whether each register of the region is read by asking the model and waiting for its
+  /// answer.
   bool AsksModel(uint32_t region) const;
   /// Returns whether [address, address + bytes) on the bus is a decoded BAR of this function.
   bool IsBar(uint64_t address, uint64_t bytes) const;
@@ -54,7 +55,7 @@ class FunctionHost {
   /// Resets the function to its power-on state, except counters, the wire and the client's
   /// interrupt files.
   void Reset();
-  /// Returns false after the model has not answered within the time limit; it then receives no more
+  /// Returns true until the model fails to answer within the time limit; it then receives no more
   /// accesses.
   bool alive() const { return queue_->LinkUp(); }
 

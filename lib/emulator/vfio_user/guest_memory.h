@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The memory that a client makes accessible to the device, addressed by the function's bus
-// addresses (IOVA): a virtual machine's memory, or the mappings of its IOMMU. Adjacent maps with
-// files are contiguous here, too, and so are adjacent maps without files, because a ring may span
-// them.
+// addresses (IOVA): a virtual machine's memory, or the mappings of its IOMMU. A ring may span
+// adjacent maps, so adjacent maps with files are contiguous here, too, and so are adjacent maps
+// without files.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +74,7 @@ class GuestMemory {
   MessageDma& messages_;
   HostMappings mappings_;
   File copies_;               ///< Sparse file for maps without a file: byte n is address n.
-  std::set<uint64_t> areas_;  ///< Numbers of the areas of all present and earlier maps with files.
+  std::set<uint64_t> areas_;  ///< Numbers of the areas of all current and earlier maps with files.
   Maps maps_;                 ///< Keyed by address.
 };
 

@@ -69,7 +69,7 @@ class MessageDma final : public bar::RemoteMemory {
 
   static constexpr size_t kMaxWaitingBytes = size_t{4} << 20;
   static constexpr size_t kMaxQuestions = 4096;
-  /// Limit of messages that wait or are in flight; beyond it, congested().
+  /// Limit of messages that wait or are in flight; above it, congested() is true.
   static constexpr size_t kMaxMessages = 16384;
   static constexpr size_t kMaxUnderWay = 2 * kMaxMessages;
   static constexpr uint64_t kBloatedBytes = uint64_t{256} << 20;

@@ -20,7 +20,8 @@ struct Message {
   std::vector<File> files;
 };
 
-/// Used by one thread. Its input is untrusted: after the first invalid piece it rejects all others.
+/// Parses the messages of one connection. Used by one thread. Its input is untrusted: after the
+/// first invalid piece it rejects all others.
 class MessageReader {
  public:
   /// Parses one piece as returned by one call of recvmsg. A UNIX stream socket delivers files with

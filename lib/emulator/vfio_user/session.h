@@ -22,8 +22,9 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// Used by one thread. An exception, or a reason that a function returns, must end the client. The
-/// destructor first disconnects the function, then unmaps the client's memory.
+/// One client from its connection to its end. Used by one thread. An exception, or a reason that a
+/// function returns, must end the client. The destructor first disconnects the function, then
+/// unmaps the client's memory.
 class Session {
  public:
   Session(File socket, Peer peer, const FunctionParts& parts);
@@ -49,9 +50,9 @@ class Session {
   /// Returns whether Turn can handle further received requests now.
   bool pending() const { return !waiting() && !socket_.messages().empty(); }
 
-  /// Handles received data, messages of the device, and unsent data. Returns after kTurnTime, at
-  /// the end of a request, even if more are pending. If the session is over, returns false and sets
-  /// `*reason`, which is empty if the client has closed the connection.
+  /// Handles received data, messages of the device, and unsent data. Returns at the end of the
+  /// first request after kTurnTime, even if more are pending. If the session is over, returns false
+  /// and sets `*reason`, which is empty if the client has closed the connection.
   bool Turn(std::string* reason);
   /// Must be called last if the client made no error, so that the client sees a regular end of the
   /// connection.
