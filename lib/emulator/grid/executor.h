@@ -12,7 +12,8 @@
 
 namespace sluice::emulator {
 
-/// Used by one controlling thread at a time. Only Join and Running may be called while blocks run.
+/// Runs the blocks of one card. Used by one controlling thread at a time. Only Join and Running may
+/// be called while blocks run.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -24,7 +25,8 @@ class Executor {
   virtual bool Write(void* card, const void* host, size_t bytes) = 0;
   virtual bool Read(void* host, const void* card, size_t bytes) = 0;
 
-  /// Makes host memory (whole pages) accessible to the card at the same address, and undoes it.
+  /// Makes host memory (whole pages) accessible to the card at the same address. Unregister undoes
+  /// this.
   virtual bool Register(void* begin, size_t bytes, std::string* error) = 0;
   virtual void Unregister(void* begin) = 0;
 
@@ -33,7 +35,7 @@ class Executor {
                      std::string* error) = 0;
   /// Waits until all blocks have ended.
   virtual void Join() = 0;
-  /// Returns false after the blocks have ended or failed.
+  /// Returns true while the blocks run; false once they have ended or failed.
   virtual bool Running() = 0;
   /// Returns the name of the executor, for the log.
   virtual std::string Describe() const = 0;

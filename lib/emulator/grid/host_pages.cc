@@ -12,7 +12,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Maps begin to end of ranges that neither overlap nor touch.
+/// Ranges that neither overlap nor touch. Maps the begin of each range to its end.
 using Disjoint = std::map<uintptr_t, uintptr_t>;
 
 /// Adds the pages of `range`.

@@ -18,7 +18,7 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread while no block runs.
+/// The host memory that one card can access. Used by one thread while no block runs.
 class HostPages {
  public:
   struct Range {
