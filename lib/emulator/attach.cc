@@ -172,7 +172,7 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
   auto instance = std::make_unique<Instance>();
   if (instance->Start(name, model, settings, *std::move(parsed), error)) return instance;
   return nullptr;
-} catch (const std::exception&) {  // Must not reach DPDK's callers, which are C.
+} catch (const std::exception&) {  // DPDK is C, so no exception may reach it.
   *error = WhyNotStarted();
   return nullptr;
 }

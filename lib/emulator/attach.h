@@ -84,7 +84,7 @@ class Attachment {
   /// is always the case for a model in this process.
   virtual bar::RingMemory Adopt(std::string_view name) = 0;
 
-  /// Returns the number of power-on states of the device that this process has seen: initially 1,
+  /// Returns how many times this process has seen the device in its power-on state: initially 1,
   /// and one more each time a device in another process returns after its death or a reset. All
   /// registers then have their power-on values, and mapped memory is reachable again.
   /// registers().LinkUp() is false in between. May be called by any thread; cheap.

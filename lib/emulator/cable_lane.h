@@ -32,7 +32,8 @@ struct CableLane {
   static constexpr uint32_t kMaxFrameBytes = (12u << 10) - 4;
 
   struct alignas(kLine) Position {
-    std::atomic<uint64_t> bytes;   ///< Release: earlier bytes are written or were read.
+    /// Stored with release order, after the bytes before it were written or read.
+    std::atomic<uint64_t> bytes;
     std::atomic<uint64_t> frames;  ///< The position in frames; for statistics only.
   };
 
@@ -47,7 +48,7 @@ struct CableLane {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
-/// Used by one thread. `lane` must outlive it and have no other sender.
+/// The sending end of a lane. Used by one thread. `lane` must outlive it and have no other sender.
 class CableSender {
  public:
   explicit CableSender(CableLane& lane) : lane_(lane) {}
@@ -65,7 +66,7 @@ class CableSender {
   bool lied_to() const { return lied_to_; }
 
  private:
-  /// Returns whether a record of `bytes` fits at the position; loads the receiver's position if
+  /// Returns whether a record of `bytes` fits at `position_`; loads the receiver's position if
   /// necessary.
   bool HasRoom(uint64_t bytes);
 
@@ -77,7 +78,8 @@ class CableSender {
   bool lied_to_ = false;
 };
 
-/// Used by one thread. `lane` must outlive it and have no other receiver.
+/// The receiving end of a lane. Used by one thread. `lane` must outlive it and have no other
+/// receiver.
 class CableReceiver {
  public:
   explicit CableReceiver(CableLane& lane) : lane_(lane) {}

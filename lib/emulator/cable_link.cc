@@ -25,7 +25,7 @@ short Events(const Channel& channel, milliseconds patience = milliseconds(0)) {
   return poll(&look, 1, static_cast<int>(patience.count())) > 0 ? look.revents : short{0};
 }
 
-/// Returns null, or the reason why a message of that size is invalid.
+/// Returns null, or the reason why a received message of `bytes` bytes is invalid.
 const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> bytes) {
   if (!bytes || *bytes != sizeof(message)) return "empty message or wrong message length";
   if (message.magic != CableMessage{}.magic) return "the other process is not an end of a cable";

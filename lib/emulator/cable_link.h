@@ -2,8 +2,8 @@
 //
 // Connects the two ends of a cable and detects the loss of an end. The first end listens at a UNIX
 // socket at the cable's path. The second end connects, passes memory for both directions and
-// receives a reply that it is joined. Afterwards the socket only shows that the other end is alive.
-// When an end is gone, the survivor listens, so that the end may return.
+// receives a reply that confirms the connection. Afterwards the socket only shows that the other
+// end is alive. When an end is gone, the survivor listens, so that the end may return.
 //
 // Only Start waits. Both ends treat each other's messages and files as untrusted.
 #pragma once
@@ -48,7 +48,7 @@ struct CableMessage {
 };
 static_assert(std::has_unique_object_representations_v<CableMessage>);
 
-/// Used by one thread.
+/// One end's connection to the other end. Used by one thread.
 class CableLink {
  public:
   /// `path` is the path of the socket. `who` begins each line of the log: the model and the cable.
@@ -93,7 +93,7 @@ class CableLink {
     bar::RingMemory memory;
     GuardedRange guard;
   };
-  /// A process that has connected and not sent its message.
+  /// A process that has connected but has not sent its message yet.
   struct Newcomer {
     Channel channel;
     pid_t pid;
@@ -110,8 +110,8 @@ class CableLink {
   /// Also returns false, and sets `error`, if the process belongs to another user or memory is
   /// insufficient.
   bool Ask(std::string* error);
-  /// Waits up to `patience` for the answer and reads it. If it is a refusal, returns false and sets
-  /// `error` to one line. Returns true if no answer has arrived or the other end is gone.
+  /// Waits up to `patience` for the answer and reads it. If the answer is a refusal, returns false
+  /// and sets `error` to one line. Returns true if no answer has arrived or the other end is gone.
   bool HearAnswer(std::chrono::milliseconds patience, std::string* error);
   void Seek(uint64_t now_ns);
   bool BeginListening(std::string* error);

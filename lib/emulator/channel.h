@@ -91,7 +91,8 @@ struct Peer {
   pid_t pid = 0;
   uid_t uid = 0;
 };
-/// Returns nullopt if the kernel does not provide it.
+/// Returns the process at the other end of a connected socket; nullopt if the kernel does not
+/// provide it.
 std::optional<Peer> PeerOf(const File& socket);
 /// Returns true if the user is root or this process's user.
 bool IsOwnOrRoot(uid_t uid);

@@ -13,7 +13,7 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread at a time, except for Shutdown and fd.
+/// A connection to sluice-device. Used by one thread at a time, except for Shutdown and fd.
 class Connection {
  public:
   Connection() = default;

@@ -4,8 +4,8 @@
 namespace sluice::emulator {
 namespace {
 
-/// Returns whether the memory was registered with rte_extmem_register. A device may use that only
-/// after rte_dev_dma_map.
+/// Returns whether the memory was registered with rte_extmem_register. A device may use such memory
+/// only after rte_dev_dma_map.
 bool IsOfApplication(const rte_memseg_list& list) { return list.external != 0 && list.heap == 0; }
 
 }  // namespace

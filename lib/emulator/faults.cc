@@ -79,8 +79,8 @@ bool FaultyWire::LinkUp(uint64_t now_ns) {
 
 std::span<const device::WireFrame> FaultyWire::Pull(uint64_t now_ns, uint32_t max) {
   if (!LinkUp(now_ns)) return {};
-  // Frames are queued as soon as the source has them if there is a delay, otherwise when the device
-  // pulls them.
+  // If frames are delayed, they are queued as soon as the source has them; otherwise when the
+  // device pulls them.
   const uint32_t capacity = options_.delay_ns != 0 ? kFrames : std::max(max, kMostForOne);
   bool dry = false;
   // Limits the loop in case an endless source has all its frames dropped.
@@ -137,7 +137,7 @@ void FaultyWire::Inject(const device::WireFrame& frame, uint64_t now_ns) {
 
 void FaultyWire::Append(const device::WireFrame& frame, uint64_t now_ns) {
   uint8_t* copy = fifo_.Push(frame, now_ns + options_.delay_ns);
-  if (copy == nullptr) {  // No bytes left although slots are: only with jumbo frames.
+  if (copy == nullptr) {  // Slots are free but no bytes: only with jumbo frames.
     ++counts_[kDrop];
     return;
   }

@@ -60,9 +60,11 @@ class FaultyWire final : public Wire {
   enum Kind { kDrop, kDuplicate, kReorder, kCorrupt, kDelay, kLinkDown, kPolice, kKinds };
   static constexpr uint32_t kFrames = 65536;
   static constexpr size_t kBytes = size_t{64} << 20;
-  /// Maximum frames injected per frame of the inner wire: the frame, a duplicate, and a held frame.
+  /// Maximum number of frames injected per frame of the inner wire: the frame, a duplicate, and a
+  /// held frame.
   static constexpr uint32_t kMostForOne = 3;
-  /// Maximum frames for which a held frame waits for a frame of its flow.
+  /// Maximum number of frames that are sent while a held frame waits for the next frame of its
+  /// flow.
   static constexpr uint32_t kMostHeld = 65536;
 
   bool Chance(double probability) { return probability > 0 && uniform_(random_) < probability; }

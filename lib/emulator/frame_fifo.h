@@ -13,7 +13,7 @@
 
 namespace sluice::emulator {
 
-/// Owned by the stepping thread.
+/// A bounded queue of frame copies. Owned by the stepping thread.
 class FrameFifo {
  public:
   /// Allocates room for `frames` frames (a power of two) with `bytes` in total.
@@ -23,8 +23,8 @@ class FrameFifo {
   /// null if the queue is full.
   uint8_t* Push(const device::WireFrame& frame, uint64_t leave_ns);
 
-  /// Returns the frames that may depart at `now_ns`, oldest first, at most `max`, and not beyond
-  /// the end of the ring; valid until they are popped. A frame that may not depart yet blocks all
+  /// Returns the oldest frames that may depart at `now_ns`: at most `max`, and fewer at the end of
+  /// the ring. They are valid until they are popped. A frame that may not depart yet blocks all
   /// later frames.
   std::span<const device::WireFrame> Front(uint64_t now_ns, uint32_t max) const;
   void Pop(uint32_t count);

@@ -18,7 +18,7 @@
 
 namespace sluice::emulator {
 
-/// Owned by the generator; the verifier reads it.
+/// A ring of prebuilt frames. Owned by the generator; the verifier reads it.
 class FrameRing {
  public:
   /// The properties of a ring frame that the verifier checks.

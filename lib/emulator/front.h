@@ -10,7 +10,7 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread. The destructor disconnects the host.
+/// A server of one model. Used by one thread. The destructor disconnects the host.
 class Front {
  public:
   virtual ~Front() = default;

@@ -26,7 +26,7 @@ struct Slot {
   std::atomic<int> alarm{-1};
   std::atomic<bool> whole{false};
 };
-/// Number of slots: all ranges of a DmaSpace, for a host that uses all of them, plus some.
+/// Number of slots: enough for a host that uses all ranges of a DmaSpace, plus some.
 std::array<Slot, 16384> slots;
 std::mutex slots_mutex;  ///< Serializes writers.
 
@@ -37,7 +37,8 @@ bool BlankPages(uint64_t begin, uint64_t end) {
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-/// Maps zeroed pages at `address`, only within [begin, end).
+/// Replaces memory by zeroed pages: all of [begin, end) if `whole` is set and that is possible,
+/// else only the page of `address`, limited to [begin, end). Returns false on failure.
 bool Blank(uint64_t address, uint64_t begin, uint64_t end, bool whole) {
   if (whole && BlankPages(begin, end)) return true;
   // A mapping of huge pages cannot be replaced in part, and many small parts may exceed the limit

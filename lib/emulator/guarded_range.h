@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Guards memory with pages that another process can remove, by truncating its file, or by punching
-// a hole in a file of huge pages while no page is free. An access then raises SIGBUS; the guard
-// makes it end one link instead of the process.
+// a hole in a file of huge pages while no page is free. An access to such a page raises SIGBUS; in
+// guarded memory it ends one link instead of the process.
 #pragma once
 
 #include <cstddef>

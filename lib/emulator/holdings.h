@@ -18,9 +18,9 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread at a time. A null connection means that the device is away: Map and
-/// MapExternal then return false, and the device receives all other changes later. Functions that
-/// return false set `error` to one line.
+/// The memory that a host has passed to its device. Used by one thread at a time. A null connection
+/// means that the device is away: Map and MapExternal then return false, and the device receives
+/// all other changes later. Functions that return false set `error` to one line.
 class Holdings {
  public:
   /// Passes all memory to a device that has none.

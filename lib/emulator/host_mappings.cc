@@ -12,7 +12,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// The largest page size of a host's memory. Areas keep their offset in it.
+/// The largest page size of a host's memory. Areas keep their offset within a page of this size.
 constexpr uint64_t kGranule = uint64_t{1} << 30;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
@@ -25,8 +25,8 @@ bool IsRingRange(uint64_t bus, uint64_t bytes) {
   return bus != 0 && HostMappings::IsRange(bus, bytes) && bytes <= HostMappings::kMaxRingBytes;
 }
 
-/// Returns null and sets `*page` to the file's page size, or returns the reason why the file does
-/// not have that part. All of `seals` must be set.
+/// If the file contains that part and has all of `seals`, sets `*page` to the file's page size and
+/// returns null. Otherwise returns the reason.
 const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint64_t* page) {
   // Only memory files support seals. This avoids waiting for a file system.
   const int sealed = fcntl(file, F_GET_SEALS);

@@ -55,9 +55,9 @@ class HostMappings {
   /// Returns whether a host may have whole pages at the range.
   static bool IsRange(uint64_t bus, uint64_t bytes);
 
-  /// Adds the first `bytes` of a sealed file.
+  /// Adds a ring: the first `bytes` of a sealed file.
   const char* AddRing(uint64_t bus, uint64_t bytes, int file);
-  /// Adds the part at `offset` of a file, which need not be sealed.
+  /// Adds external memory: the part at `offset` of a file, which need not be sealed.
   const char* AddExternal(uint64_t bus, uint64_t bytes, uint64_t offset, int file);
   /// Removes memory added by AddRing or AddExternal.
   const char* RemoveRing(uint64_t bus);

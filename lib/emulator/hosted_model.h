@@ -21,7 +21,7 @@
 
 namespace sluice::emulator {
 
-/// Used by one controlling thread.
+/// A model with its wire, which a host can use. Used by one controlling thread.
 class HostedModel {
  public:
   virtual ~HostedModel() = default;
@@ -32,8 +32,8 @@ class HostedModel {
   virtual bool Connect(const SettingValues& settings, const bar::DmaSpace& dma,
                        bar::PostedQueue* queue, std::string* error) = 0;
   /// Sets the receiver of the interrupts that the device sends to the host. A change of the carrier
-  /// is reported as kPortVector. Null, the state after Connect, discards all interrupts. `sink`
-  /// must outlive its use.
+  /// is reported as kPortVector. Null discards all interrupts; this is the state after Connect.
+  /// `sink` must outlive its use.
   virtual void SetInterrupts(device::InterruptSink* sink) = 0;
   /// Sets whether the device may start transfers. Without mastering, like a PCI function without
   /// bus mastering, it only answers register accesses, and frames wait on the wire. Enabled after

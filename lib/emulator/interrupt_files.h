@@ -14,7 +14,7 @@
 
 namespace sluice::emulator {
 
-/// May be used by any thread; Raise never waits.
+/// Signals each interrupt through its eventfd. May be used by any thread; Raise never waits.
 class InterruptFiles final : public device::InterruptSink {
  public:
   /// See Attachment::InterruptFd.

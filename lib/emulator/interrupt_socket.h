@@ -15,8 +15,8 @@
 
 namespace sluice::emulator {
 
-/// The device's end. A message that does not fit is lost; a host that reads has room for more
-/// messages than it can have armed interrupts.
+/// The device's end. A message that does not fit is lost. A host that reads its messages loses
+/// none, because the socket has room for more messages than the host can have armed interrupts.
 class InterruptSocket final : public device::InterruptSink {
  public:
   InterruptSocket() = default;

@@ -17,7 +17,7 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread.
+/// A listening socket at a path. Used by one thread.
 class Listener {
  public:
   /// Creates a listener as Listen does. Returns null and sets `error` on failure.

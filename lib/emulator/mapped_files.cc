@@ -49,7 +49,8 @@ File OpenByMapping(const MapsLine& mapping) {
   return File(open(path, O_RDWR | O_CLOEXEC));
 }
 
-/// Duplicates a descriptor of the file that this process has open for reading and writing.
+/// Duplicates a descriptor with which this process has the file open for reading and writing.
+/// Returns an empty File if it has no such descriptor.
 File CopyOfOpen(const MapsLine& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
   while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
@@ -67,8 +68,8 @@ std::string At(uint64_t address) {
   return text;
 }
 
-/// Returns the part from `at` to the end of its mapping or to `end`. If that has no usable file,
-/// returns a part without a file and sets `error`.
+/// Returns the part from `at` to the end of its mapping or to `end`, whichever comes first. If the
+/// part is not usable, returns it without a file and sets `error`.
 MappedPart FindPart(const MapsLine& mapping, uint64_t at, uint64_t end, std::string* error) {
   const uint64_t bytes = std::min(end, mapping.end) - at;
   MappedPart part = {at, bytes, mapping.offset + (at - mapping.begin), {}};

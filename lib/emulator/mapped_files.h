@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds the files of memory that this process has mapped, so that another process can map it, too.
+// Finds the files that back memory of this process, so that another process can map them, too.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct MappedPart {
 
 /// Returns the parts of [begin, begin + bytes) in their order, each as long as possible. Returns an
 /// empty vector and sets `error` to one line if a part is not mapped for reading and writing, is
-/// private to this process, or is in a file that this process neither has open nor may open. Reads
-/// /proc/self.
+/// private to this process, or is backed by a file that this process neither has open nor may open.
+/// Reads /proc/self.
 std::vector<MappedPart> FindMappedFiles(const void* begin, size_t bytes, std::string* error);
 
 }  // namespace sluice::emulator

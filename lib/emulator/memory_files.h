@@ -16,7 +16,7 @@ class MemoryFiles {
   struct Piece {
     uint64_t bytes;
     uint64_t offset;    ///< Offset in the file.
-    uint64_t area_bus;  ///< Start of the memseg list that contains it.
+    uint64_t area_bus;  ///< Start of the memseg list that contains the piece.
     uint64_t area_bytes;
     int fd;  ///< Owned by DPDK; valid until the piece is erased.
   };

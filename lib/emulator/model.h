@@ -40,7 +40,7 @@ struct ModelSetting {
 struct ModelInfo {
   std::string_view name;                   ///< Name in --model and messages; at most 15 characters.
   std::string_view title;                  ///< Display name, for example "an Enso NIC".
-  std::string_view driver;                 ///< Driver with vdevs that attach to it.
+  std::string_view driver;                 ///< Driver whose vdevs attach to the model.
   size_t bar_bytes;                        ///< Bytes of the model's registers.
   std::span<const ModelSetting> settings;  ///< At most kMaxModelSettings.
   /// Creates a device in its power-on state that accesses `memory`, which must outlive it. If the

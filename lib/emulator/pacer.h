@@ -9,7 +9,7 @@
 
 namespace sluice::emulator {
 
-/// Owned by the stepping thread.
+/// Computes how many frames a source may send. Owned by the stepping thread.
 class Pacer {
  public:
   /// `rate_pps` 0 means as fast as the device accepts frames. `count` 0 means unlimited.

@@ -66,8 +66,9 @@ class Remote final : public Attachment, private DpdkMemory {
 
   /// Connects and passes all memory; brings the link up.
   bool Reach(std::string* error);
-  /// Sends a request and waits for the reply. Returns false without a connection, if the device
-  /// rejects the request, or if the connection fails, which ends it. Requires `mutex_`.
+  /// Sends a request and waits for the reply. Returns false without a connection, if the
+  /// device rejects the request, or if the exchange fails, which ends the connection. Requires
+  /// `mutex_`.
   bool Ask(const Request& request, Reply* reply, File* received = nullptr);
   /// If the connection has failed, brings the link down until the watching thread has connected
   /// again.
@@ -75,10 +76,10 @@ class Remote final : public Attachment, private DpdkMemory {
   /// Merges the device's current counts into the totals. `returned` is true on a new connection.
   void Merge(const std::vector<Statistic>& fresh, bool returned) { totals_.Merge(fresh, returned); }
   void Watch();
-  /// Returns when the connection has ended; false if it must not be restored.
+  /// Waits until the connection has ended. Returns false if it must not be restored.
   bool AwaitEnd();
-  /// Guards memory that is in a file shared with the device. If too much memory is guarded already,
-  /// returns false and sets `error`. Requires `mutex_`.
+  /// Guards memory that is backed by a file shared with the device. If too much memory is guarded
+  /// already, returns false and sets `error`. Requires `mutex_`.
   bool Guard(const void* begin, size_t bytes, std::string* error);
 
   const std::string name_;

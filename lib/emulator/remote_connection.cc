@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Connecting to a device, detecting its loss, and connecting again.
+// Connects to a device, detects its loss, and connects again.
 #include <poll.h>
 #include <pthread.h>
 

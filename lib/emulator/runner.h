@@ -82,7 +82,7 @@ class Runner {
 
   Stepper& stepper_;
   const RunnerOptions options_;
-  const uint64_t ns_per_cycle_;  ///< Unit: 2^-32 ns.
+  const uint64_t ns_per_cycle_;  ///< Duration of a TSC cycle in units of 2^-32 ns.
   std::vector<std::string> names_;
 
   // Accessed only by the thread that has set `stepping_`.

@@ -317,7 +317,7 @@ const char* Server::AcceptInterruptSocket(File socket) {
 }
 
 void Server::EndLink(std::string_view reason) {
-  // The order matters: the device stops, the host is notified, its memory is unmapped.
+  // The order matters: the device stops, then the host is notified, then its memory is unmapped.
   const pid_t pid = host_->pid;
   model_.Disconnect(reason.empty());
   if (host_->queue_memory) FindQueue(host_->queue_memory)->MarkLinkDown();

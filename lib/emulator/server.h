@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device side of a model in another process than its host (remote.h is the host side). It
+// The device side of a model whose host is in another process (remote.h is the host side). It
 // listens, serves one host at a time, and resets the device to its power-on state for the next
 // host.
 //
@@ -39,7 +39,7 @@ struct ServerOptions {
   SettingValues settings{};
 };
 
-/// Used by one thread.
+/// Serves a model to hosts through a socket. Used by one thread.
 class Server final : public Front {
  public:
   /// Starts listening. `model` must outlive the server. On failure returns null and sets `error`.

@@ -14,7 +14,7 @@ namespace {
 using packet::Headers;
 using packet::ParseError;
 
-/// Offset after all malformed headers.
+/// Offset from which frames with malformed headers are compared.
 constexpr uint32_t kBehindMalformed = 64;
 /// Offset of the byte that echo changes in later fragments of a UDP datagram.
 constexpr uint32_t kFragmentByte = 8;

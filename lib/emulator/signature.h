@@ -20,7 +20,7 @@
 
 namespace sluice::emulator {
 
-/// Owned by the stepping thread.
+/// Verifies returned frames by their signatures. Owned by the stepping thread.
 class SignatureVerifier {
  public:
   explicit SignatureVerifier(VerifyMode mode) : mode_(mode) {}

@@ -19,7 +19,8 @@ std::optional<std::string> OwnFolder(const std::string& shared, std::string* err
 /// Returns the first private folder of $XDG_RUNTIME_DIR, /run/user/<uid>, /run (for root), and this
 /// user's folder in /tmp. If none exists, returns nullopt and sets `error` to one line.
 std::optional<std::string> RuntimeFolder(std::string* error);
-/// Returns the default path of sluice-device's socket in that folder.
+/// Returns the default path of sluice-device's socket, in RuntimeFolder(). Fails as RuntimeFolder
+/// does.
 std::optional<std::string> DefaultSocketPath(std::string* error);
 
 }  // namespace sluice::emulator

@@ -14,8 +14,8 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread at a time. The wire must outlive it; queue and device must stay valid until
-/// the next Connect or destruction.
+/// A device model with its wire. Used by one thread at a time. The wire must outlive it; queue and
+/// device must stay valid until the next Connect or destruction.
 class Stepper final : public device::FrameSink {
  public:
   /// If `pause` is set, frames for which the device or the wire has no room wait at their sender;
@@ -28,7 +28,7 @@ class Stepper final : public device::FrameSink {
   void Connect(bar::PostedQueue* queue, device::Device& device);
 
   /// Sets the receiver of the device's interrupts. CarrierChanged also raises kPortVector there.
-  /// Null, the state after Connect, discards all interrupts.
+  /// Null discards all interrupts; this is the state after Connect.
   void SetInterrupts(device::InterruptSink* sink);
   /// Reports the wire's carrier to the device and its host.
   void CarrierChanged(bool up);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sums of the counters of all devices that were connected at one link.
+// Sums of the counters of all devices that were connected to one link.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread at a time.
+/// Counters summed over successive devices. Used by one thread at a time.
 class TotalStatistics {
  public:
   /// Merges the device's current counters. `returned` is true in the first call after a new
@@ -20,7 +20,7 @@ class TotalStatistics {
 
  private:
   std::vector<Statistic> values_;  ///< Sums over all devices so far.
-  std::vector<uint64_t> counted_;  ///< Counts of the current device in these sums.
+  std::vector<uint64_t> counted_;  ///< Counts of the current device that `values_` includes.
 };
 
 }  // namespace sluice::emulator

@@ -8,7 +8,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Bits for all flows together: 1 MiB, but at least 64 bits per flow.
+/// Total number of bits for all flows: 1 MiB. Each flow gets at least 64 bits.
 constexpr uint64_t kTotalBits = uint64_t{1} << 23;
 
 }  // namespace

@@ -24,7 +24,7 @@ enum class VerifyMode {
 };
 inline constexpr uint32_t kSampleInterval = 64;
 
-/// Owned by the stepping thread.
+/// Verifies returned frames by their tags. Owned by the stepping thread.
 class TagVerifier {
  public:
   /// `ring` must outlive the verifier.

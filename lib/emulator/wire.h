@@ -50,7 +50,7 @@ class Wire {
   /// Called when the device has accepted the first `count` frames of the last Pull.
   virtual void Consumed(uint32_t count) = 0;
 
-  /// Passes frames that the device sent; the bytes are valid during the call.
+  /// Accepts frames that the device sent; their bytes are valid only during the call.
   virtual void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) = 0;
 
   /// Returns false while delivered frames wait for room. With loss-free flow control the device
