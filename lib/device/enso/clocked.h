@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The functions that the Ensō NIC derives from its 200 MHz clock (docs/enso-hardware.md): round
-// robin by time of arrival, timestamps and the transmit rate limiter. The caller sets the time
-// through SetTime, so it may be virtual.
+// robin by time of arrival, timestamps and the transmit rate limiter. The caller sets the time,
+// which may be virtual, through Clock::Set.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +73,8 @@ class RateLimiter {
 
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
-  /// Adds one flit for each cycle since the last call in which a flit may pass. Returns the number
-  /// of flits that may pass now; kUnlimited if the limiter is off.
+  /// Adds one flit for each cycle since the last call, if the rate allows a flit in that cycle.
+  /// Returns the number of flits that may pass now; kUnlimited if the limiter is off.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;

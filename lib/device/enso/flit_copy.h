@@ -32,7 +32,8 @@ inline void CopyFlit(uint8_t* to, const uint8_t* from) {
   *reinterpret_cast<HalfFlit*>(to + 32) = high;
 }
 
-/// Copies a flit of which the first `bytes` (1 … 64) belong to the frame. Reads no other bytes.
+/// Copies the last flit of a frame: the first `bytes` (1 … 64) are read from the frame, the rest is
+/// written as zero. Reads no other bytes.
 inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   constexpr HalfFlit kZero = {};
   if (bytes == 64) return CopyFlit(to, from);
@@ -74,7 +75,7 @@ inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits, uintptr_
   if (at != bytes) CopyFlitTakingAhead<kHost>(to + at, from + at, ahead);
 }
 
-/// Copies a frame of at least half a flit into as many whole flits of a pipe as it needs.
+/// Copies a frame of at least half a flit to a pipe, and pads its last flit with zeros.
 inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   constexpr HalfFlit kZero = {};
   constexpr uint32_t kFlit = regs::enso::kFlitBytes, kHalf = sizeof(HalfFlit);

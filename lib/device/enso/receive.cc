@@ -223,7 +223,7 @@ void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
     return;
   }
   ++parts_.tally[pipe.rx_mem == 0 ? Event::kRxPipeDisabled : Event::kRxNbDisabled];
-  // The engine skips only the first flit of a frame that it may not write.
+  // The engine can skip only the first flit of a frame that it may not write; more flits wedge it.
   if (flits > 1) parts_.port.Wedge();
 }
 

@@ -151,7 +151,8 @@ void RegisterFile::FindRings() {
   ForgetLimits();
 }
 
-// Sets the limit, which is before the ring's end, so that rx_tail does not wrap in the hot loop.
+// Sets the pipe's limit, which is at most the ring's last flit, so that rx_tail does not wrap in
+// the hot loop.
 void RegisterFile::UpdateLimit(Pipe& pipe) const {
   const bool plain = pipe.status && pipe.ring != nullptr && pipe.rx_tail <= pipe_mask_ &&
                      nbs_[pipe.rx_mem & kPipeNbMask].rx_mem != 0;

@@ -232,7 +232,8 @@ class EnsoReceiver {
     }
     if (enabled) return card_.Count(Event::kRxPipeFull);
     card_.Count(Load(&pipe.memory) == 0 ? Event::kRxPipeDisabled : Event::kRxNbDisabled);
-    // The engine skips only the first flit of a frame that it may not write.
+    // The engine can skip only the first flit of a frame that it may not write; more flits wedge
+    // it.
     if (flits > 1 && Exchange(&card_.wedged, 1) == 0) card_.Count(Event::kWedged);
   }
 
@@ -269,7 +270,8 @@ class EnsoReceiver {
     team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
   }
 
-  /// Returns the address of a flit in a ring that may be only partly reachable, or null.
+  /// Returns the address of a flit in a ring that may be only partly reachable; null if the flit is
+  /// unreachable.
   static uint8_t* Reach(const EnsoCard& card, uint32_t pipe, uint64_t offset) {
     const uint64_t bus = Load(&card.pipes[pipe].memory) & ~regs::enso::kPipeNbMask;
     return card.dma.Translate(bus + offset, kFlitBytes);

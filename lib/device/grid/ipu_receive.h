@@ -202,7 +202,7 @@ class IpuReceiver {
     });
   }
 
-  /// Reserves descriptors for those of the first `count` frames that have room.
+  /// Reserves descriptors for each of the first `count` frames for which its queue has room.
   void Promise(uint32_t count) {
     team_.ForEach(kIpuQueues, [&](uint32_t queue) {
       const uint32_t first = memory_.starts[queue];

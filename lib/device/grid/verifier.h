@@ -68,7 +68,7 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   const uint32_t sequence = tag.sequence, complement = tag.complement, entry = tag.entry,
                  nonce = tag.entry ^ tag.check;
   if (~sequence != complement || nonce != shape.nonce || entry >= shape.entries) {
-    // The nonce of any run consists of the run's number and a permutation of it.
+    // Each run's nonce contains the run's number and a permuted copy of it.
     const uint32_t run = nonce & 0xffff;
     const bool foreign = ~sequence == complement && nonce != shape.nonce &&
                          nonce >> 16 == ((run * 0x9e37u ^ 0x536cu) & 0xffff);
@@ -140,9 +140,10 @@ inline uint64_t CountReordered(const WireShape& shape, const Team& team, const u
   return runs == 1 ? late : reordered;
 }
 
-/// Compares `count` frames with the sent ones, except for bytes that applications change. Returns
-/// how many differ. frame_of(i) returns the i-th frame, whose tag is correct, or one without data,
-/// which is skipped. `unequal` is scratch space for `count` words. Called by all threads.
+/// Compares the bytes of `count` returned frames with the bytes sent, except those that
+/// applications change. Returns the number of frames that differ. frame_of(i) returns the i-th
+/// frame: its tag must be correct, or its data must be null, which skips the frame. `unequal` is
+/// scratch space for `count` words. Called by all threads.
 template <typename FrameOf>
 uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, uint32_t* unequal,
                       FrameOf frame_of) {

@@ -36,7 +36,7 @@ struct WireShape {
                             ///< all blocks together.
   uint32_t per_lap = 0;     ///< Frames of each flow in a lap.
   uint32_t nonce = 0;       ///< Nonce in all tags.
-  uint32_t invariant = 0;   ///< Offset from which applications do not change bytes.
+  uint32_t invariant = 0;   ///< Offset of the first byte that applications do not change.
   uint32_t largest = 0;     ///< Flits of the largest frame.
   uint32_t batch_frames = 0;  ///< 1 … kBatchFrames.
   uint32_t pause = 1;         ///< 1: frames wait for room instead of being dropped.
@@ -65,7 +65,8 @@ struct Wire {
   alignas(64) uint64_t published = 0;  ///< Number of tickets that have passed the publication.
 
   // Owned by the block whose turn it is to reserve room; written when a batch is put back.
-  alignas(64) uint32_t back_epoch = 0;  ///< Incremented each time, after the other back_ members.
+  /// Incremented for each batch put back, after the other back_ members.
+  alignas(64) uint32_t back_epoch = 0;
   uint32_t back_entry = 0;
   uint32_t back_lap = 0;
   uint64_t back_position = 0;

@@ -44,7 +44,7 @@ class HostPort {
   virtual void Kill(ProcessId process) = 0;
   /// Requests that the kernel of a retired core loads again.
   virtual void Wake(CoreId core) = 0;
-  /// See Dispatcher::Starved. Returns nothing if the device's time is unrelated to that of the
+  /// See Dispatcher::Starved. Returns nothing if the device's time is unrelated to the time of the
   /// host's CPUs.
   virtual std::optional<uint64_t> Starved(CoreId /*core*/, ProcessId /*process*/) { return {}; }
   /// Reports an answered call. Called only if RpcNicConfig::traces is set.

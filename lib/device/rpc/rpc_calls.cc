@@ -196,7 +196,7 @@ void RpcNic::Give(End& end, const Action& action) {
       end.call = action.call;
       return;
     }
-    // Cannot fail: the arguments fit memory of the same size when they arrived.
+    // Cannot fail: the arguments fitted into memory of the same size when they arrived.
     content = slot.continues ? PrepareContinuation(action.call, end)
                              : PrepareCall(*services_.Of(action.process), slot.procedure,
                                            slots_.Kept(action.call), &end)

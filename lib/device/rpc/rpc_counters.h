@@ -75,8 +75,8 @@ inline constexpr std::array<std::string_view, kRpcCounters> kRpcCounterNames = {
     "rpc_nested_orphans"};
 
 /// Returns the counter of a frame that must be dropped regardless of its port. `error` is the error
-/// of ReadCallFrame, `call` that of the frame's message. Returns nothing if the frame is a call or
-/// is answered with an error.
+/// of the frame as found by ReadCallFrame, `call` the error of its message. Returns nothing if the
+/// frame is a call or is answered with an error.
 constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
                                            ::sluice::rpc::CallError call) {
   using ::sluice::rpc::CallError;

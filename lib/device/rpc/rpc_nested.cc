@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that services make: from the line of one process to the queue of another, and the results
-// back to the continuation. They are handled like calls from the wire, including XDR, so that
-// neither process can distinguish them or harm the other process.
+// Handles nested calls: passes them from the line of one process to the queue of another, and the
+// results back to the continuation. They are treated like calls from the wire, including XDR, so
+// that neither process can distinguish them or harm the other process.
 #include <cstring>
 
 #include "device/rpc/rpc_nic.h"

@@ -184,8 +184,8 @@ class RpcNic final : public Device {
               uint32_t bytes, RpcCounter counter);
   void RefuseAccepted(const packet::Datagram& datagram, const uint8_t* headers, uint32_t xid,
                       wire::AcceptStat stat);
-  /// Ends a call with the error `stat`, which a nested call's parent gets as its status. Without
-  /// room for the error on the wire, Flush sends it later.
+  /// Ends a call with the error `stat`, which a nested call's parent gets as its status. If the
+  /// buffer of replies is full, Flush sends the error later.
   void EndWith(CallId call, wire::AcceptStat stat);
   void SendError(CallId call, wire::AcceptStat stat);
   /// Delivers the replies, and errors that wait for room. Returns their number.

@@ -139,7 +139,8 @@ void DescriptorQueue::StoreDescriptors() {
   }
 }
 
-/// Requests descriptors: as many as are posted, have room, are contiguous and fit one read.
+/// Requests posted descriptors in one read. Their number is limited by the free jobs, the ring's
+/// end and the size of the read.
 bool DescriptorQueue::AskForDescriptors(LinkWriter& link, Reads& reads) {
   if (arrived_ != fetched_ || fetched_ == rung_) return false;
   const uint32_t slot = fetched_ % setup_.slots;

@@ -34,7 +34,7 @@ inline constexpr uint64_t kSetupOffset = kControlOffset + 128;  ///< A NodeSetup
 enum class SetupAction : uint32_t {
   kFree,   ///< Frees the slot.
   kOpen,   ///< Opens the node described by the setup.
-  kDrain,  ///< When all messages have been answered, flushes the window, which closes it.
+  kDrain,  ///< Flushes and thereby closes the window when all messages have been answered.
 };
 
 /// Configuration of one node. Unused addresses are 0.

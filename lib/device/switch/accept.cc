@@ -204,7 +204,7 @@ void Switch::Hold(Lane& lane, const Tlp& tlp, uint32_t skip, bool first) {
   if (held.targets == 0) Reclaim(lane.ring);  // All targets have died meanwhile.
 }
 
-/// Aborts the current message, which stays incomplete.
+/// Aborts the message that is being received, if any, and counts `reason`.
 void Switch::Abandon(Lane& lane, Drop reason) {
   if (!lane.coming) return;
   lane.coming = false;

@@ -63,7 +63,7 @@ struct LegacyRecord {
 };
 static_assert(sizeof(LegacyRecord) == 16);
 
-/// Copy a structure from or to bytes of a TLP, which hold sizeof(Value).
+/// Copy a structure from or to the first sizeof(Value) bytes of a part of a TLP.
 template <typename Value>
 Value LoadFrom(const uint8_t* bytes) {
   static_assert(std::is_trivially_copyable_v<Value>);

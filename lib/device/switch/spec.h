@@ -86,7 +86,7 @@ struct NodeSpec {
   /// the position of the next message in the stream of all received bytes.
   uint64_t control = 0;
 
-  /// Buffer size in the switch for the TLPs that the node sends, and thus its credits.
+  /// Size of the switch's buffer for the TLPs that the node sends; equals the node's credits.
   uint32_t window_granules = 64;
 
   // Members of a node that receives (the target of an edge).

@@ -101,8 +101,8 @@ class StreamReader {
       : buffer_(buffer), bytes_(bytes), register_(reg), port_(port) {}
 
   bool Owns(uint64_t address) const { return address - buffer_ < bytes_.size(); }
-  /// Handles a write to the buffer, in order. Ignores a write without credits, which would
-  /// overwrite unconsumed bytes, and one that leaves a gap, because missing bytes are not a
+  /// Handles a write to the buffer, in order. Ignores a write without credits, because it would
+  /// overwrite unconsumed bytes, and a write that leaves a gap, because the skipped bytes are not a
   /// message.
   void Accept(const Tlp& tlp) {
     const uint64_t at = tlp.address - buffer_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Parts of a pipeline stage: instructions on fields and registers, and a table that selects them.
-// Table sizes are those of a chip's memories.
+// Tables have fixed sizes, like the memories of a chip.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ enum class Field : uint8_t {
   kKey0,    ///< The message's key.
   kKey1,
   kSelected,  ///< Input of the policy.
-  kTargets,   ///< Nodes that get the message, by bit.
+  kTargets,   ///< Bit mask of the nodes that get the message.
   kTarget,    ///< Target of the current copy.
   kPort,      ///< Port of that target.
   kScratch,
