@@ -107,8 +107,8 @@ class Attachment {
   /// Returns the address that the wire uses for this NIC; the driver should adopt it.
   virtual void MacAddress(uint8_t mac[6]) = 0;
   /// Starts or stops the wire's traffic sources, which are initially stopped; the driver starts
-  /// them with the port. Returns when the change is in force, or after a bounded wait; the change
-  /// is then made when the device runs again.
+  /// them with the port. Returns when the change is in force, or after a bounded wait; if the wait
+  /// ends first, the change is made when the device runs again.
   virtual void EnableWire(bool enabled) = 0;
 };
 

@@ -101,8 +101,9 @@ class CableReceiver {
   static constexpr uint32_t kStageBytes = 32u << 10;
 
   void Refill();
-  /// Finds the frames in the copy of `bytes`, out of `published` bytes that the sender announced.
-  /// Returns the bytes of whole records, or 0 if a record is invalid.
+  /// Finds the frames in the copy, which contains the first `bytes` of the `published` bytes that
+  /// the sender announced. Returns the total size of the complete records in bytes, or 0 if a
+  /// record is invalid.
   uint64_t Find(uint64_t bytes, uint64_t published);
 
   CableLane& lane_;

@@ -25,8 +25,8 @@ class Connection {
   bool good() const { return good_; }
 
   /// Sends `request`, with `file` unless it is negative, and waits kMessagePatience for the reply.
-  /// Returns false if the request is rejected, with the device's reason in `error`, or if the
-  /// device is gone or the reply is invalid, which ends the connection.
+  /// Returns false and sets `error` to one line if the device rejects the request, does not answer,
+  /// or sends an invalid reply. The last two end the connection; good() is then false.
   bool Ask(Request request, int file, Reply* reply, File* received, std::string* error);
   /// Requests the statistics.
   bool AskStatistics(std::vector<Statistic>* statistics, std::string* error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tracks DPDK's memory while the process runs: hugepages, --no-huge memory and external heaps.
-// Excludes memory that an application registers, which it maps for each device itself.
+// Excludes memory that an application registers, because the application maps it for each device.
 #pragma once
 
 #include <rte_memory.h>

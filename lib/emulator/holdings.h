@@ -36,7 +36,7 @@ class Holdings {
            std::string* error);
   void Unmap(Connection* connection, const bar::RingMemory& memory);
 
-  /// Adds the application's memory from `begin` on, which consists of `parts`.
+  /// Adds the application's memory [begin, begin + bytes), which consists of `parts`.
   bool MapExternal(Connection* connection, uint64_t begin, uint64_t bytes,
                    std::vector<MappedPart> parts, std::string* error);
   /// Returns false if the range is not mapped.

@@ -11,8 +11,8 @@
 
 namespace sluice::emulator {
 
-/// This process's address of a byte is its bus address + `distance`, for all pieces. Not
-/// thread-safe, but the device may translate addresses meanwhile.
+/// Ranges of a DmaSpace whose addresses in this process are their bus addresses + `distance`. Not
+/// thread-safe, except that the device may translate addresses at any time.
 class MergedRanges {
  public:
   /// `dma` must outlive this object. The destructor does not remove the ranges.

@@ -35,7 +35,8 @@ class TagVerifier {
 
  private:
   /// Sequence numbers of a flow, extended to 64 bits from the 32 bits in the tag. All of [dense,
-  /// next) have returned; for numbers below dense the bitmap contains the last `window_`.
+  /// next) have returned. The bitmap covers the numbers below `dense` that are within `window_` of
+  /// `next`.
   struct Flow {
     uint64_t next = 0;
     uint64_t dense = 0;

@@ -14,7 +14,8 @@ namespace sluice::emulator {
 /// Ethernet minimum without FCS, to which a MAC pads shorter frames.
 inline constexpr uint32_t kMinFrameBytes = 60;
 
-/// Returns the difference of two counters that are read at different times; 0 if it is negative.
+/// Returns `from` - `amount`, or 0 if that is negative: the two counters are read one after the
+/// other.
 constexpr uint64_t Less(uint64_t from, uint64_t amount) {
   return from > amount ? from - amount : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Places the generator's frames, equal to those of the CPU's model, in the card's memory.
+// Builds the generator's frames in the card's memory. They equal the frames of a model on the CPU.
 #pragma once
 
 #include <string>

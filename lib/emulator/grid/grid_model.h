@@ -29,7 +29,7 @@
 
 namespace sluice::emulator {
 
-/// The rules for its use are those of RunningModel.
+/// See RunningModel for the rules of use.
 class GridModel final : public HostedModel, private bar::DmaObserver {
  public:
   /// Creates a model; its blocks do not run before Connect. If `arguments` cannot be satisfied,

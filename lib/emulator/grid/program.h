@@ -18,7 +18,7 @@ namespace sluice::emulator {
 struct GridProgram {
   const char* kernel;    ///< Name of the kernel in `ptx`.
   const char* ptx;       ///< Empty if the build had no compiler for it.
-  size_t card_bytes;     ///< Size of the model's card, which derives only from grid::Card.
+  size_t card_bytes;     ///< Size of the model's card class, whose only base is grid::Card.
   size_t block_bytes;    ///< Shared memory of a thread block.
   size_t staging_bytes;  ///< Additional card memory.
   std::span<const std::string_view> events;  ///< Names of the model's counters.

@@ -74,7 +74,8 @@ class FunctionHost {
   ClientInterrupts& interrupts_;
   const std::unique_ptr<bar::PostedQueue> queue_;
   ConfigSpace config_;
-  std::unique_ptr<LinesMemory> lines_;  ///< Null if the function has no such memory.
+  /// Memory shared with the client (BarKind::kLines); null if the function has no such BAR.
+  std::unique_ptr<LinesMemory> lines_;
   std::vector<uint8_t> msix_table_;
 };
 

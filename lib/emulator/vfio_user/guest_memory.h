@@ -74,7 +74,7 @@ class GuestMemory {
   MessageDma& messages_;
   HostMappings mappings_;
   File copies_;               ///< Sparse file for maps without a file: byte n is address n.
-  std::set<uint64_t> areas_;  ///< Numbers of the areas of all current and earlier maps with files.
+  std::set<uint64_t> areas_;  ///< Indices of the areas of all current and earlier maps with files.
   Maps maps_;                 ///< Keyed by address.
 };
 

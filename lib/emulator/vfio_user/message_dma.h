@@ -22,7 +22,7 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// The device's thread uses the bar::RemoteMemory interface, the server's thread the other
+/// The device's thread uses the bar::RemoteMemory interface; the server's thread uses the other
 /// functions.
 class MessageDma final : public bar::RemoteMemory {
  public:
@@ -99,7 +99,8 @@ class MessageDma final : public bar::RemoteMemory {
     std::vector<uint8_t> bytes;
     uint64_t number;
   };
-  /// A write, or a question if `bytes` is empty, in the order in which the device made it.
+  /// A write, or a question if `write.bytes` is empty. Tasks are in the order in which the device
+  /// made them.
   struct Task {
     Write write;
     Wanted wanted;

@@ -32,7 +32,7 @@ enum class Command : uint16_t {
 struct Header {
   uint16_t id;  ///< Set by a request and copied to its reply.
   uint16_t command;
-  uint32_t size;  ///< Size of the whole message with this header.
+  uint32_t size;  ///< Size of the message including this header.
   uint32_t flags;
   uint32_t error;  ///< An errno in a reply with kErrorFlag.
 };

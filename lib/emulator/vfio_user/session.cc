@@ -17,7 +17,7 @@ using std::chrono::steady_clock;
 
 constexpr uint32_t kMaxToldRefusals = 16;
 
-/// Limit of bytes in one register read, so that it ends within a turn: each register needs an
+/// Limit of bytes in one register read, so that the read ends within a turn: each register needs an
 /// answer of the model's thread, about ten microseconds. A processor reads at most 64 bytes at
 /// once.
 constexpr uint32_t kMaxRegisterBytes = 4096;
