@@ -97,8 +97,8 @@ class TextFinder {
   }
 
   [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;
-  /// Reads a packet to one of the ports; sets all members except the flow and the window. Inlined,
-  /// because most packets are plain and their offsets constant.
+  /// Reads a packet to one of the observed ports; sets all members except the flow and the window.
+  /// Inlined, because most packets are plain and their offsets constant.
   [[gnu::always_inline]] void Read(const uint8_t* frame, const Packet& packet,
                                    FoundText& found) const {
     found.kind = FoundText::Kind::kText;
