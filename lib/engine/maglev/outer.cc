@@ -85,7 +85,7 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
     if (source) {
       Store(ip + 8, source->bytes);
     } else {
-      ip[8] = 0x01;  // 100::/8, RFC 6666: the discard prefix, as in Katran.
+      ip[8] = 0x01;  // 100::/64, RFC 6666: the discard prefix, as in Katran.
     }
     Store(ip + 24, backend.address.bytes);
   } else {

@@ -113,7 +113,7 @@ struct Setup {
   /// Path MTU to the backends in bytes of the outer IP packet. Default: see MtuOf.
   std::optional<uint32_t> mtu;
   std::optional<packet::MacAddress> next_hop;  ///< Router towards backends without `mac`.
-  /// Outer source addresses. Default: derived from the flow as in Katran (172.16/16, 100::/8).
+  /// Outer source addresses. Default: derived from the flow as in Katran (172.16/16, 100::/64).
   std::optional<IpAddress> source_ipv4, source_ipv6;
   uint16_t gue_port = 6080;
   bool decrement_ttl = true;       ///< Decrements the inner TTL as a router does; Katran does not.
