@@ -207,7 +207,7 @@ TEST(AesGcm, ReadsKeysFromAFileSoThatOptionsHoldNoSecret) {
 
 TEST(AesGcm, SaysWhatIsWrongWithOptions) {
   for (const auto& [options, part] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"", "give a key: key0="},
+           {"", "give at least one key: key0=KEY"},
            {"key0=00", "key0: give 32, 48 or 64 hexadecimal digits"},
            {"key2=0000000000000000000000000000000g", "key2: give 32"},
            {"key4=00000000000000000000000000000000",

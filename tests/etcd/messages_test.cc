@@ -43,11 +43,11 @@ TEST(EtcdMessages, LeasesThatAreNoneHaveAReason) {
         std::string(R"({"ID":"3","TTL":"2")")}) {
     std::string error;
     EXPECT_FALSE(ReadGrant(grant, &error)) << grant.substr(0, 80);
-    EXPECT_NE(error.find("not etcd's"), std::string::npos) << grant.substr(0, 80);
+    EXPECT_NE(error.find("not from etcd"), std::string::npos) << grant.substr(0, 80);
     if (grant.find("\"TTL\":\"2\"}") == std::string::npos) continue;
     error.clear();
     EXPECT_FALSE(ReadKeepAlive(R"({"result":)" + grant + "}", &error)) << grant;
-    EXPECT_NE(error.find("not etcd's"), std::string::npos) << grant;
+    EXPECT_NE(error.find("not from etcd"), std::string::npos) << grant;
   }
 }
 
@@ -57,7 +57,7 @@ TEST(EtcdMessages, AnAnswerHasAHeader) {
   for (const char* json : {"", "{}", R"({"header":3})", "[]", R"("header")"}) {
     error.clear();
     EXPECT_FALSE(IsAnswer(json, &error)) << json;
-    EXPECT_NE(error.find("not etcd's"), std::string::npos) << json;
+    EXPECT_NE(error.find("not from etcd"), std::string::npos) << json;
   }
 }
 

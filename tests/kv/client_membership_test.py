@@ -275,7 +275,7 @@ class Answers(unittest.TestCase):
                        json.dumps({**good, "kvs": 2 * good["kvs"]}),
                        json.dumps({**good, "kvs": [{**good["kvs"][0], "value": "a"}]})):
             with self.subTest(answer[:60]):
-                self.assertIn("not etcd's",
+                self.assertIn("not from etcd",
                               self.start_and_fail(Gateway(self, [answer]).source))
 
     def test_answers_that_are_too_long_or_name_no_server(self):

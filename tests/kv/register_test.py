@@ -183,7 +183,7 @@ class Answers(unittest.TestCase):
         wrong = ["", "[" * 100000, b"\xff\xfe", "y" * (1 << 17)]
         gateway = self.gateway(grants=[*wrong, GRANTED], puts=['{"header":3}', DONE])
         server = Server(self, gateway.port)
-        self.assertIn("not etcd's", server.wait_to_say(1))
+        self.assertIn("not from etcd", server.wait_to_say(1))
         wait_until(lambda: len(server.said()) == 2, server.text)
         self.assertEqual(server.said()[1], f"{NAME} is registered")
         self.assertEqual(len(gateway.asked("/v3/lease/grant")), len(wrong) + 2)

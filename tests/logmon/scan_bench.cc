@@ -8,12 +8,13 @@
 // each of which stopped within a line.
 //
 //   sluice-logmon-bench [--rounds=9] [--chunk=BYTES] [--configs=configs] [--json] [--texts=FOLDER]
-//                       [--only=bare|scanner|bursts|frames]
+//                       [--only=bare|scanner|bursts|frames] [--count=light|heavy]
 //
 // Rounds alternate between contestants. Durations are CPU time. A ratio is the median over all
 // rounds, and a duration is the minimum of a contestant. The filters are those of logmon-light.json
 // and logmon-heavy.json in the folder `configs`. --texts only writes the scanned texts to light.log
-// and heavy.log in that folder. --only is for profiling.
+// and heavy.log in that folder. --only is for profiling. --count only processes the bursts of one
+// set once, so that callgrind can count their instructions.
 #include <rte_cycles.h>
 #include <time.h>
 
@@ -54,6 +55,7 @@ struct Options {
   std::string configs = "configs";
   std::string texts;  ///< Output folder; empty to measure.
   std::string only;   ///< One of kNames; empty for all.
+  std::string count;  ///< "light" or "heavy": only for Count; empty to measure.
   bool json = false;
 };
 
@@ -207,6 +209,8 @@ bool Parse(int argc, char** argv, Options& options) {
       options.texts = value;
     else if (name == "--only")
       options.only = value;
+    else if (name == "--count")
+      options.count = value;
     else if (argument == "--json")
       options.json = true;
     else
@@ -214,7 +218,11 @@ bool Parse(int argc, char** argv, Options& options) {
   }
   const bool known =
       options.only.empty() || std::find(kNames.begin(), kNames.end(), options.only) != kNames.end();
-  return known && options.rounds > 0 && options.chunks[0] > 0 && options.chunks[0] <= kTextBytes;
+  const bool counts =
+      options.count.empty() || ((options.count == "light" || options.count == "heavy") &&
+                                options.chunks[0] <= kMostOfADatagram);
+  return known && counts && options.rounds > 0 && options.chunks[0] > 0 &&
+         options.chunks[0] <= kTextBytes;
 }
 
 void WriteText(const std::string& path, std::string_view text) {
@@ -222,6 +230,14 @@ void WriteText(const std::string& path, std::string_view text) {
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   Check(file.good(), ("cannot write " + path).c_str());
+}
+
+/// Processes the frames of one text once and prints their number, for callgrind.
+int Count(const RuleSet& rules, std::string_view text, const Options& options) {
+  test::FramesInMemory frames(rules, text, options.chunks[0]);
+  frames.Process(kFramesAtOnce);
+  std::printf("%zu requests\n", frames.size());
+  return 0;
 }
 
 int Run(const Options& options) {
@@ -237,6 +253,8 @@ int Run(const Options& options) {
   auth.resize(kTextBytes);
   const auto light = Compile(options.configs + "/logmon-light.json");
   const auto heavy = Compile(options.configs + "/logmon-heavy.json");
+  if (options.count == "light") return Count(*light, service, options);
+  if (options.count == "heavy") return Count(*heavy, auth, options);
   const double start = Seconds(CLOCK_MONOTONIC);
   const uint64_t cycles = rte_rdtsc();
   std::vector<Result> results;
@@ -265,7 +283,7 @@ int main(int argc, char** argv) {
   if (!sluice::engine::logmon::Parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: %s [--rounds=N] [--chunk=BYTES] [--configs=FOLDER] [--json] "
-                 "[--texts=FOLDER] [--only=bare|scanner|bursts|frames]\n",
+                 "[--texts=FOLDER] [--only=bare|scanner|bursts|frames] [--count=light|heavy]\n",
                  argv[0]);
     return 2;
   }

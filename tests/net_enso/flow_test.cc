@@ -274,7 +274,7 @@ TEST_F(FlowTest, RefusesAttributesAndActionsThatItDoesNotHave) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.actions[0].type = RTE_FLOW_ACTION_TYPE_DROP;
-    ExpectRefused(rule, "nothing else");
+    ExpectRefused(rule, "only actions");
   }
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
@@ -286,7 +286,7 @@ TEST_F(FlowTest, RefusesAttributesAndActionsThatItDoesNotHave) {
 TEST_F(FlowTest, RefusesAnEntryThatIsTaken) {
   const Rule rule(IPPROTO_UDP, 1, 80, 0);
   ASSERT_NE(Create(rule), nullptr);
-  ExpectRefused(Rule(IPPROTO_UDP, 1, 80, 1), "already");
+  ExpectRefused(Rule(IPPROTO_UDP, 1, 80, 1), "another rule steers");
   Rule syn(IPPROTO_TCP, 1, 80, 1);
   ExpectRefused(syn.WithFlags(RTE_TCP_SYN_FLAG, RTE_TCP_SYN_FLAG), "share an entry");
 }

@@ -98,7 +98,7 @@ TEST_F(FlowRulesTest, ARuleThatIsRefusedTakesTheOthersWithIt) {
   ASSERT_TRUE(first_.AddTo(rules, &why_)) << why_;
   ASSERT_TRUE(second_.AddTo(rules, &why_)) << why_;
   EXPECT_FALSE(first_.AddTo(rules, &why_));
-  EXPECT_NE(why_.find("already"), std::string::npos) << why_;
+  EXPECT_NE(why_.find("another rule steers"), std::string::npos) << why_;
   EXPECT_EQ(rules.size(), 0u);
   ExpectNone();
   // A retry succeeds.

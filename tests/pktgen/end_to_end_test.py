@@ -213,7 +213,7 @@ class Ends(unittest.TestCase):
         text = subprocess.run([APP, "--help"], capture_output=True, text=True, check=True).stdout
         lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  --")}
         self.assertIn("empty: 1Mpps", lines["--rate"])
-        self.assertIn("a list 64,1518", lines["--frame_size"])
+        self.assertIn("a list such as 64,1518", lines["--frame_size"])
         self.assertIn("Refused", lines["--ip"])
         self.assertIn(" ms ", lines["--late_ms"])
 

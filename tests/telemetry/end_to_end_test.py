@@ -666,8 +666,8 @@ class Merging(Case):
         pathlib.Path(bad).write_bytes(pathlib.Path(good).read_bytes()[:-1])
         other_name = os.path.join(self.folder.name, "other-name")
         os.symlink(good, other_name)
-        for files, said in ((f"{good},{good}", "named twice"), (f"{good},{bad}", "truncated"),
-                            (f"{good},{other_name}", "named twice"),
+        for files, said in ((f"{good},{good}", "given twice"), (f"{good},{bad}", "truncated"),
+                            (f"{good},{other_name}", "given twice"),
                             (__file__, "not an epoch"), (f"{good},/nonexistent", "/nonexistent"),
                             (",".join(["x"] * 33), "at most 32")):
             with self.subTest(said):
