@@ -170,7 +170,7 @@ int Configure(rte_eth_dev* dev) {
 }
 
 /// Stops the traffic source, then the transmit rings, which first send their posted frames
-/// (TxStop), then reception and the receive rings.
+/// (TxStop), then reception unless a link is open, then the receive rings.
 int Stop(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   dev->data->dev_started = 0;

@@ -48,8 +48,8 @@ int Connect(const std::string& url) {
   return -1;
 }
 
-// Sends `request`. Returns all bytes received until the server closes the connection or `patience`
-// ends.
+// Sends `request`. Returns all bytes received until the server closes the connection or sends
+// nothing for `patience`.
 std::string Ask(const std::string& url, const std::string& request, timeval patience = {10, 0}) {
   const int connection = Connect(url);
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));

@@ -54,7 +54,8 @@ void FrameEndpoint::Disable(Statistics& statistics) {
   if (filling_) statistics[kStatLineRxDiscards] += writer_.count();
   for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
     Sending& sending = Of(pair);
-    // While a load waits, the frames that the host returned with it are still in its line.
+    // While the load waits, the host still owns the frames that it returned with it, and counts
+    // them itself.
     if (!sending.busy || end_->Waits(pair)) continue;
     while (sending.frames.Next()) {
       const coherent::Record record = sending.frames.record();

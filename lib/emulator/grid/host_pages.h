@@ -47,7 +47,7 @@ class HostPages {
   const std::string name_;
   Executor& executor_;
   std::vector<Range> kept_;
-  std::map<uintptr_t, uintptr_t> registered_;  ///< Maps the begin of a range to its end.
+  std::map<uintptr_t, uintptr_t> registered_;  ///< Maps the start of a range to its end.
 };
 
 /// Fills `table` with all ranges of bus addresses.

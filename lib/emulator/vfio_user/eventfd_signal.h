@@ -20,7 +20,7 @@ class EventfdSignal {
   EventfdSignal(const EventfdSignal&) = delete;
   EventfdSignal& operator=(const EventfdSignal&) = delete;
 
-  /// Returns false if asynchronous input is unavailable; Send then has no effect.
+  /// Returns false if asynchronous I/O (io_setup(2)) is unavailable; Send then has no effect.
   explicit operator bool() const { return context_ != 0 && nothing_; }
   /// Adds 1 to the eventfd. Returns false if that fails, for example because the file is not an
   /// eventfd. Never waits.

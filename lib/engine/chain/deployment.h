@@ -65,8 +65,8 @@ class Deployment {
   std::string Explain(FlowMatch flow) const;
 
  private:
-  /// Returns the running chain that a chain of `graph` replaces, or null. The new chain keeps the
-  /// stream of the running one, or only the stream's states if the stream has failed.
+  /// Returns the running chain that `chain` continues, or null if there is none or if more than
+  /// edges differ. `chain` keeps its stream, or only the stream's states if that stream has failed.
   const Running* Before(const Graph& graph, const Chain& chain) const;
   /// Opens a stream for a chain, with the states of `before` if that is not null.
   Running Open(device::pcie_switch::Switch& in, const Graph& graph, const Chain& chain,
