@@ -214,8 +214,8 @@ class Ends(unittest.TestCase):
         lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  --")}
         self.assertIn("empty: 1Mpps", lines["--rate"])
         self.assertIn("a list such as 64,1518", lines["--frame_size"])
-        self.assertIn("Refused", lines["--ip"])
-        self.assertIn(" ms ", lines["--late_ms"])
+        self.assertIn("Not supported", lines["--ip"])
+        self.assertIn("milliseconds", lines["--late_ms"])
 
     def test_nothing_back_is_a_failure(self):
         code, errors = harness.fails(
