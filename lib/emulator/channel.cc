@@ -204,9 +204,10 @@ File Connect(const std::string& path, std::optional<uid_t> trusted, std::string*
   const std::optional<Peer> peer = PeerOf(socket);
   if (peer && (IsOwnOrRoot(peer->uid) || peer->uid == trusted)) return socket;
   const std::string user = peer ? std::to_string(peer->uid) : "unknown";
-  *error = "user " + user +
-           " runs that device, which would get access to all memory of this process: start " +
-           "sluice-device as this user or root, or trust that user with device_uid=" + user;
+  *error = "the device runs as user " + user +
+           " and would get access to all memory of this process: start sluice-device as the user "
+           "of this process or as root, or trust user " +
+           user + " with device_uid=" + user;
   return {};
 }
 

@@ -76,9 +76,9 @@ bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* err
   const auto fits = [&](const StreamSpec& spec, uint64_t ps) {
     const double bits = bits_at(ps);
     if (bits <= line * (1 + 1e-9)) return true;
-    *error = "stream \"" + spec.name + "\": " + Giga(bits) +
-             " in total with concurrent streams exceed the line rate of " + Giga(line) +
-             ": use a lower rate" + (spec.offsets == nullptr ? "" : " or longer gaps");
+    *error = "stream \"" + spec.name + "\": its rate and those of concurrent streams total " +
+             Giga(bits) + ", which exceeds the line rate of " + Giga(line) + ": use a lower rate" +
+             (spec.offsets == nullptr ? "" : " or longer gaps");
     return false;
   };
   return std::ranges::all_of(specs, [&](const StreamSpec& spec) {

@@ -123,7 +123,7 @@ RecordedTrace OpenTrace(const std::string& path, double seconds) {
   }
   while (file.read(bytes, sizeof bytes)) {
     if (Little(bytes) >= trace.pages || Little(bytes + 4) == 0) {
-      trace.error = path + " refers to a page outside its range, or to one without accesses";
+      trace.error = path + " has a record with a page number out of range, or with no accesses";
       return trace;
     }
     trace.accesses += Little(bytes + 4);
