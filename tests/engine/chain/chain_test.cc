@@ -169,7 +169,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "streaming", "port": 0, "buffer": 512}])"),
-       "devices[1].port: 0: \"nic\" uses it"},
+       "devices[1].port: 0: \"nic\" already uses this port"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "legacy", "port": 1, "slots": 12}])"),
