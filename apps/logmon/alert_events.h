@@ -14,7 +14,8 @@ namespace sluice::logmon {
 /// Events of a filter that name the same host.
 struct AlertEvent {
   size_t filter = 0;
-  /// At most kMaxHostBytes. Empty if the alert is for all hosts, or if no host is named.
+  /// Name of the host, at most kMaxHostBytes. Empty if the alert covers all hosts, or if the lines
+  /// contain no host.
   std::string_view host;
   std::string_view line;  ///< First kMaxLineBytes bytes of the last line; arbitrary bytes.
   uint64_t count = 0;

@@ -37,7 +37,7 @@ void ExtendReport(const Control& control, const Fleet& fleet, nlohmann::ordered_
 nlohmann::ordered_json VipsJson(const Control& control, const Fleet& fleet);
 /// Returns {backend: {address, state, weight, pkts, bytes, share, slots, connections}} of a VIP,
 /// starting at backend number `first`; as many as fit into a telemetry answer. Returns null if
-/// there is no such VIP.
+/// no VIP has the name `vip`.
 nlohmann::ordered_json BackendsJson(const Control& control, const Fleet& fleet,
                                     const std::string& vip, size_t first);
 

@@ -47,7 +47,7 @@ class DmaSpace {
   /// Maps [bus, bus + bytes) to `host`. Returns false if the table is full, or if the range is
   /// empty or overlaps another.
   bool Add(uint64_t bus, void* host, size_t bytes);
-  /// Removes the range that begins at `bus`. Has no effect if there is no such range.
+  /// Removes the range that begins at `bus`. Has no effect if no range begins there.
   void Remove(uint64_t bus);
 
   /// Removes the ranges that begin at `old_buses` and adds `added`, which may overlap the removed

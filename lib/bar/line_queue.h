@@ -73,7 +73,7 @@ class LineQueueProducer {
   bool Refresh() {
     const uint64_t known = consumed_;
     const uint64_t consumed = window_->Peek(place_.first);
-    // With WT mappings, a cached line would hide freed space forever.
+    // A line that was cached through a WT mapping would hide freed space forever.
     if ((window_->capabilities() & kWindowWriteThrough) != 0) window_->Flush();
     const bool dead = consumed == ~uint64_t{0};
     if (dead || IsForeign(consumed, sent_, start_)) return Free() != 0;

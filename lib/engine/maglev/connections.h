@@ -16,8 +16,7 @@
 // A new flow uses an empty entry, or an entry that is idle for longer than the timeout of its
 // state; otherwise it replaces the oldest opening entry of a bucket. Established flows are never
 // evicted. They may move to their second bucket to make room for a flow that is not opening. A flow
-// for which there is no room is not recorded, and the table does not affect the choice of its
-// backend.
+// that does not fit is not recorded, and the table does not affect the choice of its backend.
 #pragma once
 
 #include <array>
@@ -136,7 +135,7 @@ class ConnectionTable {
   }
 
   /// Records a flow that Find did not find. `now` is the time of its first packet. The state of
-  /// `flow` must not be kEmpty. Returns false if there is no room for it.
+  /// `flow` must not be kEmpty. Returns false if the flow does not fit.
   bool Insert(const Connection& flow, Moment now);
 
   /// Replaces an entry except for its tag.

@@ -291,8 +291,8 @@ std::vector<uint16_t> Claim(std::span<const WeightedBackend> backends,
                             std::span<const uint16_t> turns, uint32_t slots) {
   std::vector<uint16_t> ring(slots);
   FreeSlots free(slots);
-  // With n free slots, a claim costs slots / n steps of a walk or n ranks. The ranks are cheaper if
-  // n is below the square root of `slots`.
+  // If n slots are free, a claim costs slots / n steps of a walk or n ranks. The ranks are cheaper
+  // if n is below the square root of `slots`.
   size_t last = 1;
   while (last * last < slots) ++last;
   ClaimFirst(backends, turns.first(slots - last), free, ring);

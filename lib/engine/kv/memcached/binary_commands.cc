@@ -10,7 +10,7 @@
 namespace sluice::engine::kv::memcached {
 namespace {
 
-// With this expiry, increments and decrements do not create.
+// Expiry with which a client requests that an increment or decrement does not create an item.
 constexpr uint32_t kDoNotCreate = 0xffffffff;
 
 template <typename T>

@@ -17,7 +17,7 @@ namespace sluice::engine::logmon {
 /// For a missing property, only NOT EXISTS holds. For objects and arrays, no condition holds. A
 /// quoted text equals only strings. An unquoted text or a regular expression is also compared with
 /// the text of numbers (as shortest decimals), true and false; an unquoted * equals all of these.
-/// With [*] in the selector, a condition holds if it holds for at least one element; NOT EXISTS
+/// If the selector contains [*], a condition holds if it holds for at least one element; NOT EXISTS
 /// holds if no element exists.
 class JsonPattern {
  public:

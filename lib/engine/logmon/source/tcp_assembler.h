@@ -139,9 +139,9 @@ class TcpAssembler {
   bool InWindow(const Stream& stream, int32_t ahead) const {
     return ahead >= 0 && ahead <= WindowOf(stream);
   }
-  /// Returns whether text at distance `ahead` is plausible: at most kMaxBehind behind, and at most
-  /// two windows ahead. If all bytes of one window are missing, the sender may already be in the
-  /// next one.
+  /// Returns whether text at distance `ahead` is plausible: at most kMaxBehind bytes before the
+  /// expected byte, and at most two windows after it. If all bytes of one window are missing, the
+  /// sender may already be in the next one.
   bool IsBelieved(const Stream& stream, int32_t ahead) const {
     return ahead >= -kMaxBehind && ahead <= 2 * WindowOf(stream);
   }
