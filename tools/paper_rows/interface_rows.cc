@@ -142,7 +142,7 @@ std::vector<Row> Experiments::InterfaceRows() const {
        payload + ring,
        {}},
       {"E1c",
-       "share of notifications and registers in the bytes sent to a NIC with pipes",
+       "share of notifications and register writes in the bytes sent to a NIC with pipes",
        percent_besides(pipes, flits_alone),
        "%",
        payload + batches,
