@@ -203,8 +203,8 @@ std::string Json(const Settings& settings, const std::vector<const StageSpec*>& 
                       {"kill", settings.kill},
                       {"seed", settings.seed}};
   report["unit_notes"] =
-      "NIC, switch, stages and PCIe are models in software, which share this host's CPUs: rates "
-      "and latencies are theirs. host: the thread that handles messages, without setup.";
+      "NIC, switch, stages and PCIe are software models on this host's CPUs: rates and latencies "
+      "are those of the models. host: the thread that handles messages, without setup.";
   report["version"] = SLUICE_VERSION;
   report["report_version"] = runtime::kReportVersion;
   return report.dump(2) + "\n";

@@ -108,7 +108,7 @@ std::string Incompatible(const Roles& before, const Roles& after) {
                "\": its port, executor and options cannot change without a restart";
       if (stage.max_message > old.max_message)
         return "device \"" + old.device +
-               "\": longer messages require a restart: it was started for at most " +
+               "\": longer messages require a restart: the stage was started for at most " +
                std::to_string(old.max_message) + " bytes";
     }
   }

@@ -110,8 +110,8 @@ std::string StageHost::error() {
   text.back() = '\0';
   if (phase() == Phase::kFailed) return runtime::PrintableText(text.data());
   if (!WIFSIGNALED(status_)) return program_ + " ended at its start";
-  return program_ + " ended at its start by signal " + std::to_string(WTERMSIG(status_)) + " (" +
-         strsignal(WTERMSIG(status_)) + ")";
+  return program_ + " was ended at its start by signal " + std::to_string(WTERMSIG(status_)) +
+         " (" + strsignal(WTERMSIG(status_)) + ")";
 }
 
 StageFigures StageHost::figures() {

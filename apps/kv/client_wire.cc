@@ -76,21 +76,23 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
   };
   if (!emulator::ReadOptions(text, read, error)) return std::nullopt;
   if (options.client.items > options.client.sizes.MaxItems()) {
-    *error = "items=" + std::to_string(options.client.items) +
-             ": more items than there are keys of " +
-             std::to_string(options.client.sizes.key_bytes) + " bytes";
+    *error = "items=" + std::to_string(options.client.items) + ": exceeds the number of keys of " +
+             std::to_string(options.client.sizes.key_bytes) +
+             " bytes: give fewer items, or a longer key";
     return std::nullopt;
   }
   if (options.client.LongestMessage() > options.client.max_datagram_bytes) {
     *error = "value=" + std::to_string(options.client.sizes.value_bytes) +
              ": value and key do not fit into a datagram of " +
-             std::to_string(options.client.max_datagram_bytes) + " bytes";
+             std::to_string(options.client.max_datagram_bytes) +
+             " bytes: give a shorter value or key";
     return std::nullopt;
   }
   if (const bool mica = options.client.protocol == Protocol::kMica;
       (mica ? options.mica_port : options.memcached_port) == 0) {
     *error = std::string(mica ? "mica" : "memcached") +
-             "_port=0: the server does not serve this protocol";
+             "_port=0: the server does not serve the client's protocol: give a port, or another "
+             "protocol";
     return std::nullopt;
   }
   return options;

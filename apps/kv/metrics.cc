@@ -36,9 +36,10 @@ void AddMetrics(const engine::kv::Store& store, const LiveSnapshots& snapshots,
              Number(items.expired));
   AddCounter(families, "sluice_kv_refused_items_total",
              "Items rejected as too large or for lack of memory.", Number(items.refused));
-  AddCounter(families, "sluice_kv_withheld_answers_total",
-             "Answers not sent because their source exceeded its limit (--excess_kb_s).",
-             Number(traffic.withheld));
+  AddCounter(
+      families, "sluice_kv_withheld_answers_total",
+      "Answers not sent because the source of the request exceeded its limit (--excess_kb_s).",
+      Number(traffic.withheld));
   MetricFamily requests{
       "sluice_kv_requests_total", "Requests, by protocol.", MetricType::Counter, {}};
   MetricFamily gets{

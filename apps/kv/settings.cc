@@ -22,9 +22,9 @@ DEFINE_uint32(
     "Number of partitions of the store, each written by one worker; 0: as many as workers");
 DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
-DEFINE_uint32(
-    max_reply_bytes, 2048,
-    "Maximum bytes of the answer to one memcached datagram, since its sender may be forged");
+DEFINE_uint32(max_reply_bytes, 2048,
+              "Maximum bytes of the answer to one memcached datagram, since the source address of "
+              "a datagram may be forged");
 DEFINE_uint64(excess_kb_s, 64'000,
               "Limit on answers to one source: three times the bytes of its requests plus this "
               "many kB per second; 0: no limit");
@@ -147,7 +147,7 @@ bool FitsMachine(const Settings& settings, std::string* flag, std::string* fix) 
   return runtime::Complaint{flag, fix}.Check(
       bytes <= available, memory ? "memory_mb" : "items",
       absl::StrFormat(
-          "items and index need %d MiB%s, but only %d MiB are available: give a smaller value",
+          "items and index need %d MiB%s, but only %d MiB is available: give a smaller value",
           bytes >> 20, FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
           available >> 20));
 }

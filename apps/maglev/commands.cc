@@ -75,7 +75,7 @@ void Operator::PrintSkipped() {
 std::string Operator::Steer() {
   const std::scoped_lock lock(steering_mutex_);
   if (steering_ == nullptr)
-    return "steering: software (the NIC spreads frames over pipes by itself)";
+    return "steering: software (the NIC spreads frames over pipes without flow rules)";
   std::vector<engine::maglev::VipSetup> vips;
   control_.View([&](const Config& config, const Tables&) { vips = config.setup.vips; });
   return "steering: " + steering_->Apply(vips);

@@ -173,7 +173,7 @@ std::string Control::Restore(const BackendId& id) {
   if (drained_.erase(id) != 0) {
     Publish();
   } else if (backend->state != BackendState::kUp) {
-    return "the configuration says that this backend is " + std::string(StateName(backend->state)) +
+    return "the configuration sets this backend to " + std::string(StateName(backend->state)) +
            ": change the configuration";
   }
   return "";

@@ -237,7 +237,7 @@ void HealthMonitor::Tick(Clock::time_point now) {
     if (outcome == CheckOutcome::kNoResult) {
       control_.CountNoResult();
       if (target.IsNewFault()) {
-        std::fprintf(stderr, "health: no result for %s of %s: %s (its state stays as it is)\n",
+        std::fprintf(stderr, "health: no result for %s of %s: %s (keeping the backend's state)\n",
                      id.second.c_str(), id.first.c_str(), std::strerror(target.fault()));
       }
     }

@@ -82,8 +82,8 @@ void AddStates(const Tables& tables, runtime::MetricFamilies& families) {
   families.push_back(std::move(up));
   families.push_back(std::move(open));
   runtime::AddGauge(families, "sluice_maglev_configuration_epoch",
-                    "Number of the tables, which increases with each change of the configuration "
-                    "or of a backend's state.",
+                    "Generation of the tables, which increases with each change of the "
+                    "configuration or of a backend's state.",
                     Number(tables.epoch()));
 }
 

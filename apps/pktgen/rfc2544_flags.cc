@@ -20,8 +20,8 @@ DEFINE_double(
     precision_percent, 0.5,
     "With --rfc2544: width of the interval in which the rate is found, in percent of the rate");
 DEFINE_uint32(repeats, 0,
-              "With --rfc2544: number of trials of latency, of trials at each rate of loss, or of "
-              "bursts of back_to_back; 0: 20, for loss 3");
+              "With --rfc2544: number of latency trials, of loss trials per rate, or of "
+              "back_to_back bursts; 0: 3 for loss, otherwise 20");
 DEFINE_double(
     generator_mpps, 0,
     "With --rfc2544: 10^6 frames/s that the generator can send on a loopback; 0: unknown");

@@ -86,7 +86,8 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
 
 bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, StreamSpec* stream) {
   for (const char* other : {"frame_size", "flows", "dst_mac"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other, "the capture sets this: omit the flag"))
+    if (!complaint.Check(runtime::IsDefault(other), other,
+                         "conflicts with --pcap, which provides the frames: omit one"))
       return false;
   }
   const bool original = FLAGS_gaps != "none";
@@ -153,7 +154,8 @@ bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
   for (const char* other : {"pcap", "frame_size", "flows", "rate", "schedule", "arrivals", "loops",
                             "gaps", "dst_mac"}) {
     if (!complaint.Check(runtime::IsDefault(other), other,
-                         "set it in the file of --streams, or omit --streams")) {
+                         "conflicts with --streams: describe the traffic in the file of --streams, "
+                         "or omit --streams")) {
       return false;
     }
   }

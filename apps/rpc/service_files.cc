@@ -64,8 +64,8 @@ std::string ServicesFault(const std::vector<ServiceFiles>& services) {
       std::error_code error;
       if (std::filesystem::is_regular_file(path, error)) continue;
       return path +
-             " is not a file: give nothing, echo, add, store, front or portmap (names of "
-             "services), or OBJECT.so:FILE.x";
+             " is not a file: give OBJECT.so:FILE.x, or the name of a service: nothing, echo, add, "
+             "store, front or portmap";
     }
   }
   return "";

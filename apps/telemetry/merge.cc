@@ -66,7 +66,7 @@ std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string
   for (const std::string& path : files) {
     const auto is_it = [&](const std::string& other) { return AreTheSame(path, other); };
     if (std::ranges::count_if(files, is_it) != 1) {
-      *error = path + ": given twice: omit one, since its traffic would count twice";
+      *error = path + ": is listed twice, and its traffic would count twice: list each file once";
       return nullptr;
     }
     std::unique_ptr<Epoch> epoch = ReadEpoch(path, error);
@@ -77,8 +77,9 @@ std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string
     }
     const std::string_view differs = engine::telemetry::Difference(merged->setup, epoch->setup);
     if (!differs.empty() || !merged->Merge(*epoch)) {
-      *error = absl::StrCat(path, ": its --", FlagOf(differs), " differs from the value of ",
-                            files.front(), ": give all nodes the same value");
+      *error =
+          absl::StrCat(path, ": the epoch's --", FlagOf(differs), " differs from the value of ",
+                       files.front(), ": give all nodes the same value");
       return nullptr;
     }
   }
@@ -96,9 +97,9 @@ int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& 
                                          " files, and merge the merged epochs in further runs"));
   }
   if (!settings.exports.epochs.empty() && HasOneOf(files, settings.exports.epochs)) {
-    return runtime::BadFlag(
-        "export_epochs",
-        settings.exports.epochs + ": contains an input of --merge: give another folder");
+    return runtime::BadFlag("export_epochs",
+                            settings.exports.epochs +
+                                ": this folder contains an input of --merge: give another folder");
   }
   const std::unique_ptr<Epoch> merged = Merged(files, &fix);
   if (merged == nullptr) return runtime::BadFlag("merge", fix);

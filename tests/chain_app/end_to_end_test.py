@@ -132,7 +132,7 @@ class Runs(unittest.TestCase):
             stage = int(children.read_text().split()[0])
             os.kill(stage, signal.SIGSTOP)
             for line in process.stderr:
-                if line == "a hangs: killed\n":
+                if line == "a hangs and was killed\n":
                     break
             harness.wait_until(lambda: (now := children.read_text().split()) and
                                int(now[0]) != stage, "another process")
@@ -351,7 +351,7 @@ class Runs(unittest.TestCase):
             (good, "--flow=udp", "--flow=udp: give flows such as udp:5000, separated by commas"),
             (good, "--flow=udp:2", "--flow=udp:2: udp:2: no chain of the graph accepts this flow"),
             (good, "--traffic=films", '--traffic=films: "films": no such traffic; use one of '),
-            (good, "--traffic=pattern:bytes=513", "--traffic=pattern:bytes=513: give bytes=N, at most the chain's 512"),
+            (good, "--traffic=pattern:bytes=513", "--traffic=pattern:bytes=513: give bytes=N with N at most the chain's max_message, 512"),
             (good, "--explain=me", "--explain=me: give a flow, such as udp:5000"),
             (good, "--list=all", "--list=all: give stages, traffic or interfaces"),
             (good, "--json=/nowhere/report", "--json=/nowhere/report: "),
@@ -366,9 +366,9 @@ class Runs(unittest.TestCase):
             (graph([chain("c", "udp:1", ["a"])], a=f"streaming {self.folder}/empty.so"), "",
              "empty.so: file too short"),
             (graph([chain("c", "udp:1", ["a"])], a=f"streaming {OWN_STAGE} none"), "",
-             'device "a": give the number of digits from which numbers are redacted, such as 7'),
+             'device "a": give the minimum number of digits of a redacted number, such as 7'),
             (graph([chain("c", "udp:1", ["a"])], a=f"streaming {OWN_STAGE} none"), "--processes",
-             'device "a": give the number of digits from which numbers are redacted, such as 7'),
+             'device "a": give the minimum number of digits of a redacted number, such as 7'),
         ]
         for number, (content, flags, says) in enumerate(cases):
             with self.subTest(says):
@@ -381,7 +381,7 @@ class Runs(unittest.TestCase):
         for flags, says in {
                 "--iface=token-ring": "--iface=token-ring: ",
                 "--iface=streaming --through=me": "--through=me: give switch or cpu",
-                "--iface packetized --workers=2": "--workers=2: a chain supports only one worker: omit it",
+                "--iface packetized --workers=2": "--workers=2: a chain supports only one worker: omit --workers",
                 "--iface=packetized --ip=ten": "--ip=ten: ",
                 "--iface=packetized --flow=tcp:1": "--flow=tcp:1: tcp:1: no chain of the graph",
                 "--iface=packetized --traffic=pattern:bytes=1;2": "--traffic=pattern:bytes=1;2: ",

@@ -37,7 +37,7 @@ TEST(OwnStage, BlotsOutLongNumbers) {
   EXPECT_EQ(stage.Run({.input = FromText("12"), .room = 1}).how, "too_long");
   for (const char* options : {"", "0", "-1", "7x"})
     EXPECT_EQ(Stage(*kind, options).error(),
-              "give the number of digits from which numbers are redacted, such as 7")
+              "give the minimum number of digits of a redacted number, such as 7")
         << options;
 }
 

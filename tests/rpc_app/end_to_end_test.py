@@ -284,7 +284,7 @@ class Runs(unittest.TestCase):
                 "--echo_bytes=8193": "--echo_bytes=8193: give 0 to 8192",
                 "--define=SIDE": "--define=SIDE: give NAME=NUMBER, separated by commas",
                 "--iface=packetized --define=3=3": "--define=3=3: give NAME=NUMBER, separated by commas",
-                "--services=sort": "services/libsluice_rpc_sort.so is not a file: give nothing, ",
+                "--services=sort": "services/libsluice_rpc_sort.so is not a file: give OBJECT.so:FILE.x, ",
                 f"--services={sample}:{__file__}": "end_to_end_test.py:1:",
                 f"--services=add,{sample}:{SERVICES}/add.x":
                     "another service provides the same program",

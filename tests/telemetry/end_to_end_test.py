@@ -666,8 +666,8 @@ class Merging(Case):
         pathlib.Path(bad).write_bytes(pathlib.Path(good).read_bytes()[:-1])
         other_name = os.path.join(self.folder.name, "other-name")
         os.symlink(good, other_name)
-        for files, said in ((f"{good},{good}", "given twice"), (f"{good},{bad}", "truncated"),
-                            (f"{good},{other_name}", "given twice"),
+        for files, said in ((f"{good},{good}", "listed twice"), (f"{good},{bad}", "truncated"),
+                            (f"{good},{other_name}", "listed twice"),
                             (__file__, "not an epoch"), (f"{good},/nonexistent", "/nonexistent"),
                             (",".join(["x"] * 33), "at most 32")):
             with self.subTest(said):
@@ -689,7 +689,7 @@ class Merging(Case):
                 [other] = self.files(self.node("other" + named, frames, flag))[:1]
                 code, complaint = harness.fails(TELEMETRY, f"--merge={good},{other}")
                 self.assertEqual(code, 2, complaint)
-                self.assertIn(f"its --{named} differs from the value of", complaint)
+                self.assertIn(f"the epoch's --{named} differs from the value of", complaint)
 
     def test_the_latest_files_are_kept(self):
         folder = os.path.join(self.folder.name, "kept")

@@ -47,14 +47,14 @@ std::unique_ptr<Executor> Make(const StageOptions& options, std::string* error) 
   const char* const end = options.text.data() + options.text.size();
   if (std::from_chars(options.text.data(), end, run).ptr == end && run > 0)
     return std::make_unique<Redact>(run);
-  *error = "give the number of digits from which numbers are redacted, such as 7";
+  *error = "give the minimum number of digits of a redacted number, such as 7";
   return nullptr;
 }
 
 }  // namespace
 
 SLUICE_STAGE({.name = "redact",
-              .what = "replaces long numbers with #; the option is the number of digits from which "
-                      "a number is long",
+              .what = "replaces long numbers with #; the option is the minimum number of digits of "
+                      "a long number",
               .make = Make,
               .refusals = {"too_long"}});

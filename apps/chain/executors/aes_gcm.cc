@@ -188,8 +188,8 @@ std::unique_ptr<Executor> MakeAesGcm(const StageOptions& options, std::string* e
 const StageKind kAesGcmStage = {
     .name = "aes_gcm",
     .what =
-        "AES-GCM; command 1 decrypts, 2 encrypts; add 256 times the number of the key; options: "
-        "key0 to key3 (keys in hexadecimal), file (one key per line), driver (of DPDK's cryptodev)",
+        "AES-GCM; command 1 decrypts, 2 encrypts; add 256 times N to select keyN; options: key0 to "
+        "key3 (keys in hexadecimal), file (one key per line), driver (of DPDK's cryptodev)",
     .make = MakeAesGcm,
     .refusals = {"too_short", "too_long", "bad_command", "forged"}};
 

@@ -61,7 +61,8 @@ std::unique_ptr<Traffic> Make(const TrafficOptions& options, std::string* error)
                                    ? std::from_chars(&options.text[kBytes.size()], end, bytes)
                                    : std::from_chars_result{nullptr, std::errc::invalid_argument};
     if (fault != std::errc() || stop != end || bytes > options.max_message) {
-      *error = "give bytes=N, at most the chain's " + std::to_string(options.max_message);
+      *error = "give bytes=N with N at most the chain's max_message, " +
+               std::to_string(options.max_message);
       return nullptr;
     }
   }

@@ -46,7 +46,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
     return std::nullopt;
   }
   if (line->options.workers != 1) {
-    *error = runtime::FlagComplaint("workers", "a chain supports only one worker: omit it");
+    *error = runtime::FlagComplaint("workers", "a chain supports only one worker: omit --workers");
     return std::nullopt;
   }
   settings.clients = !line->own_port && !line->options.frame_size.empty();
