@@ -55,7 +55,7 @@ struct Parser {
     if (mask.hdr.dst_addr != RTE_BE32(0xffffffff))
       return Refuse(item, "give one exact IPv4 destination address");
     if (mask.hdr.src_addr != 0 && mask.hdr.src_addr != RTE_BE32(0xffffffff)) {
-      return Refuse(item, "the NIC matches whole source addresses only");
+      return Refuse(item, "give one exact IPv4 source address, or none");
     }
     if (mask.hdr.next_proto_id != 0 && mask.hdr.next_proto_id != 0xff) {
       return Refuse(item, "the protocol must match exactly or not at all");
@@ -67,7 +67,10 @@ struct Parser {
     ip_protocol = spec.hdr.next_proto_id;
     mask.hdr.dst_addr = mask.hdr.src_addr = 0;
     mask.hdr.next_proto_id = 0;
-    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches only addresses of IPv4");
+    return IsZero(mask)
+               ? 0
+               : Refuse(item,
+                        "of the IPv4 header, the NIC matches only the addresses and the protocol");
   }
 
   int Udp(const rte_flow_item* item) {
@@ -79,7 +82,7 @@ struct Parser {
                     "the NIC matches UDP only by destination: omit the source address and port");
     }
     if (ip_protocol_given && ip_protocol != IPPROTO_UDP)
-      return Refuse(item, "the ipv4 item names another protocol");
+      return Refuse(item, "the ipv4 item specifies another protocol");
     rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
     mask.hdr.dst_port = 0;
     return IsZero(mask) ? 0 : Refuse(item, "the NIC matches only the destination port of UDP");
@@ -90,7 +93,7 @@ struct Parser {
     Load(item, drivers::kTcpMask, &spec, &mask);
     if (mask.hdr.dst_port != 0xffff) return Refuse(item, "give one exact TCP destination port");
     if (ip_protocol_given && ip_protocol != IPPROTO_TCP)
-      return Refuse(item, "the ipv4 item names another protocol");
+      return Refuse(item, "the ipv4 item specifies another protocol");
     const bool flags_given = mask.hdr.tcp_flags != 0;
     const bool syn = (spec.hdr.tcp_flags & kSyn) != 0;
     if (flags_given && mask.hdr.tcp_flags != kSyn)
@@ -111,7 +114,9 @@ struct Parser {
     rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
     mask.hdr.dst_port = mask.hdr.src_port = 0;
     mask.hdr.tcp_flags = 0;
-    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches only ports and SYN of TCP");
+    return IsZero(mask)
+               ? 0
+               : Refuse(item, "of the TCP header, the NIC matches only the ports and the SYN flag");
   }
 
   int Pattern(const rte_flow_item* item) {

@@ -164,14 +164,15 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   if (arguments.notify_per_packet) {
     ENSO_LOG(ERR,
              "%s: notify=packet is not possible, since the FPGA's notification rings are smaller "
-             "than a pipe: omit it",
+             "than a pipe: omit notify",
              name);
     return -EINVAL;
   }
   if (arguments.pipe_flits != 0) {
-    ENSO_LOG(ERR,
-             "%s: pipe_flits applies only to a model, and the FPGA's pipes have %u flits: omit it",
-             name, kDefaultPipeFlits);
+    ENSO_LOG(
+        ERR,
+        "%s: the FPGA's pipes always have %u flits: omit pipe_flits, which applies only to models",
+        name, kDefaultPipeFlits);
     return -EINVAL;
   }
   std::unique_ptr<Backend> backend = MapDevice(device, &error);

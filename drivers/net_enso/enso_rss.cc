@@ -40,7 +40,8 @@ int UpdateReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t siz
   for (uint16_t queue = 0; queue < dev->data->nb_rx_queues; ++queue) {
     if (std::find(reta.begin(), reta.end(), queue) != reta.end()) continue;
     ENSO_LOG(ERR,
-             "%s: no entry of the indirection table refers to queue %u: each queue needs a pipe",
+             "%s: no entry of the indirection table refers to queue %u: give each queue at least "
+             "one entry",
              dev->data->name, queue);
     return -ENOTSUP;
   }

@@ -26,9 +26,8 @@ int ParseQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* 
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const uint16_t queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
   if (queue >= dev->data->nb_rx_queues && !IsLink(dev, queue)) {
-    return rte_flow_error_set(
-        error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-        "the number is neither that of a configured queue nor that of a link");
+    return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+                              "no configured queue and no link has this number");
   }
   flow->action |= kFlowActionQueue | queue;
   return 0;

@@ -65,7 +65,8 @@ bool Resume(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t sus
     if (!link.host->faulted()) return true;
   }
   Log(RTE_LOG_WARNING,
-      "%s: link %u: the state that an earlier process left has other sizes or is damaged",
+      "%s: link %u: the state of an earlier process is damaged or has other sizes: starting a new "
+      "link",
       link.dev->data->name, link.queue);
   attachment.Unmap(link.memory);
   link.host.reset();

@@ -76,7 +76,7 @@ bool ParseArguments(const char* text, Arguments* arguments, std::string* error) 
                                   [](const auto& argument) { return argument.first != kPortKey; });
   if (arguments->port.empty() || other == list.end()) return true;
   *error = "port=" + arguments->port + " with " + other->first + "=" + other->second +
-           ": a wrapped port has no model: omit one of them";
+           ": a wrapped port has no model: omit one of the two arguments";
   return false;
 }
 

@@ -144,7 +144,7 @@ const char* MapRegisters(const char* name, bar::RingMemory* memory) {
   }
   return nullptr;
 }
-static_assert(Guests::kMost == 15, "the message states this count");
+static_assert(Guests::kMost == 15, "the message above contains the limit 15");
 
 /// Returns the port with the bursts for its current configuration, which the primary process may
 /// change while the port is stopped. Threads that detect a change concurrently all choose the same

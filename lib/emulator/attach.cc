@@ -155,9 +155,10 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
   if (device != arguments.end()) {
     for (const Argument& other : arguments) {
       if (&other == &*device || &other == &*uid) continue;
-      *error = other.first + "=" + other.second + " with device=" + device->second +
-               ": the model runs in sluice-device: set it there with --" + other.first + "=" +
-               other.second;
+      *error =
+          other.first + "=" + other.second + " with device=" + device->second +
+          ": the model runs in sluice-device: omit the argument, and start sluice-device with --" +
+          other.first + "=" + other.second;
       return nullptr;
     }
     DeviceSocket socket{device->second, std::nullopt};

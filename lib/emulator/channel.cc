@@ -203,7 +203,11 @@ File Connect(const std::string& path, std::optional<uid_t> trusted, std::string*
   }
   const std::optional<Peer> peer = PeerOf(socket);
   if (peer && (IsOwnOrRoot(peer->uid) || peer->uid == trusted)) return socket;
-  const std::string user = peer ? std::to_string(peer->uid) : "unknown";
+  if (!peer) {
+    *error = "the user of the device's process is unknown: start sluice-device on this host";
+    return {};
+  }
+  const std::string user = std::to_string(peer->uid);
   *error = "the device runs as user " + user +
            " and would get access to all memory of this process: start sluice-device as the user "
            "of this process or as root, or trust user " +

@@ -35,7 +35,7 @@ bool Connection::Exchange(Request& request, int file, File* received, std::strin
   } else if (reply.sequence != request.sequence || reply.count > kMaxStatistics ||
              *bytes != sizeof(reply) + reply.count * sizeof(StatisticEntry) ||
              !GetText(reply.text, &text)) {
-    *error = "the device's answer makes no sense";
+    *error = "the device's answer is invalid";
   } else if (reply.refused != 0) {
     good_ = true;
     *error = text;
@@ -65,7 +65,7 @@ bool Connection::AskStatistics(std::vector<Statistic>* statistics, std::string* 
     std::memcpy(&entry, buffer_.data() + at, sizeof(entry));
     std::string_view name;
     if (!GetText(entry.name, &name)) {
-      *error = "the device's answer makes no sense";
+      *error = "the device's answer is invalid";
       return good_ = false;
     }
     statistics->push_back({std::string(name), entry.value});

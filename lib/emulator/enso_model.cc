@@ -21,8 +21,7 @@ constexpr ModelSetting kEnsoSettings[kSettings] = {
      "number of slots per notification ring (0, the default: the host's value)",
      {},
      false},
-    {"notify",
-     "packet: hosts must use one notification per packet; host (default): the host chooses",
+    {"notify", "packet: the host must use notify=packet; host (default): the host chooses",
      kNotifyWords, true}};
 
 std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar::DmaSpace& memory,

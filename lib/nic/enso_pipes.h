@@ -27,7 +27,7 @@ class EnsoPipes {
   /// The NIC's design limit: 24 flits.
   static constexpr uint32_t kMaxFrameBytes = 24 * RTE_PMD_ENSO_FLIT_BYTES;
   static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes,
-                "a frame that fits there can be sent");
+                "a frame that fits into Frame::spare must not exceed kMaxFrameBytes");
 
   /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that exceed
   /// kMaxFrameBytes, or with headers from which the NIC would derive a wrong length, are sent

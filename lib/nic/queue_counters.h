@@ -119,13 +119,13 @@ inline constexpr std::array kQueueCounters{
     QueueCounter{"tx_unframeable", "Frames not sent because this NIC cannot delimit them.",
                  &QueueCounters::tx_unframeable, true},
     QueueCounter{"no_exception_port",
-                 "Frames that the engine passed on, but without an exception port.",
+                 "Frames that the engine passed on although no exception port is set.",
                  &QueueCounters::no_exception_port, true},
     QueueCounter{"rx_desync_flits",
                  "Streaming: 64-byte flits that belong to no recognisable frame.",
                  &QueueCounters::rx_desync}};
 static_assert(sizeof(QueueCounters) ==
                   (QueueCounters::kMaxReasons + kQueueCounters.size()) * sizeof(uint64_t),
-              "every member has a row");
+              "each member of QueueCounters needs a row");
 
 }  // namespace sluice::nic

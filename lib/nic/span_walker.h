@@ -68,7 +68,7 @@ class SpanWalker {
   }
 
  private:
-  static_assert(kLanes == 8, "Walk calls WalkLanes for 8, 4, 2 and 1");
+  static_assert(kLanes == 8, "Walk assumes eight lanes: it calls WalkLanes for 8, 4, 2 and 1");
 
   /// Assigns the next span to a lane. Returns false if no span is left. Unless the engine processes
   /// bursts or prepares frames, first handles the frames at the start of the span that have equal

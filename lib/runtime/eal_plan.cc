@@ -62,7 +62,7 @@ void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* pla
     return;
   }
   plan->memory = std::string("no hugepages (") + (host.root ? "too few are free" : "not root") +
-                 "), so slower: do not measure with it";
+                 "), so this run is slower: do not use it for measurements";
   plan->arguments.push_back("--no-huge");
   plan->arguments.push_back("-m");
   plan->arguments.push_back(std::to_string(kPlainMemoryMb));

@@ -192,7 +192,7 @@ TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
     // The end marker is block 1: its checksum precedes its 16 bytes.
     const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
     std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
-    ExpectRefused(file, "its last unique number is invalid");
+    ExpectRefused(file, "the last unique number of the file is invalid");
     WriteSmall();
   }
 }

@@ -332,7 +332,7 @@ TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
   EXPECT_EQ(ErrorOf("{ $.a = 1 } x"), "at byte 13: unexpected text after the closing brace");
   EXPECT_EQ(ErrorOf("[a"), "at byte 1: no closing bracket");
   EXPECT_EQ(ErrorOf("[a = 1 && b = 2]"),
-            "at byte 11: a condition must be on the same field as the one before it");
+            "at byte 11: a condition must refer to the same field as the previous condition");
   EXPECT_EQ(ErrorOf("[..., a, ...]"), "at byte 10: three dots may appear only once");
   EXPECT_EQ(ErrorOf("[a] b"), "at byte 5: unexpected text after the closing bracket");
   EXPECT_EQ(ErrorOf("{ $.a = %a% || $.a = %b% || $.a = %c% }"),

@@ -191,7 +191,8 @@ TEST(Check, WantsThisBalancerAmongAllAndAWayToTheOthers) {
                 with_balancers(setup);
                 setup.own_address = Address("fd00::103");
               }),
-              ElementsAre("the address of this balancer, fd00::103, is not among the balancers"));
+              ElementsAre("the address of this balancer, fd00::103, is not among the balancers: "
+                          "add the address to balancers"));
   EXPECT_THAT(After([&](auto& setup) {
                 with_balancers(setup);
                 setup.own_address.reset();

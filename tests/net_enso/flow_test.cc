@@ -214,12 +214,12 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.ip_mask.hdr.type_of_service = 0xff;
-    ExpectRefused(rule, "only addresses of IPv4");
+    ExpectRefused(rule, "only the addresses and the protocol");
   }
   {
     Rule rule(IPPROTO_TCP, 1, 80, 0);
     rule.From(2, 3).ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffff'ff00);
-    ExpectRefused(rule, "whole source addresses");
+    ExpectRefused(rule, "exact IPv4 source address");
   }
   // The mask matches only a part of the protocol that the UDP item implies.
   for (const uint8_t mask : {0x11, 0x7f, 0xfe}) {

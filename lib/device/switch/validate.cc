@@ -70,8 +70,7 @@ std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask re
       return At(node, "its window is smaller than the longest result");
     return "";
   }
-  if (about.control == 0)
-    return At(node, "its address for control writes of the switch is missing");
+  if (about.control == 0) return At(node, "the address for the switch's control writes is missing");
   if (about.buffer_bytes % kGranule != 0 || about.buffer_bytes < message)
     return At(node, "its buffer is smaller than the longest message, rounded up to 64-byte lines");
   return "";

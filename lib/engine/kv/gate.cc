@@ -8,7 +8,8 @@
 
 namespace sluice::engine::kv {
 
-static_assert(std::endian::native == std::endian::little, "places of bytes in loaded words");
+static_assert(std::endian::native == std::endian::little,
+              "the gate assumes little-endian byte order in loaded words");
 
 Gate::Gate(const GateOptions& options) : options_(options), mac_(0) {
   std::copy(options.own.mac().begin(), options.own.mac().end(), reinterpret_cast<uint8_t*>(&mac_));

@@ -93,7 +93,7 @@ class Reader {
     }
     if (end->items != items) return Fail("blocks of the file are missing");
     if (end->last_unique < newest || end->last_unique > kMaxUnique) {
-      return Fail("its last unique number is invalid");
+      return Fail("the last unique number of the file is invalid");
     }
     uint8_t more;
     const auto got = file_.Read(&more, 1);

@@ -63,7 +63,7 @@ class Checker {
   void CheckGlobals() {
     const uint32_t slots = setup_.slots;
     if (slots >= kMaxRingSlots) {
-      complaints_.Add("%d slots are too many: must be below %d", slots, kMaxRingSlots);
+      complaints_.Add("%d slots are too many: give fewer than %d", slots, kMaxRingSlots);
     } else if (slots != 0 && !IsPrime(slots)) {
       uint32_t next = slots;
       while (!IsPrime(next)) ++next;
@@ -97,10 +97,13 @@ class Checker {
     }
     if (seen.empty()) return;
     if (!setup_.own_address) {
-      complaints_.Add("balancers are listed, but the address of this balancer is missing");
+      complaints_.Add(
+          "balancers are listed, but the address of this balancer is missing: set own_address");
     } else if (!seen.contains(*setup_.own_address)) {
-      complaints_.Add("the address of this balancer, %s, is not among the balancers",
-                      setup_.own_address->ToString());
+      complaints_.Add(
+          "the address of this balancer, %s, is not among the balancers: add the address to "
+          "balancers",
+          setup_.own_address->ToString());
     }
     if (seen.size() > 1 && !setup_.next_hop) {
       complaints_.Add(

@@ -41,7 +41,7 @@ static_assert(
       }
       return true;
     }(),
-    "in the order of their values");
+    "kEncapsulations must be in the order of the enumerators' values");
 constexpr std::string_view EncapsulationName(Encapsulation encapsulation) {
   return kEncapsulations[static_cast<size_t>(encapsulation)].first;
 }

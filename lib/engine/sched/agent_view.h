@@ -133,7 +133,7 @@ class AgentView {
         violation = "a task is with the policy exactly when it is queued";
       }
       if (task.where == Whereabouts::kLatched && cpus_[task.at].latched != &task) {
-        violation = "a latched task is latched to its CPU";
+        violation = "the CPU of a latched task lists that task";
       }
       if (task.where == Whereabouts::kOnCpu && cpus_[task.at].running.task != &task) {
         violation = "a task on a CPU is the running task there";
@@ -143,7 +143,7 @@ class AgentView {
     for (const CpuView& view : cpus_) {
       on_cpus -= (view.running.task != nullptr) + (view.latched != nullptr);
       if (view.running.task == nullptr && (view.leaving || view.latched != nullptr)) {
-        violation = "no task waits while a CPU is idle";
+        violation = "a CPU without a running task has no latched or leaving task";
       }
     }
     if (on_cpus != 0) violation = "the running or latched task of a CPU exists";

@@ -113,12 +113,12 @@ RecordedTrace OpenTrace(const std::string& path, double seconds) {
   std::ifstream file(path, std::ios::binary);
   char bytes[8];
   if (!file.read(bytes, sizeof bytes) || Little(bytes) != kTraceMagic) {
-    trace.error = path + " is not a trace";
+    trace.error = path + " cannot be read, or is not a trace";
     return trace;
   }
   trace.pages = Little(bytes + 4);
   if (trace.pages == 0 || trace.pages > engine::tiering::kMaxPages || !(seconds > 0)) {
-    trace.error = path + " has an invalid number of pages, or no duration";
+    trace.error = path + " has an invalid number of pages, or the duration is not above 0";
     return trace;
   }
   while (file.read(bytes, sizeof bytes)) {
@@ -129,7 +129,7 @@ RecordedTrace OpenTrace(const std::string& path, double seconds) {
     trace.accesses += Little(bytes + 4);
   }
   if (file.gcount() != 0 || trace.accesses == 0) {
-    trace.error = path + " is truncated";
+    trace.error = path + " is truncated, or has no records";
     return trace;
   }
   file.clear();

@@ -61,9 +61,10 @@ TEST(AgentView, ItsCheckFindsEveryFalseEntry) {
        [](AgentRecords& k) { k.task(3).queued = false; }},
       {"a task is with the policy exactly when it is queued",
        [](AgentRecords& k) { k.task(4).queued = true; }},
-      {"a latched task is latched to its CPU", [](AgentRecords& k) { k.task(2).at = 1; }},
+      {"the CPU of a latched task lists that task", [](AgentRecords& k) { k.task(2).at = 1; }},
       {"a task on a CPU is the running task there", [](AgentRecords& k) { k.task(1).at = 1; }},
-      {"no task waits while a CPU is idle", [](AgentRecords& k) { k.cpu(1).leaving = true; }},
+      {"a CPU without a running task has no latched or leaving task",
+       [](AgentRecords& k) { k.cpu(1).leaving = true; }},
       {"the running or latched task of a CPU exists",
        [](AgentRecords& k) { k.cpu(1).running.task = &k.task(3); }},
   };

@@ -32,7 +32,7 @@ std::optional<Comparison> ParseComparison(Cursor& cursor, std::string* name, int
   }
   if (name->empty()) name->assign(given);
   if (*name != given) {
-    cursor.FailAt(begin, "a condition must be on the same field as the one before it");
+    cursor.FailAt(begin, "a condition must refer to the same field as the previous condition");
     return std::nullopt;
   }
   cursor.SkipSpace();

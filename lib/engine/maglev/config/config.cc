@@ -304,7 +304,7 @@ class Adder {
     if (!object) return;
     Errors wrong;
     if (object->is_object() && object->contains("name") && (*object)["name"] != name) {
-      runtime::AddError(&wrong, key + ".name: omit it, since the key names the VIP");
+      runtime::AddError(&wrong, key + ".name: omit it, since the key contains the VIP's name");
     }
     Config one;
     ReadVip(*object, key, &wrong, &one);
