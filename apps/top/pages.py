@@ -165,7 +165,7 @@ def histogram(name, buckets):
     filled = [at for at, (_, count) in enumerate(buckets) if count]
     if not filled:
         return []
-    lines = ["", f"{name}: at most so many us, of {scaled(total)}"]
+    lines = ["", f"{name}: share by upper bound in us, of {scaled(total)}"]
     return lines + [f"{bound / 1000:>14,.1f} {bar(count / total, 40)}"
                     for bound, count in buckets[filled[0]:filled[-1] + 1]]
 

@@ -103,7 +103,7 @@ class Sampler(threading.Thread):
         except (OSError, answers.BadAnswer) as error:
             self.disconnect()
             if target == self.target:
-                self.status = f"{why(error)}; waiting for it"
+                self.status = f"{why(error)}; waiting"
             return
         if target == self.target:
             # Another process under the same name has new counters.

@@ -43,7 +43,7 @@ def prepare(targets):
                           check=False).stdout.strip()
     hugepages = os.geteuid() == 0 and bool(free) and not free.endswith(" 0 free")
     print(f"memory: {free}" if hugepages else
-          "memory: no hugepages; no verdict on speed (root, or reserved hugepages, would give one)")
+          "memory: no hugepages; no verdict on speed: run as root, or reserve hugepages")
     return hugepages
 
 

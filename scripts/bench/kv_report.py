@@ -9,9 +9,9 @@ MIN_RATIO = 10  # Minimum ratio of requests per CPU-second to memcached's.
 # Minimum share of CPU time of a server that sleeps when idle. Below it, the client was the limit,
 # and sleeping and waking are a large part of the server's time.
 MIN_BUSY_SHARE = 0.8
-NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: while it had "
-        "packets; process: all threads, of which DPDK's poll, and one is the model NIC and its "
-        "client")
+NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: only the time in "
+        "which the worker had packets; process: all threads, which include DPDK's polling threads "
+        "and the thread of the model NIC and its client")
 
 
 def waits(window):
@@ -74,6 +74,6 @@ def verdicts(comparison, judge):
             ratio = busy["value"] / base["value"]
             out.append(judge(
                 f"{text}: {row['server']} (model NIC, busy worker) over memcached (kernel UDP, "
-                f"process) {ratio:.1f}, with all that polls {process['value'] / base['value']:.1f}",
+                f"process) {ratio:.1f}, with all threads {process['value'] / base['value']:.1f}",
                 ratio >= MIN_RATIO, row, theirs))
     return out or [f"{text}: not measured in this run"]

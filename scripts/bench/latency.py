@@ -90,7 +90,7 @@ class Curves(Run):
                 if found:
                     self.found.setdefault(name, {}).setdefault(load, []).append(found)
                 self.progress.step(f"{name} at {load:.3f} Mpps: " + (
-                    f"p50 {found['p50']:.1f} us" if found else "more than it carries"))
+                    f"p50 {found['p50']:.1f} us" if found else "more than the interface carries"))
 
     def sample(self, name, rate):
         iface, vdev = self.variants[name]

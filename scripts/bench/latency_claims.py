@@ -15,16 +15,16 @@ COMPARABLE = (0.67, 1.5)
 HIGH = 0.9            # Highest compared load, as a share of the saturation.
 MOST_FAILED = 0.1     # Maximum share of overloaded runs up to HIGH; above it, the curves are noise.
 WHY = {
-    "sustains": "the paper's halving is of a PCIe link that a notification for each packet fills; "
-                "here it is a store into a cache that both cores share",
-    "grows": "the model sees a stored head in one turn of its loop; across PCIe that needs a "
-             "round trip, in which frames wait",
+    "sustains": "in the paper, a notification for each packet fills the PCIe link; here a "
+                "notification is a store into a cache that both cores share",
+    "grows": "the model reads a stored head within one turn of its loop; across PCIe, this read "
+             "needs a round trip, in which frames wait",
     "lower": "with more than five pipes the model with PCIe sees no gain either (paper_tables, F7b)",
     "lower, 2 pipes": "with PCIe and 2 pipes the model agrees (paper_tables, F7b): prefetching "
                       "hides the round trip of a stored head, which is a cache line between cores "
                       "here",
-    "comparable": "here frames wait for the core that plays the NIC, and the models differ in what "
-                  "a frame costs it",
+    "comparable": "here frames wait for the core that plays the NIC, and the cost of a "
+                  "frame on that core differs between the models",
 }
 
 
@@ -56,7 +56,8 @@ def judged(points, saturation):
     both = common(points, saturation, PREFETCHED, PACKETIZED)
     if both:
         low, high = min(both.values()), max(both.values())
-        found.append(("Figure 7: with them latency is comparable to a packetized NIC's",
+        found.append(("Figure 7: with prefetched notifications, latency is comparable to a "
+                      "packetized NIC's",
                       f"{low:.2f}x to {high:.2f}x",
                       COMPARABLE[0] <= low and high <= COMPARABLE[1], "comparable"))
     return found

@@ -8,9 +8,9 @@ SOURCES = 100_000
 STATE_MIB = 64    # The memory of this many sources.
 # Contestants of sluice-logmon-bench besides bare Hyperscan, and their input.
 ENGINES = {"scanner": "lines", "bursts": "bursts of frames", "frames": "single frames"}
-NOTE = ("payload Gb/s of a worker that always has frames. On an interface, this includes headers, "
-        "sources,\ncounts and the fetch of lines that another core wrote; in memory, no other core "
-        "writes them")
+NOTE = ("payload Gb/s of a worker that always has frames. On an interface, the time includes "
+        "headers, sources,\ncounts and the fetch of cache lines that another core wrote; in memory, "
+        "no other core writes these lines")
 
 
 def of_engine(engine, rule_set, name):

@@ -93,7 +93,7 @@ def footer(rows, controls):
     stream = [c["stream_cycles"] for c in controls]
     lines = ["figures: medians of the half of a row's samples that took the fewest cycles; ratios: of "
              "neighbouring\nsamples (95 % interval): above 1, streaming is cheaper, or faster",
-             "d: the core that plays the NIC was the limit of one of them, so that models are compared",
+             "d: the core that plays the NIC limited one of the two, so the ratio compares models",
              f"line-stream floor of this host: {min(stream):.1f}..{max(stream):.1f} cycles for a "
              "64-byte line that another core wrote"]
     if any(r.get("peer") for r in rows):

@@ -103,7 +103,7 @@ def parse_arguments():
     if args.growth:
         args.apps = growth.APPS
     if args.repeats < 1 or not 0 <= args.duration_s <= 3600:
-        parser.error("--repeats must be at least 1, and --duration_s within 0 and 3600")
+        parser.error("--repeats must be at least 1, and --duration_s 0 to 3600")
     for size in args.sizes:
         if size not in ("imix", "random") and not (size.isdigit() and 64 <= int(size) <= 1518):
             parser.error(f"--sizes: '{size}' is neither 64..1518 nor imix nor random")
@@ -120,7 +120,7 @@ def parse_arguments():
 def check_apps(parser, args):
     for app in args.apps:
         if app not in workloads.MODES:
-            parser.error(f"--apps: no app '{app}'; there is {', '.join(workloads.MODES)}")
+            parser.error(f"--apps: no app '{app}'; give some of {', '.join(workloads.MODES)}")
         if not workloads.modes_of(app, args.mode):
             parser.error(f"--mode: {app} has only {', '.join(workloads.MODES[app])}")
     modes = {mode for app in args.apps for mode in workloads.MODES[app]}

@@ -35,8 +35,8 @@ def why_none(found, low, high, alone):
         return "noise: " + (found["verdict"].removeprefix("none: ")
                             or "trials contradict each other")
     if found["limit"] == "generator" or alone.limits and high > GENERATOR_SHARE * alone.mpps:
-        return (f"the generator was the limit: at least {low:.3f} Mpps; alone it carries "
-                f"{alone.mpps:.3f}")
+        return (f"the generator was the limit: at least {low:.3f} Mpps; alone, the generator "
+                f"carries {alone.mpps:.3f}")
     return "" if low else "frames were lost at every rate"
 
 

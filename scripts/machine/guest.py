@@ -388,7 +388,7 @@ def check(options):
     if options.wiring not in WIRINGS:
         return f"wiring {options.wiring}: use {' or '.join(WIRINGS)}"
     if len(options.nics) > 2:
-        return "--nic: a guest has one or two"
+        return "--nic: a guest has at most two"
     if options.bind not in BINDINGS:
         return f"--bind={options.bind}: use {', '.join(BINDINGS[:-1])} or {BINDINGS[-1]}"
     if options.accelerator not in ("", *accelerator.ACCELERATORS):

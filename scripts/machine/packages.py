@@ -60,7 +60,7 @@ def _fetch():
     qemu = sorted(archives.glob("*.deb"))
     image = re.search(r"Depends: (linux-image-\S+)", _apt("apt-cache", "depends", KERNEL))
     if image is None:
-        raise CannotFetch(f"{KERNEL} depends on no image")
+        raise CannotFetch(f"{KERNEL} does not depend on a kernel image")
     downloads = _make_empty("downloads")
     _apt("apt-get", "download", image[1], BUSYBOX, cwd=downloads)
     kernel, busybox = (next(downloads.glob(f"{name}_*.deb")) for name in (image[1], BUSYBOX))
@@ -124,7 +124,7 @@ def _write_sources():
                          pathlib.Path("/etc/os-release").read_text(encoding="utf-8"), re.M)
     lines = sources(pathlib.Path("/etc/apt"), codename[1] if codename else "")
     if not lines:
-        raise CannotFetch("no source of this system is Debian's")
+        raise CannotFetch("no package source of this system is a Debian archive")
     (FOLDER / "apt" / "sources" / "vm.list").write_text("".join(lines), encoding="utf-8")
 
 

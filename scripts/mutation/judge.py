@@ -41,8 +41,8 @@ class Judge:
             digest = self._digests[name]
             if digest not in before:
                 outcome = program.run(LIMIT_S, LIMIT_S)
-                say(f"as it is: {name}, {outcome.seconds:.1f} s" +
-                    ("" if outcome.passed else f", FAILED: {outcome.why}; it is not used"))
+                say(f"without a mutant: {name}, {outcome.seconds:.1f} s" +
+                    ("" if outcome.passed else f", FAILED: {outcome.why}; this test is not used"))
                 before[digest] = [outcome.seconds, outcome.cpu_s] if outcome.passed else None
                 NORMAL.write_text(json.dumps(before), encoding="utf-8")
             if before[digest]:

@@ -46,7 +46,7 @@ def parse_arguments():
     if args.mutants < 1:
         parser.error(f"--mutants={args.mutants}: give at least 1")
     if not 0 <= args.minimum <= 100:
-        parser.error(f"--minimum={args.minimum:g}: 0 to 100")
+        parser.error(f"--minimum={args.minimum:g}: give 0 to 100")
     return args
 
 

@@ -109,7 +109,8 @@ def sweep(program, settings, data, computed, place):
     """Determines the range in which each verdict holds, and writes it for later runs."""
     sweeper = ranges.Sweeper(program, settings, data, computed)
     if changed := sweeper.changed_by_sample():
-        sys.exit(f"paper_tables: short runs judge {', '.join(changed)} otherwise: ranges.SAMPLE")
+        sys.exit(f"paper_tables: short runs change verdicts ({', '.join(changed)}): "
+                 "increase ranges.SAMPLE")
     progress = Progress([len(rows) for _, rows in sweeper.tasks()])
     found = sweeper.sweep(progress.step)
     progress.close()

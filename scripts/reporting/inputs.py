@@ -73,9 +73,9 @@ def check_values(data, where):
             left += thing
         elif isinstance(thing, str):
             if any("\ud800" <= letter <= "\udfff" for letter in thing):
-                raise BadInput(f"{where} has half a character")
+                raise BadInput(f"{where} has an incomplete character (a surrogate)")
         elif isinstance(thing, NUMBER) and thing != 0 and not LEAST <= abs(thing) <= MOST:
-            raise BadInput(f"{where} has a number that is not within {LEAST:g} and {MOST:g}")
+            raise BadInput(f"{where} has a number that is not between {LEAST:g} and {MOST:g}")
 
 
 # Rows are rebuilt from their samples.

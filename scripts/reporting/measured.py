@@ -14,8 +14,8 @@ from markup import (MEASURED, MEASURED_MODEL, Cell, badge, bullets, number, para
                     spread, table, text, verdict)
 from pictures import bars, lines
 
-NOISY = ("noisy, its quartile is more than a tenth above its best sample; which interface is cheaper is "
-         "decided by pairs")
+NOISY = ("noisy, its quartile is more than a tenth above its best sample; pairs of samples decide "
+         "which interface is cheaper")
 BOUND = "noisy, or the core that plays the NIC was the limit, so that the rate is the model's"
 TRAFFIC = "frame size in bytes, or traffic"
 ROWS_NOTE = ("median of the half of the samples that took the fewest cycles, and the range of that half; "

@@ -18,8 +18,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 MODEL_NOTE = ("Measured on this host with model NICs: one core plays the NIC and really copies every "
               "byte. Worker cycles describe the interface; rates describe the model, too. No Ensō "
               "FPGA and no IPU was measured.")
-CAPTION = ("the fewest worker cycles, by pairs of neighbouring samples; x: times the first one's, with "
-           "the 95 % interval of the pairs")
+CAPTION = ("the interface with the fewest worker cycles, by pairs of neighbouring samples; x: ratio to "
+           "the first interface, with the 95 % interval of the pairs")
 ORDER = (inputs.ZERO_LOSS, inputs.CURVES, inputs.GROWTH, inputs.PAPER)
 
 
@@ -64,7 +64,7 @@ def decision_section(data):
     return ('<section id="decision"><h2>Which interface for which workload on this host '
             f"{badge(MEASURED_MODEL)}</h2>\n"
             + "".join(paragraph(sentence, "sentence") for sentence in summary.sentences(found))
-            + table(["app", "workload", "interface", "cycles a packet, and times as many", "pairs",
+            + table(["app", "workload", "interface", "cycles a packet, and ratio", "pairs",
                      "not chosen because"], body, CAPTION, MEASURED_MODEL)
             + paragraph(summary.error(found), "note") + paragraph(MODEL_NOTE, "note")
             + (paragraph(advice) if advice else "") + "</section>\n")

@@ -77,7 +77,7 @@ class KvComparison(unittest.TestCase):
     def test_what_all_threads_took_stands_beside_it(self):
         [line] = self.verdicts(self.MEMCACHED, kv_row("sluice-kv streaming", "model NIC", 1000000,
                                                       busy_s=0.5, process_s=2.0))
-        self.assertIn("with all that polls 2.5:", line)
+        self.assertIn("with all threads 2.5:", line)
 
     def test_a_memcached_that_waits_for_its_client_gives_no_verdict(self):
         waiting = kv_row("memcached", "kernel UDP", 160000, "loopback", process_s=0.79)

@@ -332,8 +332,8 @@ class CommandLine(unittest.TestCase):
             for arguments, words in ((["/none.json"], "/none.json: No such file"),
                                      ([folder], "Is a directory"),
                                      ([good, f"--page={folder}"], "--page="),
-                                     ([str(wide)], "not within 1e-30 and 1e+30"),
-                                     ([str(half)], "half a character"),
+                                     ([str(wide)], "not between 1e-30 and 1e+30"),
+                                     ([str(half)], "incomplete character"),
                                      ([escapes], "a?b?[2J, streaming p99, point [1] is not"),
                                      (["--pages=x"], "--pages")):
                 done = self.run_report(*arguments)

@@ -105,7 +105,7 @@ class Arguments(unittest.TestCase):
                 (["shell", "--", "ls"], "shell accepts no command"),
                 (["run", "--nic=e810", "--", "ls"], "--nic=e810: use enso or ipu"),
                 (["run", "--nic=enso,wire", "--", "ls"], "'wire' is not FLAG=VALUE"),
-                (["run", *3 * ["--nic=ipu"], "--", "ls"], "one or two"),
+                (["run", *3 * ["--nic=ipu"], "--", "ls"], "a guest has at most two"),
                 (["run", "--wire=loopback", "--", "ls"], "--wire: give a --nic"),
                 (["run", "--bind=igb_uio", "--", "ls"], "--bind=igb_uio: use uio, vfio or none"),
                 (["run", "--accel=xen", "--", "ls"], "--accel=xen: use kvm or tcg"),

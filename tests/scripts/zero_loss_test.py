@@ -48,8 +48,8 @@ class Verdicts(unittest.TestCase):
                 (found(), 8.0, ""),
                 # The generator is reliable up to 0.9 of the rate that it carries alone.
                 (found(high=7.2e6), 8.0, ""),
-                (found(high=7.21e6), 8.0, "the generator was the limit: at least 2.000 Mpps; alone "
-                 "it carries 8.000"),
+                (found(high=7.21e6), 8.0, "the generator was the limit: at least 2.000 Mpps; alone, "
+                 "the generator carries 8.000"),
                 (found("generator", 8e6, 8e6), 8.0, "the generator was the limit: at least 8.000"),
                 (found("noise", verdict="none: trials contradict each other"), 8.0,
                  "noise: trials contradict each other"),
@@ -297,7 +297,7 @@ class Latency(unittest.TestCase):
 
     def test_what_does_not_agree_has_a_reason(self):
         said = latency_claims.lines({}, {"streaming": 10.0, "streaming, one per packet": 10.0})
-        self.assertIn("does not agree: the paper's halving is of a PCIe link", said[0])
+        self.assertIn("does not agree: in the paper, a notification for each packet", said[0])
         self.assertIn("Nothing", latency_claims.lines({}, {})[0])
 
     def test_a_noisy_run_judges_nothing(self):

@@ -218,7 +218,7 @@ class Pyte(unittest.TestCase):
         terminal = self.start("--file-prefix=mortal")
         terminal.wait_for(r"received +\d")
         app.remove()
-        text = terminal.wait_for("has ended; waiting for it", "received")  # Figures remain.
+        text = terminal.wait_for("has ended; waiting", "received")  # Figures remain.
         save("ended", text)
         self.app("mortal", usual(), INFO | {"pid": 4712})
         terminal.wait_for(r"pid 4712  \[live\]")
@@ -276,7 +276,7 @@ class Pyte(unittest.TestCase):
         terminal.press("h")
         terminal.wait_for("sort by the next")
         terminal.press("x")
-        terminal.wait_for("does not answer; waiting for it")
+        terminal.wait_for("does not answer; waiting")
         terminal.press("q")
         self.assertEqual(terminal.end(), 0)
 

@@ -308,8 +308,8 @@ class Screen(unittest.TestCase):
 
     def test_an_application_that_has_ended_is_named_and_its_figures_are_dimmed(self):
         lines = self.rendered(view.View(), sampled(snapshot(0, {0: {"stats": port(5)}}),
-                                                   status="has ended; waiting for it"))
-        self.assertIn("has ended; waiting for it", lines[0][0])
+                                                   status="has ended; waiting"))
+        self.assertIn("has ended; waiting", lines[0][0])
         self.assertEqual({style for _, style in lines[2:8]}, {"quiet"})
 
 
