@@ -167,8 +167,10 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
                                       : FLAGS_log_as == "lines" ? &monitor.line_ports
                                                                 : &monitor.syslog_ports;
   if (used->empty()) {
-    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as",
-                         "no ports are set for these lines: set --syslog_ports or --line_ports")) {
+    if (!complaint.Check(
+            FLAGS_log_as == "tcp", "log_as",
+            "no ports are set for these lines: set --" +
+                std::string(FLAGS_log_as == "lines" ? "line_ports" : "syslog_ports"))) {
       return std::nullopt;
     }
     used->push_back(kSampleTcpPort);

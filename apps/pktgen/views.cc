@@ -128,7 +128,7 @@ std::string Views::CaptureNotes(const Settings& settings) {
       note(notes.jumps, "at which the clock jumped, sent without a gap");
     }
     if (all.empty()) continue;
-    absl::StrAppendFormat(&text, "stream %s: of %d frames of its capture %s\n", stream.name,
+    absl::StrAppendFormat(&text, "stream %s: its capture has %d frames: %s\n", stream.name,
                           stream.captured->size() + notes.oversize, absl::StrJoin(all, "; "));
   }
   return text;

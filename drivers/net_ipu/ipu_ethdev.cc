@@ -75,8 +75,9 @@ int StampIfAsked(const rte_eth_dev* dev, RxQueue& queue) {
 int RxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int socket,
                  const rte_eth_rxconf* conf, rte_mempool* pool) {
   if (rte_pktmbuf_data_room_size(pool) < RTE_PKTMBUF_HEADROOM + kMinBuffer) {
-    Log(RTE_LOG_ERR, "%s: pool %s has less than %u bytes after the headroom", dev->data->name,
-        pool->name, kMinBuffer);
+    Log(RTE_LOG_ERR,
+        "%s: mbufs of pool %s have less than %u bytes after the headroom: use larger mbufs",
+        dev->data->name, pool->name, kMinBuffer);
     return -EINVAL;
   }
   if (!MapPool(dev, pool)) return -EINVAL;

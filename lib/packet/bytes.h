@@ -11,7 +11,8 @@
 
 namespace sluice::packet {
 
-static_assert(std::endian::native == std::endian::little, "little-endian processors only");
+static_assert(std::endian::native == std::endian::little,
+              "this file assumes a little-endian processor");
 
 template <typename T>
 inline T Load(const uint8_t* bytes) {

@@ -308,7 +308,7 @@ TEST(FieldPatterns, TakeTimeLinearInTheLine) {
 
 TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
   EXPECT_EQ(ErrorOf("a b#"),
-            "at byte 4: a term with anything but letters, digits and _ must be in "
+            "at byte 4: a term with characters other than letters, digits and _ must be in "
             "double quotes");
   EXPECT_EQ(ErrorOf("a \"b"), "at byte 3: the closing quote is missing");
   EXPECT_EQ(ErrorOf("a -"), "at byte 4: a term is missing");

@@ -134,7 +134,7 @@ class GpuExecutor final : public Executor {
     if (!Check(cuda_.device_count(&count), "cuDeviceGetCount", error)) return false;
     if (index >= static_cast<uint32_t>(count)) {
       *error = "on=gpu:index=" + std::to_string(index) + ": this host has " +
-               std::to_string(count) + " GPUs: give a number from 0";
+               std::to_string(count) + " GPU(s), numbered from 0: give one of these numbers";
       return false;
     }
     int processors = 0;

@@ -47,14 +47,15 @@ std::optional<TermPattern::Term> TermPattern::ParseTerm(Cursor& cursor) {
     term.text.assign(rest.begin(), end);
     cursor.Advance(term.text.size());
     if (term.text.empty()) {
-      cursor.Fail(cursor.AtEnd() ? "a term is missing"
-                                 : "a term with anything but letters, digits and _ must be in "
-                                   "double quotes");
+      cursor.Fail(cursor.AtEnd()
+                      ? "a term is missing"
+                      : "a term with characters other than letters, digits and _ must be in "
+                        "double quotes");
       return std::nullopt;
     }
   }
   if (!cursor.AtEnd() && !absl::ascii_isspace(static_cast<unsigned char>(cursor.Peek()))) {
-    cursor.Fail("a term with anything but letters, digits and _ must be in double quotes");
+    cursor.Fail("a term with characters other than letters, digits and _ must be in double quotes");
     return std::nullopt;
   }
   return term;
