@@ -214,7 +214,7 @@ std::string System::TendStage(Watched& stage, uint64_t now) {
   const bool hangs = Hangs(stage, now);
   const bool wanted = host.spec().device == settings_.kill && now > stage.next_kill_ns;
   if (hangs || wanted || broken) Kill(stage, now);
-  if (hangs) return host.spec().device + " hangs and was killed\n";
+  if (hangs) return host.spec().device + " hung and was killed\n";
   if (broken) return host.spec().device + " wrote invalid data to its link and was killed\n";
   return "";
 }

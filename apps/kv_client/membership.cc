@@ -65,9 +65,11 @@ std::optional<std::vector<uint16_t>> Membership::Poll(std::string* error) {
   const auto servers = source_->Poll(error);
   const bool adopted = servers && Adopt(*servers);
   if (servers && !adopted)
-    *error = "too many servers were added and removed since the start: restart the client";
+    *error =
+        "too many servers were added and removed since the start: restart the client to use "
+        "the new list";
   if (!error->empty()) {
-    *error = "--" + settings_.ServersFlag() + ": " + *error + " (keeping the servers)";
+    *error = "--" + settings_.ServersFlag() + ": " + *error + "; the servers stay the same";
   }
   if (!adopted) return std::nullopt;
   placing_ = std::async(std::launch::async, [ring = Ring(present_, settings_.ring),

@@ -22,9 +22,10 @@ DEFINE_double(
 DEFINE_uint32(repeats, 0,
               "With --rfc2544: number of latency trials, of loss trials per rate, or of "
               "back_to_back bursts; 0: 3 for loss, otherwise 20");
-DEFINE_double(
-    generator_mpps, 0,
-    "With --rfc2544: 10^6 frames/s that the generator can send on a loopback; 0: unknown");
+DEFINE_double(generator_mpps, 0,
+              "With --rfc2544: highest rate of the generator on a loopback, in millions of frames "
+              "per second; "
+              "0: unknown");
 DECLARE_string(rate);
 DECLARE_string(schedule);
 DECLARE_string(arrivals);

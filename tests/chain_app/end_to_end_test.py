@@ -132,7 +132,7 @@ class Runs(unittest.TestCase):
             stage = int(children.read_text().split()[0])
             os.kill(stage, signal.SIGSTOP)
             for line in process.stderr:
-                if line == "a hangs and was killed\n":
+                if line == "a hung and was killed\n":
                     break
             harness.wait_until(lambda: (now := children.read_text().split()) and
                                int(now[0]) != stage, "another process")

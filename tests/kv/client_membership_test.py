@@ -83,7 +83,7 @@ class Client:
         self.test.assertEqual(len(self.errors), len(parts), self.errors)
         for part, line in zip(parts, self.errors):
             self.test.assertIn(part, line)
-            self.test.assertIn("(keeping the servers)", line)
+            self.test.assertIn("; the servers stay the same", line)
 
     def end(self):
         """Stops the client, which must exit with 1, because no server has responded. Returns its
