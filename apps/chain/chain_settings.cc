@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "config/json_reader.h"
 #include "default_graph.h"
 #include "engine/chain/reader.h"
+#include "host/flag_text.h"
+#include "host/sibling.h"
 #include "nic.h"
-#include "runtime/flag_text.h"
-#include "runtime/json_reader.h"
-#include "runtime/sibling.h"
 #include "stage_kinds.h"
 
 DEFINE_string(graph, "",
@@ -94,7 +94,7 @@ std::string CheckNumbers() {
   const auto within = [&](double value, double least, double most, const char* flag,
                           const char* fix) {
     if (!(value >= least && value <= most) && complaint.empty())
-      complaint = runtime::FlagComplaint(flag, fix);
+      complaint = host::FlagComplaint(flag, fix);
   };
   within(FLAGS_outstanding, 1, 4096, "outstanding", "give 1 to 4096");
   within(FLAGS_timeout_ms, 1, 60'000, "timeout_ms", "give 1 to 60000");
@@ -108,7 +108,7 @@ std::string CheckNumbers() {
 
 std::string ReadChainFlags(ChainSettings* settings) {
   const auto complain = [](const char* flag, const std::string& fix) {
-    return fix.empty() ? "" : runtime::FlagComplaint(flag, fix);
+    return fix.empty() ? "" : host::FlagComplaint(flag, fix);
   };
   std::string fault = CheckNumbers();
   if (!fault.empty()) return fault;
@@ -141,12 +141,12 @@ std::string ReadChainFlags(ChainSettings* settings) {
 std::optional<engine::chain::Graph> ReadGraphFile(const std::string& path,
                                                   std::vector<std::string>* errors) {
   const auto text = path.empty() ? std::optional<std::string>(kDefaultGraph)
-                                 : runtime::ReadFile(path, errors, engine::chain::kMaxGraphBytes);
+                                 : config::ReadFile(path, errors, engine::chain::kMaxGraphBytes);
   return text ? engine::chain::ReadGraph(*text, errors) : std::nullopt;
 }
 
 std::string Beside(const std::string& program) {
-  return runtime::Sibling(program, SLUICE_CHAIN_LIBDIR);
+  return host::Sibling(program, SLUICE_CHAIN_LIBDIR);
 }
 
 }  // namespace sluice::chain_app

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/owned_fd.h"
+#include "base/owned_fd.h"
 
 namespace sluice::chain_app {
 
@@ -24,19 +24,18 @@ class Instructions {
     attributes.config = PERF_COUNT_HW_INSTRUCTIONS;
     attributes.exclude_kernel = 1;
     attributes.exclude_hv = 1;
-    counter_ = runtime::OwnedFd(
-        static_cast<int>(syscall(SYS_perf_event_open, &attributes, tid, -1, -1, 0)));
+    counter_ =
+        base::OwnedFd(static_cast<int>(syscall(SYS_perf_event_open, &attributes, tid, -1, -1, 0)));
   }
   /// Returns nullopt if the machine cannot count instructions or does not allow it.
   std::optional<uint64_t> Count() const {
     uint64_t count = 0;
-    if (!counter_ || read(counter_.get(), &count, sizeof count) != sizeof count)
-      return std::nullopt;
+    if (!counter_ || read(counter_.fd(), &count, sizeof count) != sizeof count) return std::nullopt;
     return count;
   }
 
  private:
-  runtime::OwnedFd counter_;
+  base::OwnedFd counter_;
 };
 
 }  // namespace sluice::chain_app

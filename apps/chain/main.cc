@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/standard_streams.h"
+#include "host/exit_codes.h"
+#include "host/report.h"
+#include "host/run_signals.h"
+#include "host/sibling.h"
 #include "report.h"
 #include "run.h"
-#include "runtime/exit_codes.h"
-#include "runtime/output_text.h"
-#include "runtime/sibling.h"
-#include "runtime/standard_streams.h"
 #include "settings.h"
 #include "system.h"
 
@@ -27,8 +28,8 @@ namespace {
 using sluice::chain_app::Flow;
 using sluice::chain_app::Settings;
 using sluice::chain_app::System;
-using sluice::runtime::ArgumentOf;
-using sluice::runtime::WriteText;
+using sluice::host::ArgumentOf;
+using sluice::host::WriteReport;
 
 /// Returns whether the arguments request frames. A separate program handles frames, so that this
 /// one needs neither EAL nor frame code.
@@ -38,25 +39,16 @@ bool WantsFrames(std::span<char* const> arguments) {
          (list != nullptr && list == std::string_view("interfaces"));
 }
 
-sigset_t Signals(const Settings& settings) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&set, signal);
-  if (!settings.graph_file.empty()) sigaddset(&set, SIGHUP);
-  return set;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   if (WantsFrames({argv + 1, argv + argc}))
-    return sluice::runtime::Become(sluice::chain_app::Beside("sluice-chain-frames"), argv);
+    return sluice::host::Become(sluice::chain_app::Beside("sluice-chain-frames"), argv);
   int exit_code = 0;
   const std::optional<Settings> settings = sluice::chain_app::ReadSettings(argc, argv, &exit_code);
   if (!settings) return exit_code;
-  const sigset_t signals = Signals(*settings);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Inherited by all threads started later.
+  sluice::host::BlockRunSignals(settings->hangup());
   std::string error;
   errno = 0;
   const auto ledgers = sluice::chain_app::MakeLedgers(*settings, settings->seed, &error);
@@ -66,18 +58,14 @@ int main(int argc, char** argv) {
   const auto system =
       ledgers ? System::Start(*settings, flows, System::NicSteps::kByThread, &error) : nullptr;
   if (system == nullptr) {
-    exit_code = sluice::runtime::StartFailureCode(errno);
+    exit_code = sluice::host::StartFailureCode(errno);
     std::fprintf(stderr, "%s\n", error.c_str());
     return exit_code;
   }
-  const auto figures = sluice::chain_app::Run(*settings, signals, *ledgers, *system);
+  const auto figures = sluice::chain_app::Run(*settings, *ledgers, *system);
   const auto stages = system->stages();
   std::fputs(sluice::chain_app::Totals(*settings, stages, figures).c_str(), settings->Text());
-  if (!settings->json.empty() &&
-      !WriteText(settings->json, sluice::chain_app::Json(*settings, stages, figures))) {
-    std::fprintf(stderr, "--json=%s: could not be written\n", settings->json.c_str());
-    return 1;
-  }
+  if (!WriteReport(settings->json, sluice::chain_app::Json(*settings, stages, figures))) return 1;
   const std::string fault = sluice::chain_app::Fault(figures);
   if (!fault.empty()) std::fprintf(stderr, "sluice-chain: %s\n", fault.c_str());
   return fault.empty() ? 0 : 1;

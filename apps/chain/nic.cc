@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "step_thread.h"
+#include "base/monotonic_clock.h"
 
 namespace sluice::chain_app {
 
@@ -43,7 +43,7 @@ bool Nic::Step() {
 void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data,
                   const std::array<uint32_t, 2>& key) {
   if (const auto* const given = tickets_.Find(ticket, device_.slots()[where].setup.chain)) {
-    flows_[given->flow]->Answer(given->number, where, data, key, NowNs());
+    flows_[given->flow]->Answer(given->number, where, data, key, base::MonotonicNs());
   } else {
     received_.store(received_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -91,7 +91,7 @@ bool Nic::ReceiveFromQueue(uint32_t where, NodeSlot& slot) {
 /// Starts messages that arrive on the wire.
 bool Nic::Send() {
   bool any = false;
-  const uint64_t now = NowNs();
+  const uint64_t now = base::MonotonicNs();
   ++turn_;
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     const auto flow = static_cast<uint32_t>((i + turn_) % flows_.size());
@@ -109,7 +109,7 @@ bool Nic::Send() {
 uint32_t Nic::Begin(uint32_t flow, const NodeSlot& slot, std::span<uint8_t> room,
                     uint32_t* ticket) {
   uint32_t number;
-  const uint32_t bytes = flows_[flow]->Begin(room, NowNs(), &number);
+  const uint32_t bytes = flows_[flow]->Begin(room, base::MonotonicNs(), &number);
   *ticket = tickets_.Give(flow, number, slot.setup.chain);
   return bytes;
 }

@@ -8,8 +8,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "runtime/measures.h"
-#include "runtime/report_version.h"
+#include "host/measures.h"
+#include "host/report.h"
 #include "stage_kinds.h"
 
 namespace sluice::chain_app {
@@ -17,10 +17,10 @@ namespace {
 
 using device::pcie_switch::kDropNames;
 using engine::workload::Histogram;
+using host::LatencyJson;
+using host::LatencyText;
+using host::PerSecond;
 using nlohmann::ordered_json;
-using runtime::LatencyJson;
-using runtime::LatencyText;
-using runtime::PerSecond;
 
 const char* Way(const ChainSettings& settings) { return settings.through_cpu ? "cpu" : "switch"; }
 
@@ -175,25 +175,24 @@ std::string Totals(const Settings& settings, const std::vector<const StageSpec*>
 std::string Json(const Settings& settings, const std::vector<const StageSpec*>& stages,
                  const Figures& run) {
   const Endings& endings = run.endings;
-  ordered_json report = {{"app", "sluice-chain"},
-                         {"traffic", settings.traffic->name},
-                         {"duration_s", run.seconds},
-                         {"rx_pkts", endings.sent},
-                         {"tx_pkts", endings.right + endings.wrong},
-                         {"refused", endings.silent},
-                         {"lost", endings.lost},
-                         {"corrupted", endings.wrong},
-                         {"duplicated", endings.doubled},
-                         {"missing", run.missing()},
-                         {"late", endings.late},
-                         {"copies", endings.copies},
-                         {"unknown", endings.unknown},
-                         {"drops", DropsOf(run)},
-                         {"rx_bytes", endings.sent_bytes},
-                         {"tx_bytes", endings.answer_bytes},
-                         {"mpps", PerSecond(endings.right, run.seconds) / 1e6},
-                         {"gbps", PerSecond(endings.sent_bytes * 8, run.seconds) / 1e9},
-                         {"latency_us", LatencyJson(run.latency)}};
+  ordered_json report = host::NewReport("chain", run.seconds);
+  report.update({{"traffic", settings.traffic->name},
+                 {"rx_pkts", endings.sent},
+                 {"tx_pkts", endings.right + endings.wrong},
+                 {"refused", endings.silent},
+                 {"lost", endings.lost},
+                 {"corrupted", endings.wrong},
+                 {"duplicated", endings.doubled},
+                 {"missing", run.missing()},
+                 {"late", endings.late},
+                 {"copies", endings.copies},
+                 {"unknown", endings.unknown},
+                 {"drops", DropsOf(run)},
+                 {"rx_bytes", endings.sent_bytes},
+                 {"tx_bytes", endings.answer_bytes},
+                 {"mpps", PerSecond(endings.right, run.seconds) / 1e6},
+                 {"gbps", PerSecond(endings.sent_bytes * 8, run.seconds) / 1e9},
+                 {"latency_us", LatencyJson(run.latency)}});
   ExtendByChain(settings, stages, run, report);
   report["config"] = {{"graph", settings.graph_file},
                       {"outstanding", settings.outstanding},
@@ -205,9 +204,7 @@ std::string Json(const Settings& settings, const std::vector<const StageSpec*>& 
   report["unit_notes"] =
       "NIC, switch, stages and PCIe are software models on this host's CPUs: rates and latencies "
       "are those of the models. host: the thread that handles messages, without setup.";
-  report["version"] = SLUICE_VERSION;
-  report["report_version"] = runtime::kReportVersion;
-  return report.dump(2) + "\n";
+  return host::ReportText(report);
 }
 
 std::string Fault(const Figures& run) {

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "run.h"
 
-#include <cmath>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
-#include <ctime>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "host/run_schedule.h"
+#include "host/run_signals.h"
 #include "report.h"
 
 namespace sluice::chain_app {
 namespace {
 
-constexpr timespec kLook{0, 2'000'000};
-
-std::string Reload(const Settings& settings, System& system) {
-  std::vector<std::string> errors;
-  const auto graph = ReadGraphFile(settings.graph_file, &errors);
-  if (graph) return system.Reload(*graph) + "\n";
-  std::string text;
-  for (const std::string& error : errors) text += "not changed: " + error + "\n";
-  return text;
-}
+constexpr double kLookS = 0.002;
 
 void Print(const Settings& settings, const std::string& text) {
   if (text.empty()) return;
@@ -60,24 +54,21 @@ std::optional<Ledgers> MakeLedgers(const ChainSettings& settings, uint64_t seed,
   return ledgers;
 }
 
-Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& ledgers,
-            System& system) {
-  const double end_s = settings.duration_s > 0 ? settings.duration_s : INFINITY;
-  double next_s = settings.stats_period_s > 0 ? settings.stats_period_s : INFINITY;
+Figures Run(const Settings& settings, const Ledgers& ledgers, System& system) {
   const uint64_t most = settings.messages * settings.flows.size();
   system.StartTraffic();
+  host::RunSchedule schedule(settings.duration_s, settings.stats_period_s);
   Figures last = Look(ledgers, system);
   Figures now = last;
-  while (now.seconds < end_s && (most == 0 || now.endings.ended() != most)) {
-    const int signal = sigtimedwait(&signals, nullptr, &kLook);
+  while (!schedule.IsOver() && (most == 0 || now.endings.ended() != most)) {
+    const int signal = host::WaitForRunSignal(kLookS, settings.hangup());
     if (signal == SIGINT || signal == SIGTERM) break;
-    if (signal == SIGHUP) Print(settings, Reload(settings, system));
+    if (signal == SIGHUP) Print(settings, system.Reload(settings.graph_file));
     Print(settings, system.Tend());
     now = Look(ledgers, system);
-    if (now.seconds < next_s) continue;
+    if (!schedule.LineDue()) continue;
     Print(settings, PeriodLine(last, now) + "\n");
     last = now;
-    while (now.seconds >= next_s) next_s += settings.stats_period_s;
   }
   system.StopTraffic();
   // All messages in flight end, or are counted as lost, before the deadline.
@@ -87,7 +78,7 @@ Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& le
   for (now = Look(ledgers, system); (now.missing() != 0 || now.endings.sent != sent) &&
                                     Look(ledgers, system).seconds < patience_s;) {
     sent = now.endings.sent;
-    nanosleep(&kLook, nullptr);
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLookS));
     Print(settings, system.Tend());
     now = Look(ledgers, system);
   }

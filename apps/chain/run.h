@@ -3,7 +3,6 @@
 // A run of sluice-chain from the first message to the last.
 #pragma once
 
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +24,8 @@ std::optional<Ledgers> MakeLedgers(const ChainSettings& settings, uint64_t seed,
 
 /// Sends messages until the duration is over, all messages have ended, or SIGINT or SIGTERM
 /// arrives; then waits until each message has an ending, at most twice `settings.timeout_ns`.
-/// SIGHUP reloads the graph. All of `signals` must be blocked. Prints one line per period.
-Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& ledgers,
-            System& system);
+/// SIGHUP reloads the graph. These signals must be blocked (host::BlockRunSignals). Prints one line
+/// per period.
+Figures Run(const Settings& settings, const Ledgers& ledgers, System& system);
 
 }  // namespace sluice::chain_app

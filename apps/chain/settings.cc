@@ -6,8 +6,8 @@
 #include <string>
 
 #include "engine/chain/deployment.h"
+#include "host/flag_text.h"
 #include "push_control.h"
-#include "runtime/flag_text.h"
 #include "stage_kinds.h"
 
 DEFINE_string(iface, "",
@@ -49,7 +49,7 @@ bool Show(const Settings& settings, int* exit_code) {
   std::string text;
   if (flow) text = Explanation(settings, *flow, &error);
   if (!error.empty()) {
-    std::fprintf(stderr, "%s\n", runtime::FlagComplaint("explain", error).c_str());
+    std::fprintf(stderr, "%s\n", host::FlagComplaint("explain", error).c_str());
     *exit_code = 2;
   }
   std::fputs(text.c_str(), stdout);
@@ -61,7 +61,7 @@ bool ShowList(int* exit_code) {
   *exit_code = FLAGS_list == "stages" || FLAGS_list == "traffic" ? 0 : 2;
   if (*exit_code != 0) {
     std::fprintf(stderr, "%s\n",
-                 runtime::FlagComplaint("list", "give stages, traffic or interfaces").c_str());
+                 host::FlagComplaint("list", "give stages, traffic or interfaces").c_str());
   } else {
     std::fputs((FLAGS_list == "stages" ? ListStages() : ListTraffic()).c_str(), stdout);
   }
@@ -71,7 +71,7 @@ bool ShowList(int* exit_code) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::ParseFlags(
+  if (!host::ParseFlags(
           argc, argv,
           "sluice-chain: accelerators that push messages to each other through a programmable "
           "switch",
@@ -80,7 +80,7 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
     return std::nullopt;
   }
   Settings settings;
-  std::string error = runtime::RunFlagsComplaint();
+  std::string error = host::RunFlagsComplaint();
   if (error.empty()) error = ReadChainFlags(&settings);
   if (!error.empty()) {
     std::fprintf(stderr, "%s\n", error.c_str());
@@ -88,7 +88,7 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
     return std::nullopt;
   }
   if (Show(settings, exit_code)) return std::nullopt;
-  static_cast<runtime::RunSettings&>(settings) = runtime::ReadRunFlags();
+  static_cast<host::RunSettings&>(settings) = host::ReadRunFlags();
   settings.seed = FLAGS_seed;
   return settings;
 }

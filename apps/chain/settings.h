@@ -7,12 +7,15 @@
 #include <optional>
 
 #include "chain_settings.h"
-#include "runtime/run_flags.h"
+#include "host/run_flags.h"
 
 namespace sluice::chain_app {
 
-struct Settings : ChainSettings, runtime::RunSettings {
+struct Settings : ChainSettings, host::RunSettings {
   uint64_t seed = 0;
+
+  /// Returns whether SIGHUP reloads the graph.
+  bool hangup() const { return !graph_file.empty(); }
 };
 
 /// Returns nullopt if the process should exit with `exit_code`; the error or the requested

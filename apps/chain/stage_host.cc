@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "stage_host.h"
 
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "runtime/child_process.h"
+#include "base/monotonic_clock.h"
 
 namespace sluice::chain_app {
 namespace {
@@ -40,13 +38,6 @@ std::unique_ptr<StageHost> StageHost::Start(const StageSpec& spec, const std::st
   return started ? std::move(stage) : nullptr;
 }
 
-StageHost::~StageHost() {
-  thread_.reset();
-  if (pid_ == 0) return;
-  Kill();
-  waitpid(pid_, nullptr, 0);
-}
-
 bool StageHost::NewMemory(std::string* error) {
   auto made =
       bar::RingMemory::Create(kStageMemoryBytes, false, bar::RingMemory::Pages::kPreferHuge);
@@ -69,33 +60,27 @@ bool StageHost::StartThread(std::string* error) {
   if (executor_ == nullptr) return false;
   stage_ = std::make_unique<device::stage::Stage>(memory().link, spec_.port, *executor_,
                                                   memory().counters);
-  thread_ = std::make_unique<StepThread>([stage = stage_.get()] { return stage->Step(); });
+  thread_ = std::make_unique<host::StepThread<>>([stage = stage_.get()] { return stage->Step(); });
   return true;
 }
 
 bool StageHost::Spawn(std::string* error) {
-  const int failed = runtime::Spawn(
+  child_ = host::ChildProcess::Start(
       {.program = program_,
-       .arguments = {std::to_string(runtime::ChildDescriptor(0)), std::to_string(spec_.port),
+       .arguments = {std::to_string(host::ChildDescriptor(0)), std::to_string(spec_.port),
                      std::to_string(spec_.max_message), spec_.executor, std::to_string(getpid())},
        .descriptors = {memory_.fd()},
        .own_group = true},
-      &pid_);
-  if (failed != 0) {
-    pid_ = 0;
-    errno = failed;
-    *error = program_ + ": " + std::strerror(failed);
-    return false;
-  }
-  return true;
+      error);
+  return child_.pid() != 0;
 }
 
 bool StageHost::AwaitReady(std::string* error) {
-  for (const uint64_t end = NowNs() + kPatienceNs; phase() == Phase::kStarting;) {
+  for (const uint64_t end = base::MonotonicNs() + kPatienceNs; phase() == Phase::kStarting;) {
     constexpr timespec kNap{0, 1'000'000};
     nanosleep(&kNap, nullptr);
     if (Ended()) break;
-    if (NowNs() > end) {
+    if (base::MonotonicNs() > end) {
       *error = program_ + " did not become ready in time";
       return false;
     }
@@ -108,10 +93,8 @@ bool StageHost::AwaitReady(std::string* error) {
 std::string StageHost::error() {
   std::array<char, sizeof(StageMemory::error)> text = memory().error;
   text.back() = '\0';
-  if (phase() == Phase::kFailed) return runtime::PrintableText(text.data());
-  if (!WIFSIGNALED(status_)) return program_ + " ended at its start";
-  return program_ + " was ended at its start by signal " + std::to_string(WTERMSIG(status_)) +
-         " (" + strsignal(WTERMSIG(status_)) + ")";
+  if (phase() == Phase::kFailed) return host::PrintableText(text.data());
+  return program_ + " did not become ready: it " + child_.HowEnded();
 }
 
 StageFigures StageHost::figures() {
@@ -122,17 +105,6 @@ StageFigures StageHost::figures() {
   sum.failed += Load(counters.failed);
   for (uint32_t i = 0; i < kMaxRefusals; ++i) sum.refused[i] += Load(counters.refused[i]);
   return sum;
-}
-
-void StageHost::Kill() const {
-  if (pid_ != 0) kill(pid_, SIGKILL);
-}
-
-bool StageHost::Ended() {
-  if (pid_ == 0) return is_process();
-  if (waitpid(pid_, &status_, WNOHANG) != pid_) return false;
-  pid_ = 0;
-  return true;
 }
 
 bool StageHost::Restart(std::string* error) {

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,8 +17,9 @@
 #include "cpu/starved_time.h"
 #include "device/stage/stage.h"
 #include "executor.h"
+#include "host/child_process.h"
+#include "host/step_thread.h"
 #include "stage_memory.h"
-#include "step_thread.h"
 
 namespace sluice::chain_app {
 
@@ -52,7 +54,6 @@ class StageHost {
   /// on failure.
   static std::unique_ptr<StageHost> Start(const StageSpec& spec, const std::string& program,
                                           std::string* error);
-  ~StageHost();
   StageHost(const StageHost&) = delete;
   StageHost& operator=(const StageHost&) = delete;
 
@@ -67,11 +68,14 @@ class StageHost {
   StageFigures figures();
   bool is_process() const { return !program_.empty(); }
 
-  void Kill() const;
+  void Kill() const { child_.Signal(SIGKILL); }
   /// Returns whether the process has ended, and reaps it; false for a thread.
-  bool Ended();
+  bool Ended() { return is_process() && child_.Ended(); }
   /// Returns StarvedTime::Since of the process; 0 for a thread or after the process has ended.
-  uint64_t Starved(uint64_t now_ns) { return pid_ == 0 ? 0 : starved_.Since(pid_, pid_, now_ns); }
+  uint64_t Starved(uint64_t now_ns) {
+    const pid_t pid = child_.pid();
+    return pid == 0 ? 0 : starved_.Since(pid, pid, now_ns);
+  }
   /// Starts another process, which is not ready yet. Call it after Ended, when link() is not used
   /// any more. On failure returns false, with one line in `error`; figures() are unchanged, and
   /// Restart can be called again.
@@ -91,12 +95,11 @@ class StageHost {
   StageFigures before_;  ///< Counters before the last restart.
   // State of a stage that is a process:
   cpu::StarvedTime starved_;
-  int status_ = 0;  ///< waitpid status of the last ended process.
-  pid_t pid_ = 0;   ///< Valid until Ended reaps the process, so the number is not reused.
+  host::ChildProcess child_;
   // State of a stage that is a thread:
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<device::stage::Stage> stage_;
-  std::unique_ptr<StepThread> thread_;
+  std::unique_ptr<host::StepThread<>> thread_;
 };
 
 }  // namespace sluice::chain_app

@@ -14,9 +14,9 @@
 
 #include "bar/ring_memory.h"
 #include "device/stage/stage.h"
+#include "host/step_thread.h"
 #include "stage_kinds.h"
 #include "stage_memory.h"
-#include "step_thread.h"
 
 namespace {
 
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
       static_cast<sluice::device::pcie_switch::PortId>(std::strtoul(argv[2], nullptr, 10)),
       *executor, memory.counters);
   memory.phase.store(Phase::kReady, std::memory_order_release);
-  for (sluice::chain_app::Idle idle;;) {
+  for (sluice::host::SleepingIdle idle;;) {
     if (stage->Step()) {
       idle.Worked();
     } else {

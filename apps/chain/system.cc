@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/monotonic_clock.h"
 #include "cpu/clock.h"
 
 namespace sluice::chain_app {
@@ -14,8 +15,6 @@ namespace {
 
 using device::stage::LinkMemory;
 
-/// First and longest pause between a failed start and the next one.
-constexpr uint64_t kFirstPauseNs = 1'000'000'000, kLongestPauseNs = 30'000'000'000;
 constexpr size_t kLinkBytes = (sizeof(LinkMemory) + 4095) / 4096 * 4096;
 
 bool MakeLink(bar::RingMemory* memory, std::string* error) {
@@ -75,7 +74,7 @@ bool System::StartStage(const StageSpec& spec, std::string* error) {
     *error = "device \"" + spec.device + "\": " + *error;
     return false;
   }
-  stages_.push_back({.host = std::move(host), .steps_ns = NowNs()});
+  stages_.push_back({.host = std::move(host), .steps_ns = base::MonotonicNs()});
   return true;
 }
 
@@ -83,7 +82,7 @@ bool System::StartNic(std::vector<Flow*> flows, NicSteps steps, std::string* err
   if (!MakeLink(&nic_link_, error)) return false;
   nic_ = std::make_unique<Nic>(LinkIn(nic_link_), settings_.roles.nic, std::move(flows));
   if (steps == NicSteps::kByThread)
-    nic_thread_ = std::make_unique<StepThread>([nic = nic_.get()] { return nic->Step(); });
+    nic_thread_ = std::make_unique<host::StepThread<>>([nic = nic_.get()] { return nic->Step(); });
   return true;
 }
 
@@ -107,8 +106,8 @@ bool System::StartCpu(std::string* error) {
 
 /// Steps the host's part, and adds up the cycles of steps that found work.
 template <typename Part>
-std::unique_ptr<StepThread> System::CpuThread(Part* part) {
-  return std::make_unique<StepThread>([this, part] {
+std::unique_ptr<host::StepThread<>> System::CpuThread(Part* part) {
+  return std::make_unique<host::StepThread<>>([this, part] {
     const uint64_t begin = cpu::Cycles();
     if (!part->Step()) return false;
     busy_cycles_.store(busy_cycles_.load(std::memory_order_relaxed) + cpu::Cycles() - begin,
@@ -127,7 +126,7 @@ bool System::StartSwitch(std::string* error) {
   if (cpu_ != nullptr) cpu_thread_ = CpuThread(cpu_.get());
   if (host_end_ != nullptr) cpu_thread_ = CpuThread(host_end_.get());
   switch_thread_ =
-      std::make_unique<StepThread>([runner = runner_.get()] { return runner->Step(); });
+      std::make_unique<host::StepThread<>>([runner = runner_.get()] { return runner->Step(); });
   return true;
 }
 
@@ -168,7 +167,7 @@ void System::AimTraffic() {
 }
 
 void System::StartTraffic() {
-  begin_ns_ = NowNs();
+  begin_ns_ = base::MonotonicNs();
   if (cpu_thread_ != nullptr) {
     begin_cpu_ns_ = cpu_thread_->CpuNs();
     instructions_.emplace(cpu_thread_->tid());
@@ -179,7 +178,7 @@ void System::StartTraffic() {
 
 std::string System::Tend() {
   std::string text;
-  const uint64_t now = NowNs();
+  const uint64_t now = base::MonotonicNs();
   if (!settings_.stage_program.empty())
     for (Watched& stage : stages_) text += TendStage(stage, now);
   if (cpu_ != nullptr) {
@@ -260,7 +259,7 @@ std::string System::Down(Watched& stage) {
 
 std::string System::StartAgain(Watched& stage) {
   stage.state = Watched::State::kStarting;
-  stage.steps_ns = NowNs();
+  stage.steps_ns = base::MonotonicNs();
   std::string error;
   return stage.host->Restart(&error) ? "" : Wait(stage, error);
 }
@@ -269,8 +268,8 @@ std::string System::StartAgain(Watched& stage) {
 /// empty string if the reason is the same as that of the previous failure.
 std::string System::Wait(Watched& stage, const std::string& error) {
   stage.state = Watched::State::kDown;
-  stage.pause_ns = std::clamp(2 * stage.pause_ns, kFirstPauseNs, kLongestPauseNs);
-  stage.next_start_ns = NowNs() + stage.pause_ns;
+  const std::chrono::nanoseconds pause = stage.pauses.Next();
+  stage.next_start_ns = base::MonotonicNs() + static_cast<uint64_t>(pause.count());
   if (std::exchange(stage.text, error) == error) return "";
   return stage.host->spec().device + " cannot be restarted yet: " + error + "\n";
 }
@@ -288,9 +287,9 @@ void System::Up(Watched& stage) {
   if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Restore(port); });
   stage.state = Watched::State::kUp;
   stage.text.clear();
-  stage.pause_ns = 0;
+  stage.pauses.Reset();
   stage.steps = host.steps();
-  stage.steps_ns = NowNs();
+  stage.steps_ns = base::MonotonicNs();
 }
 
 /// Starts the stages that do not run yet. Returns false, with one line in `error`, if one does not
@@ -316,7 +315,17 @@ void System::EndStages(size_t left) {
   }
 }
 
-std::string System::Reload(const engine::chain::Graph& graph) {
+std::string System::Reload(const std::string& graph_file) {
+  std::vector<std::string> errors;
+  const auto graph = ReadGraphFile(graph_file, &errors);
+  if (graph) return Replace(*graph) + "\n";
+  std::string text;
+  for (const std::string& error : errors) text += "not changed: " + error + "\n";
+  return text;
+}
+
+/// Returns one line: the changes, or the reason for a rejection.
+std::string System::Replace(const engine::chain::Graph& graph) {
   std::string error;
   auto roles = RolesOf(graph, &error);
   if (!roles) return "not changed: " + error;
@@ -346,7 +355,7 @@ std::string System::Reload(const engine::chain::Graph& graph) {
 
 Figures System::ReadFigures() {
   Figures figures;
-  figures.seconds = static_cast<double>(NowNs() - begin_ns_) / 1e9;
+  figures.seconds = static_cast<double>(base::MonotonicNs() - begin_ns_) / 1e9;
   for (const Watched& stage : stages_) {
     figures.stages.push_back(stage.host->figures());
     figures.restarts += figures.stages.back().restarts;

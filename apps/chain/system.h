@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,14 +13,15 @@
 #include <vector>
 
 #include "bar/ring_memory.h"
+#include "base/backoff.h"
 #include "chain_settings.h"
 #include "cpu_control.h"
 #include "figures.h"
+#include "host/step_thread.h"
 #include "instructions.h"
 #include "nic.h"
 #include "push_control.h"
 #include "stage_host.h"
-#include "step_thread.h"
 #include "switch_runner.h"
 
 namespace sluice::chain_app {
@@ -43,14 +45,17 @@ class System {
   /// Handles stage processes that died, hang or are ready again, and chains that drain or have
   /// failed. Call it every few milliseconds. Returns a message for the user, or an empty string.
   std::string Tend();
-  /// Replaces the running graph. Returns one line: the changes, or the reason for a rejection.
-  std::string Reload(const engine::chain::Graph& graph);
+  /// Replaces the running graph by that of a file. Returns lines: the changes, or the reasons for a
+  /// rejection.
+  std::string Reload(const std::string& graph_file);
   /// Returns statistics since StartTraffic, without the endings of messages, which flows count.
   Figures ReadFigures();
   /// Returns the stages in the order of Figures::stages.
   std::vector<const StageSpec*> stages() const;
 
  private:
+  static constexpr std::chrono::seconds kFirstPause{1}, kLongestPause{30};
+
   /// A stage and the state of its process.
   struct Watched {
     std::unique_ptr<StageHost> host;
@@ -59,7 +64,8 @@ class System {
     bool killed = false;  ///< Killed by this program, and not ended yet.
     /// Half of hang_ns has passed without a step: StageHost::Starved counts from then on.
     bool watched = false;
-    uint64_t pause_ns = 0, next_start_ns = 0;
+    base::Backoff pauses{kFirstPause, kLongestPause};  ///< Between failed starts.
+    uint64_t next_start_ns = 0;
     uint64_t steps = 0;  ///< Last seen number of steps.
     /// Time of the last change of `steps`, or a later time if the stage lacked a CPU; before the
     /// stage is ready: time of its start.
@@ -76,7 +82,8 @@ class System {
   bool StartCpu(std::string* error);
   bool StartSwitch(std::string* error);
   template <typename Part>
-  std::unique_ptr<StepThread> CpuThread(Part* part);
+  std::unique_ptr<host::StepThread<>> CpuThread(Part* part);
+  std::string Replace(const engine::chain::Graph& graph);
   void AimTraffic();
   std::string Apply(const engine::chain::Graph& graph,
                     std::vector<engine::chain::Changed>* changes);
@@ -99,7 +106,7 @@ class System {
   std::unique_ptr<SwitchRunner> runner_;
   std::unique_ptr<CpuControl> cpu_;       ///< Set if chains go through the CPU.
   std::unique_ptr<PushControl> control_;  ///< Set if chains are pushed.
-  std::unique_ptr<StepThread> nic_thread_, cpu_thread_, switch_thread_;
+  std::unique_ptr<host::StepThread<>> nic_thread_, cpu_thread_, switch_thread_;
   std::optional<Instructions> instructions_;
   std::atomic<uint64_t> busy_cycles_{0};  ///< TSC cycles of the CPU's steps that found work.
   uint64_t begin_ns_ = 0;

@@ -11,8 +11,8 @@
 
 #include "emulator/options.h"
 #include "emulator/socket_path.h"
+#include "host/argument_faults.h"
 #include "models.h"
-#include "runtime/argument_faults.h"
 
 namespace sluice::device_app {
 namespace {
@@ -169,12 +169,12 @@ class Reader {
     if (name == "duration_s") return Seconds(name, value, &out_.duration_s);
     if (name == "stats_period_s") {
       if (!Seconds(name, value, &out_.stats_period_s)) return false;
-      const std::string fault = runtime::PeriodFault(out_.stats_period_s);
+      const std::string fault = host::PeriodFault(out_.stats_period_s);
       return fault.empty() || Bad(name, value, fault);
     }
     if (name == "json") {
       out_.json = value;
-      const std::string fault = runtime::OutputFault(value);
+      const std::string fault = host::OutputFault(value);
       return fault.empty() || Bad(name, value, fault);
     }
     if (name == "wire") out_.wire = value;

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -19,16 +18,19 @@
 #include <string>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "emulator/hosted_model.h"
 #include "emulator/model.h"
 #include "emulator/running_model.h"
 #include "flags.h"
 #include "front.h"
+#include "host/exit_codes.h"
+#include "host/report.h"
+#include "host/run_schedule.h"
+#include "host/run_signals.h"
+#include "host/service_manager.h"
 #include "report.h"
-#include "runtime/exit_codes.h"
 #include "runtime/runtime_folder.h"
-#include "runtime/service_manager.h"
-#include "runtime/standard_streams.h"
 #include "start_eal.h"
 
 namespace {
@@ -42,50 +44,41 @@ using sluice::device_app::ReadFlags;
 using sluice::device_app::SocketOf;
 using sluice::device_app::StartEal;
 using sluice::device_app::TotalsText;
-using sluice::device_app::WriteFile;
 using sluice::emulator::Front;
 using sluice::emulator::HostedModel;
 using sluice::emulator::Statistic;
-using sluice::runtime::StartFailureCode;
-using Clock = std::chrono::steady_clock;
+using sluice::host::StartFailureCode;
+using sluice::host::WriteReport;
 
-// Returns a signalfd for the signals of a run.
-sluice::emulator::File Signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  return sluice::emulator::File(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+// Blocks the signals of a run, and returns a signalfd for them.
+sluice::base::OwnedFd Signals() {
+  sluice::host::BlockRunSignals(true);
+  const sigset_t set = sluice::host::RunSignals(true);
+  return sluice::base::OwnedFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 // Serves hosts until the duration is over or a signal arrives.
 void Run(const Flags& flags, HostedModel& model, Front& front, int signals, std::FILE* text) {
-  const auto begin = Clock::now();
-  const auto at = [&](double s) {
-    return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
-  };
-  constexpr double kForeverS = 1e8;
-  const auto end = at(flags.duration_s > 0 ? std::min(flags.duration_s, kForeverS) : kForeverS);
-  const double period_s = flags.stats_period_s > 0 ? flags.stats_period_s : kForeverS;
+  sluice::host::RunSchedule schedule(flags.duration_s, flags.stats_period_s);
+  constexpr double kLongestWaitS = 3600;
   std::vector<Statistic> last = model.Statistics();
-  for (double next_s = period_s; Clock::now() < end;) {
-    const auto left = std::min(end, at(std::min(next_s, kForeverS))) - Clock::now();
-    const auto patience = std::chrono::ceil<std::chrono::milliseconds>(left);
-    front.Serve(signals, std::clamp(patience, std::chrono::milliseconds(0),
-                                    std::chrono::milliseconds(3'600'000)));
+  for (double before_s = 0; !schedule.IsOver();) {
+    const std::chrono::duration<double> rest(std::min(schedule.Rest(), kLongestWaitS));
+    front.Serve(signals, std::chrono::ceil<std::chrono::milliseconds>(rest));
     signalfd_siginfo signal;
     while (read(signals, &signal, sizeof(signal)) == sizeof(signal)) {
       if (signal.ssi_signo != SIGHUP) return;
       front.Reset();
     }
-    if (Clock::now() < at(next_s)) continue;
+    if (!schedule.LineDue()) continue;
     const std::vector<Statistic> now = model.Statistics();
+    const double now_s = schedule.Seconds();
     const std::string host = front.Attached();
-    std::fprintf(text, "%7.1f s  %s attached  %s\n", next_s,
-                 host.empty() ? "no host" : host.c_str(), RatesLine(last, now, period_s).c_str());
+    std::fprintf(text, "%7.1f s  %s attached  %s\n", now_s, host.empty() ? "no host" : host.c_str(),
+                 RatesLine(last, now, now_s - before_s).c_str());
     std::fflush(text);
     last = now;
-    while (Clock::now() >= at(next_s)) next_s += period_s;
+    before_s = now_s;
   }
 }
 
@@ -110,29 +103,26 @@ int Serve(const Flags& flags, int signals) {
                std::string(info.title).c_str(), flags.wire.c_str(), SocketOf(flags).c_str(),
                Hint(flags).c_str());
   std::fflush(text);
-  const auto begin = Clock::now();
-  sluice::runtime::NotifyServiceManager(sluice::runtime::kServiceReady);
+  const sluice::host::RunSchedule ran(0, 0);
+  sluice::host::NotifyServiceManager(sluice::host::kServiceReady);
   Run(flags, *model, *front, signals, text);
-  sluice::runtime::NotifyServiceManager(sluice::runtime::kServiceStopping);
-  const std::chrono::duration<double> ran = Clock::now() - begin;
+  sluice::host::NotifyServiceManager(sluice::host::kServiceStopping);
+  const double ran_s = ran.Seconds();
   front->Reset();  // Frames that the host still has count as abandoned.
   const std::vector<Statistic> totals = model->Statistics();
   std::fprintf(text, "hosts %lu; %s\n", front->hosts(), TotalsText(totals).c_str());
   std::fflush(text);
-  if (flags.json.empty()) return 0;
-  if (WriteFile(flags.json, JsonReport(flags, totals, front->hosts(), ran.count()))) return 0;
-  std::fprintf(stderr, "--json=%s: could not be written\n", flags.json.c_str());
-  return 1;
+  return WriteReport(flags.json, JsonReport(flags, totals, front->hosts(), ran_s)) ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   int exit_code = 0;
   const std::optional<Flags> flags = ReadFlags(argc, argv, &exit_code);
   if (!flags) return exit_code;
-  const sluice::emulator::File signals = Signals();
+  const sluice::base::OwnedFd signals = Signals();
   std::string file_prefix;  // Prefix of this process, unless the user chose one.
   exit_code = StartEal(*flags, &file_prefix);
   if (exit_code != 0) {

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "emulator/model.h"
+#include "host/report.h"
 #include "runtime/nic_drops.h"
 #include "runtime/port_stats.h"
-#include "runtime/report_version.h"
 
 namespace sluice::device_app {
 namespace {
@@ -77,11 +77,9 @@ std::string TotalsText(const Statistics& totals) {
 
 std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t hosts,
                        double seconds) {
-  nlohmann::ordered_json report;
-  report["app"] = "device";
+  nlohmann::ordered_json report = host::NewReport("device", seconds);
   report["model"] = flags.server.model->name;
   report["traffic"] = flags.wire;
-  report["duration_s"] = seconds;
   report["hosts"] = hosts;
   for (const std::string name : kFindings) report[name] = Value(totals, "wire_" + name);
   const runtime::NicDrops drops = Dropped(totals);
@@ -94,17 +92,7 @@ std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t ho
       static_cast<double>(Value(totals, "model_busy_cycles")) / static_cast<double>(cycles);
   report["device"] = NonZero(totals, "model_");
   report["wire"] = NonZero(totals, "wire_");
-  report["version"] = SLUICE_VERSION;
-  report["report_version"] = runtime::kReportVersion;
-  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-bool WriteFile(const std::string& path, const std::string& text) {
-  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  std::FILE* const file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) return false;
-  const bool written = std::fputs(text.c_str(), file) >= 0;
-  return std::fclose(file) == 0 && written;
+  return host::ReportText(report);
 }
 
 }  // namespace sluice::device_app

@@ -21,7 +21,5 @@ std::string TotalsText(const Statistics& totals);
 /// Returns the JSON object; `totals`: statistics after the last host has left.
 std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t hosts,
                        double seconds);
-/// Writes to `path`, or to standard output if it is "-". Returns false on failure.
-bool WriteFile(const std::string& path, const std::string& text);
 
 }  // namespace sluice::device_app

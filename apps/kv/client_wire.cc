@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "emulator/client_counts.h"
 #include "emulator/options.h"
 #include "engine/kv/partition.h"
 #include "packet/datagram.h"
@@ -164,23 +165,24 @@ std::span<const device::Counter> ClientWire::Counters() {
   const ClientCounters& c = client_.counters();
   const auto& get = client_.get_latency();
   const auto& set = client_.set_latency();
-  counters_ = {{"client_preloaded", c.preloaded},
-               {"client_requests", c.requests},
-               {"client_hits", c.hits},
-               {"client_misses", c.misses},
-               {"client_stored", c.stored},
-               {"client_refused", c.refused},
-               {"client_timeouts", c.timeouts},
-               {"client_wrong", c.wrong},
-               {"client_late", c.late},
-               {"client_malformed", c.malformed},
-               {"client_unknown", unknown_},
-               {"client_get_p50_ns", get.Percentile(0.5)},
-               {"client_get_p99_ns", get.Percentile(0.99)},
-               {"client_get_p999_ns", get.Percentile(0.999)},
-               {"client_set_p50_ns", set.Percentile(0.5)},
-               {"client_set_p99_ns", set.Percentile(0.99)},
-               {"client_set_p999_ns", set.Percentile(0.999)}};
+  counters_ = emulator::ClientStatistics({.requests = c.requests,
+                                          .answered = c.hits + c.misses + c.stored,
+                                          .wrong = c.wrong,
+                                          .refused = c.refused,
+                                          .lost = c.timeouts,
+                                          .late = c.late,
+                                          .unknown = unknown_});
+  counters_.insert(counters_.end(), {{"client_preloaded", c.preloaded},
+                                     {"client_hits", c.hits},
+                                     {"client_misses", c.misses},
+                                     {"client_stored", c.stored},
+                                     {"client_malformed", c.malformed},
+                                     {"client_get_p50_ns", get.Percentile(0.5)},
+                                     {"client_get_p99_ns", get.Percentile(0.99)},
+                                     {"client_get_p999_ns", get.Percentile(0.999)},
+                                     {"client_set_p50_ns", set.Percentile(0.5)},
+                                     {"client_set_p99_ns", set.Percentile(0.99)},
+                                     {"client_set_p999_ns", set.Percentile(0.999)}});
   return counters_;
 }
 

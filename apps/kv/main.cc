@@ -17,11 +17,11 @@
 #include "engine/kv/server.h"
 #include "engine/neighbor/neighbor.h"
 #include "handoff_rings.h"
+#include "host/argument_faults.h"
 #include "live_snapshots.h"
 #include "metrics.h"
 #include "persistence.h"
 #include "registration.h"
-#include "runtime/argument_faults.h"
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   std::optional<Registration::Entry> entry;
   if (!sluice::kv::ReadRegistration(&entry, &flag, &fix)) return BadFlag(flag, fix);
-  fix = sluice::runtime::ReplacedFileFault(FLAGS_snapshot);
+  fix = sluice::host::ReplacedFileFault(FLAGS_snapshot);
   if (!fix.empty()) return BadFlag("snapshot", fix);
 
   // Created before the port opens: allocating the pages lasts a while, and clients would have to

@@ -45,7 +45,7 @@ std::string Workers::NextLine(const runtime::PortStats& port) {
     absl::StrAppendFormat(&line, "; client: gets p50 %.1f, p99 %.1f us, %d wrong, %d timed out",
                           static_cast<double>(port.Get("wire_client_get_p50_ns")) / 1e3,
                           static_cast<double>(port.Get("wire_client_get_p99_ns")) / 1e3,
-                          port.Get("wire_client_wrong"), port.Get("wire_client_timeouts"));
+                          port.Get("wire_client_wrong"), port.Get("wire_client_lost"));
   }
   return line;
 }

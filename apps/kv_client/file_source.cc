@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
 
 namespace sluice::kv_client {
 
@@ -33,8 +33,8 @@ bool FileSource::Changed() {
 
 std::optional<Servers> FileSource::Open(std::string* error) {
   Changed();
-  runtime::Errors errors;
-  const std::optional<std::string> text = runtime::ReadFile(path_, &errors, kMaxFileBytes);
+  config::Errors errors;
+  const std::optional<std::string> text = config::ReadFile(path_, &errors, kMaxFileBytes);
   if (!text) {
     *error = errors.front();
     return std::nullopt;

@@ -8,23 +8,23 @@
 #include <optional>
 #include <string>
 
+#include "base/standard_streams.h"
 #include "etcd_source.h"
 #include "file_source.h"
+#include "host/report.h"
 #include "report.h"
 #include "run.h"
-#include "runtime/output_text.h"
-#include "runtime/standard_streams.h"
 #include "settings.h"
 
 namespace {
 
+using sluice::host::WriteReport;
 using sluice::kv_client::EtcdSource;
 using sluice::kv_client::Figures;
 using sluice::kv_client::FileSource;
 using sluice::kv_client::MemberSource;
 using sluice::kv_client::Run;
 using sluice::kv_client::Settings;
-using sluice::runtime::WriteText;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -40,7 +40,7 @@ std::unique_ptr<MemberSource> SourceOf(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   int exit_code = 0;
   const std::optional<Settings> settings = sluice::kv_client::ReadSettings(argc, argv, &exit_code);
   if (!settings) return exit_code;
@@ -70,10 +70,6 @@ int main(int argc, char** argv) {
   run.Measure();
   const Figures& figures = run.figures();
   std::fputs(sluice::kv_client::Totals(*settings, figures).c_str(), settings->Text());
-  const std::string json = sluice::kv_client::Json(*settings, figures);
-  if (!settings->json.empty() && !WriteText(settings->json, json)) {
-    std::fprintf(stderr, "%s: the report could not be written\n", settings->json.c_str());
-    return 1;
-  }
+  if (!WriteReport(settings->json, sluice::kv_client::Json(*settings, figures))) return 1;
   return figures.counters.answers() > 0 && figures.counters.wrong == 0 ? 0 : 1;
 }

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runtime/measures.h"
-#include "runtime/report_version.h"
+#include "host/measures.h"
+#include "host/report.h"
 
 namespace sluice::kv_client {
 
@@ -17,8 +17,8 @@ namespace {
 using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
 using engine::workload::Histogram;
-using runtime::LatencyJson;
-using runtime::Us;
+using host::LatencyJson;
+using host::Us;
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -86,42 +86,39 @@ std::string Totals(const Settings& settings, const Figures& run) {
 std::string Json(const Settings& settings, const Figures& run) {
   const ClientCounters& c = run.counters;
   const auto& client = settings.client;
-  nlohmann::ordered_json report = {
-      {"app", "kv-client"},
-      {"protocol", Name(client.protocol)},
-      {"key_bytes", client.sizes.key_bytes},
-      {"value_bytes", client.sizes.value_bytes},
-      {"items", client.items},
-      {"get_share", client.get_share},
-      {"zipf_exponent", client.zipf_exponent},
-      {"rate", client.rate},
-      {"outstanding", client.outstanding},
-      {"verify", client.verify},
-      {"seconds", run.seconds},
-      {"mops", Ratio(static_cast<double>(c.answers()), run.seconds) / 1e6},
-      {"requests", c.requests},
-      {"unsent", c.unsent},
-      {"hits", c.hits},
-      {"misses", c.misses},
-      {"stored", c.stored},
-      {"refused", c.refused},
-      {"lost", c.timeouts},
-      {"wrong", c.wrong},
-      {"late", c.late},
-      {"malformed", c.malformed},
-      {"strangers", run.strangers},
-      {"send_errors", run.send_errors},
-      {"preloaded", c.preloaded},
-      {"preload_refused", c.preload_refused},
-      {"preload_lost", c.preload_timeouts},
-      {"servers", run.servers},
-      {"server_changes", run.changes},
-      {"items_moved", run.items_moved},
-      {"get_latency_us", LatencyJson(run.gets)},
-      {"set_latency_us", LatencyJson(run.sets)},
-      {"latency_us", LatencyJson(All(run))},
-      {"report_version", runtime::kReportVersion}};
-  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  nlohmann::ordered_json report = host::NewReport("kv-client", run.seconds);
+  report.update({{"protocol", Name(client.protocol)},
+                 {"key_bytes", client.sizes.key_bytes},
+                 {"value_bytes", client.sizes.value_bytes},
+                 {"items", client.items},
+                 {"get_share", client.get_share},
+                 {"zipf_exponent", client.zipf_exponent},
+                 {"rate", client.rate},
+                 {"outstanding", client.outstanding},
+                 {"verify", client.verify},
+                 {"mops", Ratio(static_cast<double>(c.answers()), run.seconds) / 1e6},
+                 {"requests", c.requests},
+                 {"unsent", c.unsent},
+                 {"hits", c.hits},
+                 {"misses", c.misses},
+                 {"stored", c.stored},
+                 {"refused", c.refused},
+                 {"lost", c.timeouts},
+                 {"corrupted", c.wrong},
+                 {"late", c.late},
+                 {"malformed", c.malformed},
+                 {"strangers", run.strangers},
+                 {"send_errors", run.send_errors},
+                 {"preloaded", c.preloaded},
+                 {"preload_refused", c.preload_refused},
+                 {"preload_lost", c.preload_timeouts},
+                 {"servers", run.servers},
+                 {"server_changes", run.changes},
+                 {"items_moved", run.items_moved},
+                 {"get_latency_us", LatencyJson(run.gets)},
+                 {"set_latency_us", LatencyJson(run.sets)},
+                 {"latency_us", LatencyJson(All(run))}});
+  return host::ReportText(report);
 }
 
 }  // namespace sluice::kv_client

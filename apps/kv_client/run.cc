@@ -2,9 +2,11 @@
 #include "run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <utility>
+
+#include "base/monotonic_clock.h"
+#include "host/run_schedule.h"
 
 namespace sluice::kv_client {
 
@@ -15,15 +17,10 @@ using engine::kv::client::ClientCounters;
 using engine::kv::client::Outgoing;
 
 constexpr uint64_t kSecond = 1'000'000'000;
+constexpr double kLongestTurnS = 1;
 constexpr uint64_t kPollServersNs = 200'000'000;
 // Time by which a sleep ends before the wake-up time: about the cost of a sleep and a wake-up.
 constexpr uint64_t kSpinNs = 20'000;
-
-uint64_t Now() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 uint64_t Ns(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
 
@@ -45,44 +42,42 @@ bool Run::Open(std::string* error) {
 }
 
 bool Run::Preload() {
-  const uint64_t begin = Now();
+  const uint64_t begin = base::MonotonicNs();
   uint64_t progress = begin, done = 0;
   while (client_.phase() == Client::Phase::kPreload && !interrupted_) {
     Turn(progress + Ns(settings_.patience_s));
     const ClientCounters& counters = client_.counters();
     if (counters.preloaded + counters.preload_refused != done) {
       done = counters.preloaded + counters.preload_refused;
-      progress = Now();
-    } else if (Now() - progress > Ns(settings_.patience_s)) {
+      progress = base::MonotonicNs();
+    } else if (base::MonotonicNs() - progress > Ns(settings_.patience_s)) {
       return false;
     }
   }
   if (!settings_.preload || interrupted_) return true;
   std::fprintf(settings_.Text(), "preloaded %llu items in %.1f s\n",
-               static_cast<unsigned long long>(done), static_cast<double>(Now() - begin) / kSecond);
+               static_cast<unsigned long long>(done),
+               static_cast<double>(base::MonotonicNs() - begin) / kSecond);
   std::fflush(settings_.Text());
   return true;
 }
 
 void Run::Measure() {
   if (interrupted_) return;
-  const uint64_t begin = Now();
-  const uint64_t end = settings_.duration_s > 0 ? begin + Ns(settings_.duration_s) : UINT64_MAX;
-  const uint64_t period = settings_.stats_period_s > 0 ? Ns(settings_.stats_period_s) : 0;
-  uint64_t next_line = period != 0 ? begin + period : UINT64_MAX;
+  host::RunSchedule schedule(settings_.duration_s, settings_.stats_period_s);
+  const uint64_t begin = base::MonotonicNs();
   client_.Start(begin);
   Figures last;
-  while (!interrupted_ && Now() < end) {
-    Turn(std::min(end, next_line));
-    const uint64_t now = Now();
-    if (now < next_line) continue;
-    next_line += (now - next_line) / period * period + period;
-    Figures figures = Collect(now - begin);
+  while (!interrupted_ && !schedule.IsOver()) {
+    // A schedule without a next event is infinite; Turn never sleeps for long.
+    Turn(base::MonotonicNs() + Ns(std::min(schedule.Rest(), kLongestTurnS)));
+    if (!schedule.LineDue()) continue;
+    Figures figures = Collect(base::MonotonicNs() - begin);
     std::fprintf(settings_.Text(), "%s\n", PeriodLine(last, figures).c_str());
     std::fflush(settings_.Text());
     last = std::move(figures);
   }
-  const uint64_t stop = Now();
+  const uint64_t stop = base::MonotonicNs();
   client_.Stop(stop);
   while (client_.outstanding() > 0) Turn(UINT64_MAX);
   Collect(stop - begin);
@@ -100,7 +95,7 @@ bool Run::AddServers(std::string* error) {
 // Sends due requests and receives answers. If nothing is due, sleeps until an answer arrives, but
 // not beyond `until_ns`.
 void Run::Turn(uint64_t until_ns) {
-  uint64_t now = Now();
+  uint64_t now = base::MonotonicNs();
   if (now - polled_ns_ >= kPollServersNs) PollServers(now);
   bool idle = true;
   for (uint32_t i = 0; i < Sockets::kBurst; ++i) {
@@ -111,7 +106,7 @@ void Run::Turn(uint64_t until_ns) {
   }
   sockets_.Flush();
   const auto arrived = sockets_.Receive();
-  now = Now();
+  now = base::MonotonicNs();
   for (const auto& datagram : arrived) client_.OnDatagram(now, datagram);
   if (!idle || !arrived.empty()) return;
   const uint64_t wake = std::min({client_.NextWakeNs(), until_ns, now + kPollServersNs});

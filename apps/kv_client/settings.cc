@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "runtime/argument_faults.h"
-#include "runtime/flag_text.h"
+#include "host/argument_faults.h"
+#include "host/flag_text.h"
 
 DEFINE_string(server, "127.0.0.1",
               "Servers: host:port,… (append /?weight to each server if weights differ)");
@@ -75,7 +75,7 @@ class Checker {
  public:
   void Require(bool good, const char* flag, absl::string_view fix) {
     if (!good && error_.empty()) {
-      error_ = runtime::FlagComplaint(flag, std::string_view(fix.data(), fix.size()));
+      error_ = host::FlagComplaint(flag, std::string_view(fix.data(), fix.size()));
     }
   }
   void Accept(const std::string& fault, const char* flag) { Require(fault.empty(), flag, fault); }
@@ -153,7 +153,7 @@ void CheckServers(Checker& check, Settings& settings) {
   settings.rules = {.default_port = static_cast<uint16_t>(mica ? 1024 : 11211),
                     .ports = FLAGS_workers};
   settings.servers_file = FLAGS_servers_file;
-  check.Accept(runtime::InputFileFault(FLAGS_servers_file), "servers_file");
+  check.Accept(host::InputFileFault(FLAGS_servers_file), "servers_file");
   if (!FLAGS_servers_etcd.empty()) {
     settings.servers_etcd = etcd::Address::Read(FLAGS_servers_etcd);
     check.Require(settings.servers_etcd.has_value(), "servers_etcd", etcd::kAddressFix);
@@ -201,16 +201,16 @@ std::string Check(Settings& settings) {
   client.verify = FLAGS_verify;
   settings.preload = FLAGS_preload;
   settings.patience_s = FLAGS_patience_s;
-  static_cast<runtime::RunSettings&>(settings) = runtime::ReadRunFlags();
-  return check.error().empty() ? runtime::RunFlagsComplaint() : check.error();
+  static_cast<host::RunSettings&>(settings) = host::ReadRunFlags();
+  return check.error().empty() ? host::RunFlagsComplaint() : check.error();
 }
 
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::ParseFlags(
-          argc, argv, "sluice-kv-client: loads key-value servers over UDP and checks every value",
-          SLUICE_VERSION, exit_code)) {
+  if (!host::ParseFlags(argc, argv,
+                        "sluice-kv-client: loads key-value servers over UDP and checks every value",
+                        SLUICE_VERSION, exit_code)) {
     return std::nullopt;
   }
   Settings settings;

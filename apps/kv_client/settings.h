@@ -10,11 +10,11 @@
 #include "engine/kv/client/ketama.h"
 #include "engine/kv/client/server_list.h"
 #include "etcd/address.h"
-#include "runtime/run_flags.h"
+#include "host/run_flags.h"
 
 namespace sluice::kv_client {
 
-struct Settings : runtime::RunSettings {
+struct Settings : host::RunSettings {
   engine::kv::client::ClientOptions client;
   /// Constant servers; empty if one of the next two members is used.
   engine::kv::client::Servers servers;

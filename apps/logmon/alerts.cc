@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "host/child_process.h"
 #include "report.h"
-#include "runtime/child_process.h"
 
 namespace sluice::logmon {
 
@@ -136,7 +136,7 @@ void Alerts::Run(const Transition& transition) {
   }
   const FilterConfig& about = config_.about[transition.filter];
   pid_t pid = 0;
-  const int failed = runtime::Spawn(
+  const int failed = host::Spawn(
       {.program = program_,
        .environment = {"SLUICE_FILTER=" + about.name,
                        absl::StrCat("SLUICE_HOST=", absl::CHexEscape(transition.host)),

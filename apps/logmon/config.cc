@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
 
 namespace sluice::logmon {
 
@@ -11,7 +11,7 @@ std::optional<Config> SingleFilter(const std::string& pattern, std::vector<std::
   std::string error;
   auto filter = engine::logmon::Filter::CloudWatch(pattern, &error);
   if (!filter) {
-    runtime::AddError(errors, error);
+    config::AddError(errors, error);
     return std::nullopt;
   }
   Config config;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/argument_faults.h"
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
+#include "host/argument_faults.h"
 #include "sample.h"
 
 DEFINE_string(filters, "",
@@ -97,7 +97,7 @@ std::optional<Config> ReadFilters(std::string* flag, std::string* fix) {
     config = SingleFilter(FLAGS_filter, &errors);
   } else if (FLAGS_filters.empty()) {
     config = ParseConfig(kSampleFilters, "", &errors);
-  } else if (const auto text = runtime::ReadFile(FLAGS_filters, &errors, kMaxConfigBytes)) {
+  } else if (const auto text = config::ReadFile(FLAGS_filters, &errors, kMaxConfigBytes)) {
     config = ParseConfig(*text, std::filesystem::path(FLAGS_filters).parent_path(), &errors);
   }
   if (config) return config;
@@ -140,10 +140,10 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
                       "give syslog, lines or tcp") &&
       complaint.Check(FLAGS_log_sources >= 1 && FLAGS_log_sources <= kMaxSampleSources,
                       "log_sources", "give 1 to 65536") &&
-      complaint.Accept(runtime::OutputFault(FLAGS_lines), "lines") &&
-      complaint.Accept(runtime::OutputFault(FLAGS_minutes), "minutes") &&
-      complaint.Accept(runtime::OutputFault(FLAGS_alerts), "alerts") &&
-      complaint.Accept(runtime::ProgramFault(FLAGS_alert_exec), "alert_exec") &&
+      complaint.Accept(host::OutputFault(FLAGS_lines), "lines") &&
+      complaint.Accept(host::OutputFault(FLAGS_minutes), "minutes") &&
+      complaint.Accept(host::OutputFault(FLAGS_alerts), "alerts") &&
+      complaint.Accept(host::ProgramFault(FLAGS_alert_exec), "alert_exec") &&
       complaint.Check(
           FLAGS_log.empty() || !line.own_port, "log",
           "applies only to the embedded NIC, but the EAL arguments name a device: omit --log");
@@ -205,7 +205,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
     text = SampleText(kSampleBytes, sample.seed);
   } else {
     std::vector<std::string> errors;
-    auto read = runtime::ReadFile(FLAGS_log, &errors, kMaxLogBytes);
+    auto read = config::ReadFile(FLAGS_log, &errors, kMaxLogBytes);
     if (!read || read->empty()) {
       *flag = "log";
       *fix = errors.empty() ? "is empty" : errors.front();

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "config/json_reader.h"
 #include "explain.h"
 #include "plan.h"
 #include "report.h"
 #include "ring_warnings.h"
-#include "runtime/json_reader.h"
 
 namespace sluice::maglev {
 
@@ -62,7 +62,7 @@ void Operator::PrintSkipped() {
   for (const auto& [key, line] : skipped) {
     const auto printed = printed_.find(key);
     if (printed != printed_.end() && printed->second == line) continue;
-    if (++lines <= runtime::kMaxErrors) {
+    if (++lines <= config::kMaxErrors) {
       std::fprintf(stderr, "etcd: skipped %s\n", line.c_str());
     } else {
       ++more;

@@ -27,7 +27,7 @@ class Operator {
   /// Applies etcd's additions to the last text of the file, updates the steering, and prints the
   /// result on standard error.
   void ApplyAdditions(const Additions& additions);
-  /// Prints the skipped keys of etcd, once per key and reason. After runtime::kMaxErrors lines,
+  /// Prints the skipped keys of etcd, once per key and reason. After config::kMaxErrors lines,
   /// prints only the number of further keys.
   void PrintSkipped();
   /// Updates the port's rules for the VIPs. Returns a line for the user.

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
 
 namespace sluice::maglev {
 
@@ -120,14 +120,14 @@ std::optional<Config> Control::ReadOther(const std::string& path,
     const std::scoped_lock lock(sources_mutex_);
     additions = sources_.additions;
   }
-  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  const std::optional<std::string> text = config::ReadFile(path, errors);
   return text ? ParseConfig(*text, errors, additions) : std::nullopt;
 }
 
 std::string Control::Reload() {
   if (path_.empty()) return "the built-in sample cannot be read again: start with --config=FILE";
   std::vector<std::string> errors;
-  const std::optional<std::string> text = runtime::ReadFile(path_, &errors);
+  const std::optional<std::string> text = config::ReadFile(path_, &errors);
   if (!text) return errors.front();
   const std::scoped_lock lock(sources_mutex_);
   const std::string error = Reconfigure(*text, sources_.additions);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
 #include "sample.h"
 
 DEFINE_string(
@@ -27,7 +27,7 @@ constexpr char kNothing[] = "{\"vips\": []}";
 
 std::optional<Config> ReadBeside(const std::string& path, const Additions& additions,
                                  std::vector<std::string>* errors) {
-  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  const std::optional<std::string> text = config::ReadFile(path, errors);
   return text ? ParseConfig(*text, errors, additions) : std::nullopt;
 }
 
@@ -39,7 +39,7 @@ std::optional<Origin> ReadOrigin(Trouble* trouble) {
   if (FLAGS_config.empty()) {
     origin.sources.text = more ? std::string_view(kNothing) : kSample;
   } else {
-    auto text = runtime::ReadFile(FLAGS_config, &trouble->errors);
+    auto text = config::ReadFile(FLAGS_config, &trouble->errors);
     if (!text) return std::nullopt;
     origin.sources.text = *std::move(text);
   }

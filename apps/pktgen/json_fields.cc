@@ -108,7 +108,7 @@ std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* f
 
 }  // namespace
 
-void ReadField(runtime::ObjectReader& reader, std::string_view key, FieldKind kind, Field* field) {
+void ReadField(config::ObjectReader& reader, std::string_view key, FieldKind kind, Field* field) {
   std::string at;
   const json* const member = reader.Member(key, &at);
   if (member == nullptr) return;
@@ -120,7 +120,7 @@ void ReadField(runtime::ObjectReader& reader, std::string_view key, FieldKind ki
   }
 }
 
-void ReadSizes(runtime::ObjectReader& reader, std::string_view key, uint32_t least, uint64_t seed,
+void ReadSizes(config::ObjectReader& reader, std::string_view key, uint32_t least, uint64_t seed,
                Field* sizes) {
   std::string at;
   const json* const member = reader.Member(key, &at);

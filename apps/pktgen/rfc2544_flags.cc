@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "runtime/flag_text.h"
+#include "host/flag_text.h"
 
 DEFINE_string(rfc2544, "",
               "A test of RFC 2544 instead of one trial: throughput, latency, loss or back_to_back");
@@ -47,7 +47,7 @@ constexpr std::array<std::pair<std::string_view, Test>, 4> kTests{
 bool CheckAlone(const runtime::Complaint& complaint) {
   for (const char* other :
        {"trial_s", "probe_s", "loss_percent", "precision_percent", "repeats", "generator_mpps"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other, "requires --rfc2544")) {
+    if (!complaint.Check(host::IsDefault(other), other, "requires --rfc2544")) {
       return false;
     }
   }
@@ -57,7 +57,7 @@ bool CheckAlone(const runtime::Complaint& complaint) {
 bool CheckNumbers(const runtime::Complaint& complaint) {
   return complaint.Check(FLAGS_trial_s >= 0.01 && FLAGS_trial_s <= 3600, "trial_s",
                          "give 0.01 to 3600") &&
-         complaint.Check(runtime::IsDefault("probe_s") ||
+         complaint.Check(host::IsDefault("probe_s") ||
                              (FLAGS_probe_s >= 0.01 && FLAGS_probe_s <= FLAGS_trial_s),
                          "probe_s", "give 0.01 up to --trial_s") &&
          complaint.Check(FLAGS_loss_percent >= 0 && FLAGS_loss_percent <= 50, "loss_percent",
@@ -92,7 +92,7 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
     return false;
   }
   for (const char* other : {"rate", "schedule", "arrivals", "gaps", "loops", "duration_s"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other,
+    if (!complaint.Check(host::IsDefault(other), other,
                          "--rfc2544 controls the offered load: omit this flag")) {
       return false;
     }

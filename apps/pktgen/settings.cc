@@ -11,12 +11,12 @@
 
 #include "capture.h"
 #include "engine/pktgen/traffic.h"
+#include "host/argument_faults.h"
+#include "host/flag_text.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
 #include "packet/imix.h"
 #include "rfc2544_flags.h"
-#include "runtime/argument_faults.h"
-#include "runtime/flag_text.h"
 #include "stream_file.h"
 
 DEFINE_string(streams, "",
@@ -86,14 +86,14 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
 
 bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, StreamSpec* stream) {
   for (const char* other : {"frame_size", "flows", "dst_mac"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other,
+    if (!complaint.Check(host::IsDefault(other), other,
                          "conflicts with --pcap, which provides the frames: omit one"))
       return false;
   }
   const bool original = FLAGS_gaps != "none";
   const std::optional<double> factor = ParseGaps(FLAGS_gaps);
   for (const char* other : {"rate", "schedule"}) {
-    if (!complaint.Check(!original || runtime::IsDefault(other), other,
+    if (!complaint.Check(!original || host::IsDefault(other), other,
                          "conflicts with --gaps: omit one")) {
       return false;
     }
@@ -102,7 +102,7 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
                        "give none, original or original:FACTOR, as in original:2") ||
       !complaint.Check(!original || FLAGS_arrivals == "constant", "arrivals",
                        "conflicts with --gaps: omit one") ||
-      !complaint.Accept(runtime::InputFileFault(FLAGS_pcap), "pcap")) {
+      !complaint.Accept(host::InputFileFault(FLAGS_pcap), "pcap")) {
     return false;
   }
   if (!complaint.Check(FLAGS_loops <= engine::pktgen::kMaxLoops, "loops",
@@ -123,7 +123,7 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
 bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* settings,
                  StreamSpec* stream) {
   for (const char* other : {"loops", "gaps"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other, "requires --pcap")) {
+    if (!complaint.Check(host::IsDefault(other), other, "requires --pcap")) {
       return false;
     }
   }
@@ -153,7 +153,7 @@ bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* s
 bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
   for (const char* other : {"pcap", "frame_size", "flows", "rate", "schedule", "arrivals", "loops",
                             "gaps", "dst_mac"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other,
+    if (!complaint.Check(host::IsDefault(other), other,
                          "conflicts with --streams: describe the traffic in the file of --streams, "
                          "or omit --streams")) {
       return false;
@@ -182,8 +182,8 @@ bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
 
 }  // namespace
 
-std::span<const runtime::OwnHelp> OwnHelp() {
-  static constexpr runtime::OwnHelp kHelp[] = {
+std::span<const host::OwnHelp> OwnHelp() {
+  static constexpr host::OwnHelp kHelp[] = {
       {"flows", "Number of source addresses, beginning at 10.0.0.1; 1 to 1048576"},
       {"frame_size",
        "Bytes of a frame with FCS: 64 to 1518, a list such as 64,1518 (used in turn), imix or "
@@ -302,7 +302,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
                       "give 0.001 to 1000000") &&
       complaint.Check(FLAGS_settle_s >= 0 && FLAGS_settle_s <= 600, "settle_s", "give 0 to 600") &&
       complaint.Check(FLAGS_ip.empty(), "ip", "the program answers no frames: omit --ip") &&
-      complaint.Accept(FLAGS_hgrm.empty() ? "" : runtime::OutputFileFault(FLAGS_hgrm + "x.hgrm"),
+      complaint.Accept(FLAGS_hgrm.empty() ? "" : host::OutputFileFault(FLAGS_hgrm + "x.hgrm"),
                        "hgrm");
   if (!readable) return std::nullopt;
   Settings settings;

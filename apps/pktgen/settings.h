@@ -12,8 +12,8 @@
 
 #include "engine/pktgen/stream.h"
 #include "engine/pktgen/trial.h"
+#include "host/flag_text.h"
 #include "runtime/command_line.h"
-#include "runtime/flag_text.h"
 
 namespace sluice::pktgen {
 
@@ -44,7 +44,7 @@ struct Settings {
 };
 
 /// Returns help texts of this program for flags of lib/runtime, in place of the general texts.
-std::span<const runtime::OwnHelp> OwnHelp();
+std::span<const host::OwnHelp> OwnHelp();
 /// Reads the flags. On a bad flag returns nullopt, and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);

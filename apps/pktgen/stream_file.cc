@@ -10,15 +10,17 @@
 #include <utility>
 
 #include "capture.h"
+#include "config/json_reader.h"
 #include "json_fields.h"
 #include "packet/ethernet.h"
-#include "runtime/json_reader.h"
 #include "settings.h"
 
 namespace sluice::pktgen {
 
 namespace {
 
+using config::Errors;
+using config::ObjectReader;
 using engine::pktgen::Field;
 using engine::pktgen::HeaderSpec;
 using engine::pktgen::Phase;
@@ -28,8 +30,6 @@ using engine::pktgen::VlanTag;
 using engine::pktgen::VxlanSpec;
 using engine::workload::Arrivals;
 using nlohmann::json;
-using runtime::Errors;
-using runtime::ObjectReader;
 
 constexpr uint64_t kMax16 = 0xffff;
 
@@ -79,7 +79,7 @@ void ReadUpper(const json& value, const std::string& path, Errors* errors, uint8
             &headers->destination_port);
   if (protocol == packet::kProtocolTcp) reader.Whole("flags", 0, 255, &headers->tcp_flags);
   if (headers->source_port.most() > kMax16 || headers->destination_port.most() > kMax16) {
-    runtime::AddError(errors, path + ": give ports from 0 ... 65535");
+    config::AddError(errors, path + ": give ports from 0 ... 65535");
   }
   reader.Finish();
 }
@@ -123,7 +123,7 @@ VxlanSpec ReadVxlan(const json& value, const std::string& path, Errors* errors) 
   if (vxlan.network.most() >> 24 != 0) reader.Complain("network", "give 0 ... 16777215");
   ReadHeaders(reader, errors, &vxlan.outer);
   if (vxlan.outer.ip_version != 4 || vxlan.outer.protocol != packet::kProtocolUdp) {
-    runtime::AddError(errors, path + ": the outer headers must be ipv4 and udp: omit others");
+    config::AddError(errors, path + ": the outer headers must be ipv4 and udp: omit others");
   }
   reader.Finish();
   return vxlan;
@@ -244,7 +244,7 @@ StreamSpec ReadStream(const json& value, const std::string& path, Errors* errors
 
 std::optional<std::vector<StreamSpec>> ParseStreams(std::string_view text, Errors* errors) {
   const size_t before = errors->size();
-  const std::optional<json> root = runtime::ParseJson(text, errors);
+  const std::optional<json> root = config::ParseJson(text, errors);
   if (!root) return std::nullopt;
   std::vector<StreamSpec> streams;
   ObjectReader reader(*root, "", errors);
@@ -259,9 +259,9 @@ std::optional<std::vector<StreamSpec>> ParseStreams(std::string_view text, Error
   for (size_t i = 0; i < streams.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (streams[i].name != streams[j].name) continue;
-      runtime::AddError(errors, "streams[" + std::to_string(i) + "].name: \"" + streams[i].name +
-                                    "\" is also the name of streams[" + std::to_string(j) +
-                                    "]: give unique names");
+      config::AddError(errors, "streams[" + std::to_string(i) + "].name: \"" + streams[i].name +
+                                   "\" is also the name of streams[" + std::to_string(j) +
+                                   "]: give unique names");
     }
   }
   if (errors->size() != before) return std::nullopt;
@@ -269,7 +269,7 @@ std::optional<std::vector<StreamSpec>> ParseStreams(std::string_view text, Error
 }
 
 std::optional<std::vector<StreamSpec>> ReadStreams(const std::string& path, Errors* errors) {
-  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  const std::optional<std::string> text = config::ReadFile(path, errors);
   return text ? ParseStreams(*text, errors) : std::nullopt;
 }
 

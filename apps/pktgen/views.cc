@@ -8,8 +8,8 @@
 
 #include "engine/pktgen/percentile_text.h"
 #include "engine/pktgen/rate.h"
-#include "runtime/measures.h"
-#include "runtime/output_text.h"
+#include "host/measures.h"
+#include "host/output_text.h"
 #include "runtime/report.h"
 
 namespace sluice::pktgen {
@@ -21,8 +21,8 @@ using engine::pktgen::StreamResult;
 using engine::pktgen::TrialResult;
 using engine::workload::Histogram;
 using Json = nlohmann::ordered_json;
-using runtime::PerSecond;
-using runtime::Us;
+using host::PerSecond;
+using host::Us;
 
 std::string Latency(const Histogram& latency) {
   return absl::StrFormat("latency p50 %.1f  p99 %.1f  p99.9 %.1f us", Us(latency.Percentile(0.5)),
@@ -179,7 +179,7 @@ std::vector<runtime::TelemetryCommand> Views::Commands() {
        [this](std::string_view) {
          Json latencies = Json::object();
          for (const StreamResult& stream : round_.trial().Result(false).streams) {
-           latencies[stream.name] = runtime::BucketsJson(stream.latency);
+           latencies[stream.name] = host::BucketsJson(stream.latency);
          }
          return latencies;
        }}};
@@ -189,7 +189,7 @@ bool Views::WriteLatencies(const TrialResult& result, const std::string& prefix,
                            std::string* failed) {
   for (const StreamResult& stream : result.streams) {
     *failed = prefix + stream.name + ".hgrm";
-    if (!runtime::WriteText(*failed, engine::pktgen::PercentileText(stream.latency, 1e3))) {
+    if (!host::WriteText(*failed, engine::pktgen::PercentileText(stream.latency, 1e3))) {
       return false;
     }
   }

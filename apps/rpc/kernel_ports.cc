@@ -39,16 +39,16 @@ SocketAddress AddressOf(const std::string& text, uint16_t port) {
 }
 
 // Returns a socket bound to the address, or none, with errno set.
-runtime::OwnedFd Bound(const SocketAddress& address, int type) {
-  runtime::OwnedFd made(socket(address.storage.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+base::OwnedFd Bound(const SocketAddress& address, int type) {
+  base::OwnedFd made(socket(address.storage.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) return {};
   const int on = 1;
   if (address.storage.ss_family == AF_INET6) {
-    setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+    setsockopt(made.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
   }
-  if (type == SOCK_STREAM) setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (type == SOCK_STREAM) setsockopt(made.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address.storage);
-  if (bind(made.get(), generic, address.bytes) != 0) return {};
+  if (bind(made.fd(), generic, address.bytes) != 0) return {};
   return made;
 }
 
@@ -86,19 +86,19 @@ std::optional<KernelPorts> KernelPorts::Bind(const std::string& addresses,
     for (const uint16_t port : ports) {
       const SocketAddress address = AddressOf(text, port);
       if (address.bytes == 0) continue;  // The wire reports the error.
-      runtime::OwnedFd made = Bound(address, SOCK_DGRAM);
+      base::OwnedFd made = Bound(address, SOCK_DGRAM);
       if (!made && errno == EADDRNOTAVAIL) {
         ++foreign;
         break;
       }
-      if (!made || !Silence(made.get())) return fail(text, port, "UDP");
+      if (!made || !Silence(made.fd())) return fail(text, port, "UDP");
       taken.silent_.push_back(std::move(made));
     }
     if (tcp_port == 0 || foreign != 0) continue;
     const SocketAddress address = AddressOf(text, tcp_port);
     if (address.bytes == 0) continue;
-    runtime::OwnedFd listener = Bound(address, SOCK_STREAM);
-    if (!listener || listen(listener.get(), kBacklog) != 0) return fail(text, tcp_port, "TCP");
+    base::OwnedFd listener = Bound(address, SOCK_STREAM);
+    if (!listener || listen(listener.fd(), kBacklog) != 0) return fail(text, tcp_port, "TCP");
     taken.listeners_.push_back(std::move(listener));
   }
   if (foreign != 0 && taken.any()) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/owned_fd.h"
+#include "base/owned_fd.h"
 
 namespace sluice::rpc_app {
 
@@ -27,11 +27,11 @@ class KernelPorts {
   /// Returns whether the kernel has the addresses.
   bool any() const { return !silent_.empty(); }
   /// Returns the listening sockets, one per address.
-  const std::vector<runtime::OwnedFd>& listeners() const { return listeners_; }
+  const std::vector<base::OwnedFd>& listeners() const { return listeners_; }
 
  private:
-  std::vector<runtime::OwnedFd> silent_;
-  std::vector<runtime::OwnedFd> listeners_;
+  std::vector<base::OwnedFd> silent_;
+  std::vector<base::OwnedFd> listeners_;
 };
 
 }  // namespace sluice::rpc_app

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/client_counts.h"
 #include "emulator/options.h"
 #include "packet/bytes.h"
 
@@ -43,18 +44,18 @@ class CountingLoadWire final : public LoadWire {
 
   std::span<const device::Counter> Counters() override {
     const LoadFigures figures = Figures();
-    counters_ = {{"client_calls", figures.calls},
-                 {"client_answered", figures.answered},
-                 {"client_wrong", figures.wrong},
-                 {"client_refused", figures.refused},
-                 {"client_lost", figures.lost},
-                 {"client_late", figures.late},
-                 {"client_unknown", figures.unknown},
-                 {"client_mean_ns", static_cast<uint64_t>(latency().mean())},
-                 {"client_p50_ns", latency().Percentile(0.5)},
-                 {"client_p99_ns", latency().Percentile(0.99)},
-                 {"client_p999_ns", latency().Percentile(0.999)},
-                 {"client_max_ns", latency().max()}};
+    counters_ = emulator::ClientStatistics({.requests = figures.calls,
+                                            .answered = figures.answered,
+                                            .wrong = figures.wrong,
+                                            .refused = figures.refused,
+                                            .lost = figures.lost,
+                                            .late = figures.late,
+                                            .unknown = figures.unknown});
+    counters_.insert(counters_.end(), {{"client_mean_ns", static_cast<uint64_t>(latency().mean())},
+                                       {"client_p50_ns", latency().Percentile(0.5)},
+                                       {"client_p99_ns", latency().Percentile(0.99)},
+                                       {"client_p999_ns", latency().Percentile(0.999)},
+                                       {"client_max_ns", latency().max()}});
     return counters_;
   }
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
+#include "base/monotonic_clock.h"
 #include "packet/bytes.h"
 #include "packet/datagram.h"
 #include "rpc/message.h"
@@ -33,12 +33,6 @@ constexpr uint32_t kExpirePerStep = 4;
 constexpr packet::MacAddress kClientMac = {{0x02, 0, 0, 0, 0, 1}};
 
 packet::Ipv4Address Address(uint8_t last) { return {{10, 0, 0, last}}; }
-
-uint64_t ClockNs() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 // Returns the byte at position `at` of a call's data.
 uint8_t Byte(uint32_t xid, uint32_t at) { return static_cast<uint8_t>(xid * 31 + at * 7); }
@@ -95,7 +89,7 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
     next_target_ = next_target_ + 1 < options_.targets.size() ? next_target_ + 1 : 0;
   }
   slot.sent_ns = now_ns;
-  slot.begun_ns = ClockNs();
+  slot.begun_ns = base::MonotonicNs();
   slot.waits = true;
   const LoadTarget& target = options_.targets[slot.target];
   uint8_t* const call = slot.frame.data() + Datagram::kPlainPayload;
@@ -150,7 +144,7 @@ void LoadWire::Consumed(uint32_t count) {
 }
 
 void LoadWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {
-  const uint64_t clock_ns = ClockNs();
+  const uint64_t clock_ns = base::MonotonicNs();
   for (const device::WireFrame& frame : frames) OnReply(clock_ns, frame);
 }
 

@@ -4,7 +4,6 @@
 // operating system. Start reading at nic_thread.h (the NIC), kernel_core.h (the operating system)
 // and service_main.cc (a service). frames/main.cc handles the other interfaces.
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -12,8 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "bindings.h"
 #include "coherent/wait.h"
+#include "host/exit_codes.h"
+#include "host/report.h"
+#include "host/run_signals.h"
 #include "kernel_core.h"
 #include "kernel_ports.h"
 #include "load_wire.h"
@@ -24,9 +27,6 @@
 #include "process_table.h"
 #include "report.h"
 #include "run.h"
-#include "runtime/exit_codes.h"
-#include "runtime/output_text.h"
-#include "runtime/standard_streams.h"
 #include "service_files.h"
 #include "settings.h"
 #include "supervision.h"
@@ -35,19 +35,12 @@
 namespace {
 
 using sluice::device::rpc::RpcNic;
+using sluice::host::StartFailureCode;
+using sluice::host::WriteReport;
 using sluice::rpc_app::Figures;
 using sluice::rpc_app::LoadWire;
 using sluice::rpc_app::NicThread;
 using sluice::rpc_app::Settings;
-using sluice::runtime::StartFailureCode;
-using sluice::runtime::WriteText;
-
-sigset_t StopSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&set, signal);
-  return set;
-}
 
 // Binds the ports of the NIC's addresses that the kernel also has. The port mapper listens there.
 std::optional<sluice::rpc_app::KernelPorts> BindPorts(Settings* settings, std::string* error) {
@@ -60,7 +53,7 @@ std::optional<sluice::rpc_app::KernelPorts> BindPorts(Settings* settings, std::s
   const uint16_t tcp = mapper != nullptr ? mapper->port : uint16_t{0};
   auto kernel = sluice::rpc_app::KernelPorts::Bind(settings->addresses, ports, tcp, error);
   if (!kernel || mapper == nullptr) return kernel;
-  for (const auto& listener : kernel->listeners()) mapper->listeners.push_back(listener.get());
+  for (const auto& listener : kernel->listeners()) mapper->listeners.push_back(listener.fd());
   return kernel;
 }
 
@@ -141,8 +134,8 @@ int Serve(Settings settings) {
     nic.reset();
     return exit_code;
   }
-  const Figures figures = sluice::rpc_app::Run(
-      settings, StopSignals(), network == nullptr ? &clients : nullptr, *nic, supervision);
+  const Figures figures =
+      sluice::rpc_app::Run(settings, network == nullptr ? &clients : nullptr, *nic, supervision);
   const auto traces = nic->Traces();
   nic.reset();    // Must precede the release of the memory that it reads.
   cores.clear();  // Must precede the end of the processes that they wait for.
@@ -152,11 +145,7 @@ int Serve(Settings settings) {
   }
   const std::string method(sluice::coherent::Name(wait));
   std::fputs(sluice::rpc_app::Totals(settings, figures, method).c_str(), settings.Text());
-  if (!settings.json.empty() &&
-      !WriteText(settings.json, sluice::rpc_app::Json(settings, figures, method))) {
-    std::fprintf(stderr, "--json=%s: could not be written\n", settings.json.c_str());
-    return 1;
-  }
+  if (!WriteReport(settings.json, sluice::rpc_app::Json(settings, figures, method))) return 1;
   if (network != nullptr) return 0;
   // A run without a time limit that was stopped before its first call has not failed.
   const bool served =
@@ -167,14 +156,13 @@ int Serve(Settings settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   int exit_code = 0;
   if (sluice::rpc_app::WantsOtherInterface(argc, argv)) {
     return sluice::rpc_app::RunOtherInterface(argv);
   }
   const std::optional<Settings> settings = sluice::rpc_app::ReadSettings(argc, argv, &exit_code);
   if (!settings) return exit_code;
-  const sigset_t signals = StopSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Inherited by all threads started later.
+  sluice::host::BlockRunSignals(false);
   return Serve(*settings);
 }

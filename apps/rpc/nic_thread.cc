@@ -4,17 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <utility>
+
+#include "base/monotonic_clock.h"
 
 namespace sluice::rpc_app {
 namespace {
-
-uint64_t Now() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 device::rpc::RpcNicConfig WithTraces(device::rpc::RpcNicConfig config, uint32_t traces) {
   config.traces = traces != 0;
@@ -31,20 +26,9 @@ NicThread::NicThread(const device::rpc::RpcNicConfig& config, device::rpc::Place
       processes_(processes),
       cores_(cores),
       max_traces_(traces) {
-  nic_.SetTime(Now());
-  thread_ = std::thread(&NicThread::Run, this);
-}
-
-NicThread::~NicThread() {
-  stop_ = true;
-  thread_.join();
-}
-
-void NicThread::Do(const std::function<void(device::rpc::RpcNic&)>& command) {
-  std::unique_lock lock(mutex_);
-  command_ = &command;
-  waiting_.store(true, std::memory_order_release);
-  done_.wait(lock, [&] { return command_ == nullptr; });
+  nic_.SetTime(base::MonotonicNs());
+  wire_.Start(base::MonotonicNs());
+  thread_.emplace([this] { return Step(); });
 }
 
 void NicThread::EnableWire(bool enabled) { wire_enabled_ = enabled; }
@@ -86,7 +70,7 @@ void NicThread::Deliver(std::span<const device::WireFrame> frames) {
 }
 
 bool NicThread::Step() {
-  now_ns_ = Now();
+  now_ns_ = base::MonotonicNs();
   nic_.SetTime(now_ns_);
   uint32_t taken = 0;
   if (wire_enabled_.load(std::memory_order_relaxed)) {
@@ -94,22 +78,6 @@ bool NicThread::Step() {
     wire_.Consumed(taken);
   }
   return nic_.Transmit(*this, kBurst) + taken != 0;
-}
-
-void NicThread::Run() {
-  wire_.Start(Now());
-  for (uint32_t idle = 0; !stop_.load(std::memory_order_relaxed);) {
-    idle = Step() ? 0 : idle + 1;
-    if (idle % kIdleSteps == kIdleSteps - 1) std::this_thread::yield();
-    if (!waiting_.load(std::memory_order_acquire)) continue;
-    waiting_.store(false, std::memory_order_relaxed);
-    (*command_)(nic_);  // The command's caller is waiting, so the pointer is valid.
-    {
-      const std::scoped_lock lock(mutex_);
-      command_ = nullptr;
-    }
-    done_.notify_all();
-  }
 }
 
 }  // namespace sluice::rpc_app

@@ -6,19 +6,18 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "cpu/starved_time.h"
 #include "device/rpc/rpc_nic.h"
 #include "emulator/wire.h"
+#include "host/step_thread.h"
 #include "kernel_core.h"
 #include "process_table.h"
 
@@ -31,11 +30,12 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
   NicThread(const device::rpc::RpcNicConfig& config, device::rpc::Placement& placement,
             emulator::Wire& wire, ProcessTable& processes,
             std::span<const std::unique_ptr<KernelCore>> cores, uint32_t traces);
-  ~NicThread();
 
   /// Runs `command` between two steps on the NIC's thread, and returns when it is done. Only one
   /// thread at a time may call it, and not the NIC's thread.
-  void Do(const std::function<void(device::rpc::RpcNic&)>& command);
+  void Do(const std::function<void(device::rpc::RpcNic&)>& command) {
+    thread_->Do([&] { command(nic_); });
+  }
   /// Call it only within Do.
   std::span<const device::Counter> WireCounters() { return wire_.Counters(); }
   /// Enables or disables pulling frames from the wire.
@@ -52,10 +52,7 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
 
  private:
   static constexpr uint32_t kBurst = 32;
-  /// Number of steps without work after which the thread yields its CPU.
-  static constexpr uint32_t kIdleSteps = 1000;
 
-  void Run();
   bool Step();
   void Deliver(std::span<const device::WireFrame> frames) override;
 
@@ -72,15 +69,12 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
   };
   std::array<Watches, device::rpc::kMaxCores> watches_;
 
-  std::mutex mutex_;
-  std::condition_variable done_;
-  const std::function<void(device::rpc::RpcNic&)>* command_ = nullptr;
+  std::mutex mutex_;  ///< Protects traces_.
   std::vector<device::rpc::CallTrace> traces_;
   const uint32_t max_traces_;
-  std::atomic<bool> waiting_{false};  ///< A command is pending.
   std::atomic<bool> wire_enabled_{false};
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
+  /// Declared last, because the thread uses the other members.
+  std::optional<host::StepThread<host::YieldingIdle>> thread_;
 };
 
 }  // namespace sluice::rpc_app

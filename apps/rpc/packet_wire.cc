@@ -39,7 +39,7 @@ int Bind(int socket, const std::string& interface) {
 
 }  // namespace
 
-PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu,
+PacketWire::PacketWire(base::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu,
                        bool shared)
     : socket_(std::move(socket)),
       neighbor_(mac),
@@ -53,18 +53,17 @@ PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, u
 std::unique_ptr<PacketWire> PacketWire::Open(const std::string& interface,
                                              const std::string& addresses, bool shared,
                                              std::string* error) {
-  runtime::OwnedFd made(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  base::OwnedFd made(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   ifreq request{};
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  if (!made || ioctl(made.get(), SIOCGIFHWADDR, &request) != 0 ||
-      Bind(made.get(), interface) != 0) {
+  if (!made || ioctl(made.fd(), SIOCGIFHWADDR, &request) != 0 || Bind(made.fd(), interface) != 0) {
     *error = std::strerror(errno);
     return nullptr;
   }
   packet::MacAddress mac;
   std::memcpy(mac.data(), request.ifr_hwaddr.sa_data, mac.size());
   // The address and the MTU are members of one union.
-  if (ioctl(made.get(), SIOCGIFMTU, &request) != 0) {
+  if (ioctl(made.fd(), SIOCGIFMTU, &request) != 0) {
     *error = std::strerror(errno);
     return nullptr;
   }
@@ -89,7 +88,7 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t now_ns, uint32_t ma
       message.msg_iovlen = 1;
       message.msg_control = control.data();
       message.msg_controllen = control.size();
-      const ssize_t length = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+      const ssize_t length = recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
       if (length < 0) break;
       uint32_t status = 0;
       for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
@@ -168,7 +167,7 @@ bool PacketWire::IsUdp(const uint8_t* frame, uint32_t length) {
 }
 
 bool PacketWire::Send(const uint8_t* frame, uint32_t length) {
-  const bool sent = send(socket_.get(), frame, length, MSG_DONTWAIT) >= 0;
+  const bool sent = send(socket_.fd(), frame, length, MSG_DONTWAIT) >= 0;
   if (!sent) ++counts_[kUnsent];
   return sent;
 }

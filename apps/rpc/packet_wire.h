@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "emulator/wire.h"
 #include "engine/neighbor/neighbor.h"
 #include "packet/defragmenter.h"
 #include "packet/fragmenter.h"
-#include "runtime/owned_fd.h"
 
 namespace sluice::rpc_app {
 
@@ -54,7 +54,7 @@ class PacketWire final : public emulator::Wire {
     kCounters
   };
 
-  PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu, bool shared);
+  PacketWire(base::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu, bool shared);
   /// Returns the length of the frame for the device in buffer `number`, which contains a received
   /// frame of `length` bytes; 0 if there is none.
   uint32_t AcceptFrame(uint32_t number, uint32_t length, uint32_t status);
@@ -67,7 +67,7 @@ class PacketWire final : public emulator::Wire {
   /// Returns false, and counts the frame, if the interface does not accept it.
   bool Send(const uint8_t* frame, uint32_t length);
 
-  runtime::OwnedFd socket_;
+  base::OwnedFd socket_;
   engine::Neighbor neighbor_;
   packet::Fragmenter fragmenter_;
   packet::Defragmenter defragmenter_;

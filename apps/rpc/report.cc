@@ -6,16 +6,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/measures.h"
-#include "runtime/report_version.h"
+#include "host/measures.h"
+#include "host/report.h"
 
 namespace sluice::rpc_app {
 namespace {
 
 using engine::workload::Histogram;
-using runtime::LatencyJson;
-using runtime::LatencyText;
-using runtime::PerSecond;
+using host::LatencyJson;
+using host::LatencyText;
+using host::PerSecond;
 
 // Returns whether a counter counts drops. Foreign frames (wire_foreign, wire_kernel) and answered
 // requests are not drops.
@@ -74,44 +74,40 @@ std::string Json(const Settings& settings, const Figures& run, const std::string
     drops[name] = value;
     nic_drops += value;
   }
-  const nlohmann::ordered_json report = {
-      {"app", "rpc"},
-      {"iface", "coherent"},
-      {"traffic", settings.interface.empty() ? "clients" : settings.interface},
-      {"services", services},
-      {"duration_s", run.seconds},
-      {"rx_pkts", load.calls},
-      {"tx_pkts", load.answered + load.wrong + load.refused},
-      {"drops", drops},
-      {"rx_bytes", load.tx_bytes},
-      {"tx_bytes", load.rx_bytes},
-      {"mpps", PerSecond(run.answered(), run.seconds) / 1e6},
-      {"gbps", PerSecond(load.tx_bytes * 8, run.seconds) / 1e9},
-      {"answered", load.answered},
-      {"refused", load.refused},
-      {"lost", load.lost},
-      {"corrupted", load.wrong},
-      {"missing", run.missing()},
-      {"late", load.late},
-      {"unknown", load.unknown},
-      {"nic_drops", nic_drops},
-      {"restarts", run.restarts},
-      {"latency_us", LatencyJson(run.latency)},
-      {"wait_method", wait_method},
-      {"device", device},
-      {"config",
-       {{"cores", settings.cores},
-        {"service_cores", settings.service_cores},
-        {"policy", settings.policy},
-        {"queue", settings.queue},
-        {"outstanding", settings.outstanding},
-        {"run_calls", settings.run_calls},
-        {"echo_bytes", settings.echo_bytes},
-        {"dma_bytes", settings.dma_bytes},
-        {"seed", settings.seed}}},
-      {"version", SLUICE_VERSION},
-      {"report_version", runtime::kReportVersion}};
-  return report.dump(2) + "\n";
+  nlohmann::ordered_json report = host::NewReport("rpc", run.seconds);
+  report.update({{"iface", "coherent"},
+                 {"traffic", settings.interface.empty() ? "clients" : settings.interface},
+                 {"services", services},
+                 {"rx_pkts", load.calls},
+                 {"tx_pkts", load.answered + load.wrong + load.refused},
+                 {"drops", drops},
+                 {"rx_bytes", load.tx_bytes},
+                 {"tx_bytes", load.rx_bytes},
+                 {"mpps", PerSecond(run.answered(), run.seconds) / 1e6},
+                 {"gbps", PerSecond(load.tx_bytes * 8, run.seconds) / 1e9},
+                 {"answered", load.answered},
+                 {"refused", load.refused},
+                 {"lost", load.lost},
+                 {"corrupted", load.wrong},
+                 {"missing", run.missing()},
+                 {"late", load.late},
+                 {"unknown", load.unknown},
+                 {"nic_drops", nic_drops},
+                 {"restarts", run.restarts},
+                 {"latency_us", LatencyJson(run.latency)},
+                 {"wait_method", wait_method},
+                 {"device", device},
+                 {"config",
+                  {{"cores", settings.cores},
+                   {"service_cores", settings.service_cores},
+                   {"policy", settings.policy},
+                   {"queue", settings.queue},
+                   {"outstanding", settings.outstanding},
+                   {"run_calls", settings.run_calls},
+                   {"echo_bytes", settings.echo_bytes},
+                   {"dma_bytes", settings.dma_bytes},
+                   {"seed", settings.seed}}}});
+  return host::ReportText(report);
 }
 
 }  // namespace sluice::rpc_app

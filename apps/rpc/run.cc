@@ -2,27 +2,27 @@
 #include "run.h"
 
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <ctime>
+#include <thread>
 #include <utility>
 
-#include "runtime/service_manager.h"
+#include "host/run_schedule.h"
+#include "host/run_signals.h"
+#include "host/service_manager.h"
 
 namespace sluice::rpc_app {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using device::rpc::RpcNic;
 
-Figures ReadFigures(Clock::time_point begin, const LoadWire* clients, NicThread& nic,
+Figures ReadFigures(const host::RunSchedule& schedule, const LoadWire* clients, NicThread& nic,
                     uint64_t restarts) {
   Figures figures;
   if (clients != nullptr) {
     figures.load = clients->Figures();
     figures.latency = clients->latency().Snapshot();
   }
-  figures.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  figures.seconds = schedule.Seconds();
   figures.restarts = restarts;
   nic.Do([&](RpcNic& device) {
     for (const auto& counters : {device.Counters(), nic.WireCounters()}) {
@@ -36,38 +36,33 @@ Figures ReadFigures(Clock::time_point begin, const LoadWire* clients, NicThread&
 
 }  // namespace
 
-Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients, NicThread& nic,
-            Supervision& supervision) {
-  constexpr timespec kLook{0, 2'000'000};
-  const auto begin = Clock::now();
-  const double end_s = settings.duration_s > 0 ? settings.duration_s : INFINITY;
-  double next_s = settings.stats_period_s > 0 ? settings.stats_period_s : INFINITY;
+Figures Run(const Settings& settings, LoadWire* clients, NicThread& nic, Supervision& supervision) {
+  constexpr double kLookS = 0.002;
+  host::RunSchedule schedule(settings.duration_s, settings.stats_period_s);
   nic.EnableWire(true);
-  runtime::NotifyServiceManager(runtime::kServiceReady);
-  Figures last = ReadFigures(begin, clients, nic, 0);
+  host::NotifyServiceManager(host::kServiceReady);
+  Figures last = ReadFigures(schedule, clients, nic, 0);
   last.seconds = 0;
-  const auto now_s = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  while (now_s() < end_s && sigtimedwait(&signals, nullptr, &kLook) < 0) {
+  while (!schedule.IsOver() && host::WaitForRunSignal(kLookS, false) == 0) {
     supervision.Look();
-    if (now_s() < next_s) continue;
-    Figures now = ReadFigures(begin, clients, nic, supervision.restarts());
+    if (!schedule.LineDue()) continue;
+    Figures now = ReadFigures(schedule, clients, nic, supervision.restarts());
     std::fprintf(settings.Text(), "%s\n", PeriodLine(last, now).c_str());
     std::fflush(settings.Text());
     last = std::move(now);
-    while (now_s() >= next_s) next_s += settings.stats_period_s;
   }
-  runtime::NotifyServiceManager(runtime::kServiceStopping);
-  const double ran_s = now_s();
+  host::NotifyServiceManager(host::kServiceStopping);
+  const double ran_s = schedule.Seconds();
   if (clients != nullptr) clients->Stop();
   nic.Do([](RpcNic&) {});  // Ensures that the clients have seen the stop.
-  const auto patience = Clock::now() + std::chrono::nanoseconds(2 * settings.timeout_ns);
-  Figures figures = ReadFigures(begin, clients, nic, supervision.restarts());
-  for (uint64_t calls = ~uint64_t{0};
-       (figures.missing() != 0 || figures.load.calls != calls) && Clock::now() < patience;) {
+  const double patience_s = ran_s + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
+  Figures figures = ReadFigures(schedule, clients, nic, supervision.restarts());
+  for (uint64_t calls = ~uint64_t{0}; (figures.missing() != 0 || figures.load.calls != calls) &&
+                                      schedule.Seconds() < patience_s;) {
     calls = figures.load.calls;
-    nanosleep(&kLook, nullptr);
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLookS));
     supervision.Look();
-    figures = ReadFigures(begin, clients, nic, supervision.restarts());
+    figures = ReadFigures(schedule, clients, nic, supervision.restarts());
   }
   figures.seconds = ran_s;
   return figures;

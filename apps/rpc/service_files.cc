@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "device/rpc/placement.h"
-#include "runtime/sibling.h"
+#include "host/sibling.h"
 #include "service_functions.h"
 
 namespace sluice::rpc_app {
@@ -39,7 +39,7 @@ LoadTarget TargetOf(const ServiceFiles& files, const rpc::Table& table) {
 }  // namespace
 
 std::filesystem::path Beside(const std::string& name) {
-  return runtime::Sibling(name, SLUICE_RPC_LIBDIR);
+  return host::Sibling(name, SLUICE_RPC_LIBDIR);
 }
 
 std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port,

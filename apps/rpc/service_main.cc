@@ -21,12 +21,12 @@
 #include <vector>
 
 #include "bar/ring_memory.h"
+#include "base/owned_fd.h"
 #include "caller.h"
 #include "coherent/endpoint_memory.h"
 #include "coherent/host_end.h"
 #include "engine/rpc/message_server.h"
 #include "process_page.h"
-#include "runtime/owned_fd.h"
 #include "service_functions.h"
 #include "tcp_server.h"
 
@@ -91,7 +91,7 @@ void RunCore(ProcessPage& page, uint32_t core, HostEnd end, const ServiceFunctio
 
 // Serves the listening sockets in `list` as long as the process runs.
 void RunTcp(const char* list, const ServiceFunctions& functions) {
-  std::vector<sluice::runtime::OwnedFd> listeners;
+  std::vector<sluice::base::OwnedFd> listeners;
   for (; *list != '\0'; list = std::strchr(list, ',') + 1) {
     listeners.emplace_back(std::atoi(list));
   }

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,7 +10,7 @@
 #include <utility>
 
 #include "coherent/endpoint_memory.h"
-#include "runtime/child_process.h"
+#include "host/child_process.h"
 
 namespace sluice::rpc_app {
 namespace {
@@ -19,16 +18,16 @@ namespace {
 /// Interval between checks whether a process that has a core is dead.
 constexpr uint64_t kLookForDeathNs = 20'000'000;
 
-// Starts the process. Returns 0 or an errno.
-int StartProcess(const std::string& program, const ServiceFiles& files, uint32_t cores, int memory,
-                 pid_t* pid) {
-  runtime::ChildProgram child{.program = program, .descriptors = {memory}, .own_group = true};
+// Returns the command that starts the service's process.
+host::ChildProgram CommandOf(const std::string& program, const ServiceFiles& files, uint32_t cores,
+                             int memory) {
+  host::ChildProgram child{.program = program, .descriptors = {memory}, .own_group = true};
   std::string listeners;
   for (const int listener : files.listeners) {
-    listeners += std::to_string(runtime::ChildDescriptor(child.descriptors.size())) + ',';
+    listeners += std::to_string(host::ChildDescriptor(child.descriptors.size())) + ',';
     child.descriptors.push_back(listener);
   }
-  child.arguments = {std::to_string(runtime::ChildDescriptor(0)),
+  child.arguments = {std::to_string(host::ChildDescriptor(0)),
                      files.object,
                      files.x,
                      std::to_string(cores),
@@ -36,7 +35,7 @@ int StartProcess(const std::string& program, const ServiceFiles& files, uint32_t
                      std::to_string(getpid()),
                      files.define};
   child.arguments.insert(child.arguments.end(), files.callees.begin(), files.callees.end());
-  return runtime::Spawn(child, pid);
+  return child;
 }
 
 }  // namespace
@@ -55,21 +54,9 @@ std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& progra
                                      kUserGeometry);
   }
   std::shared_ptr<ServiceProcess> process(new ServiceProcess(std::move(memory), cores));
-  const int failed = StartProcess(program, files, cores, process->memory_.fd(), &process->pid_);
-  if (failed != 0) {
-    process->pid_ = 0;
-    errno = failed;
-    *error = program + ": " + std::strerror(failed);
-    return nullptr;
-  }
-  process->handle_ = runtime::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, process->pid_, 0)));
-  if (process->handle_.get() < 0) {
-    *error = program + ": pidfd_open: " + std::strerror(errno);
-    // The process id cannot be reused before waitpid.
-    kill(process->pid_, SIGKILL);
-    waitpid(std::exchange(process->pid_, 0), nullptr, 0);
-    return nullptr;
-  }
+  process->child_ =
+      host::ChildProcess::Start(CommandOf(program, files, cores, process->memory_.fd()), error);
+  if (process->child_.pid() == 0) return nullptr;
   return process;
 }
 
@@ -79,16 +66,10 @@ ServiceProcess::ServiceProcess(bar::RingMemory memory, uint32_t cores)
         return ++last;
       }()) {}
 
-ServiceProcess::~ServiceProcess() {
-  if (pid_ == 0 || ended_) return;
-  Signal(SIGKILL);
-  waitpid(pid_, nullptr, 0);
-}
-
 std::string ServiceProcess::error() {
   std::array<char, sizeof(ProcessPage::error)> text = page().error;
   text.back() = '\0';
-  return runtime::PrintableText(text.data());
+  return host::PrintableText(text.data());
 }
 
 std::optional<std::vector<device::rpc::Entry>> ServiceProcess::Entries() {
@@ -108,15 +89,11 @@ std::vector<device::rpc::Endpoint> ServiceProcess::Endpoints() {
   return endpoints;
 }
 
-void ServiceProcess::Signal(int signal) const {
-  syscall(SYS_pidfd_send_signal, handle_.get(), signal, nullptr, 0);
-}
-
 void ServiceProcess::Interrupt(uint32_t core) {
   const uint32_t thread = LoadWord(page().cores[core].thread);
   const std::scoped_lock lock(reaping_);
   // tgkill accepts only threads of the service's process, so a forged id is harmless.
-  if (!ended_) syscall(SYS_tgkill, pid_, thread, SIGUSR1);
+  if (!ended_) syscall(SYS_tgkill, child_.pid(), thread, SIGUSR1);
 }
 
 uint64_t ServiceProcess::Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns) {
@@ -124,14 +101,14 @@ uint64_t ServiceProcess::Starved(uint32_t core, cpu::StarvedTime& starved, uint6
   const std::scoped_lock lock(reaping_);
   // The service's process wrote the thread's id. The path in /proc contains the process's id, so it
   // accepts only threads of that process.
-  return ended_ ? 0 : starved.Since(pid_, thread, now_ns);
+  return ended_ ? 0 : starved.Since(child_.pid(), thread, now_ns);
 }
 
 bool ServiceProcess::Ended() {
   if (ended_) return true;
   {
     const std::scoped_lock lock(reaping_);
-    if (waitpid(pid_, nullptr, WNOHANG) != pid_) return false;
+    if (!child_.Ended()) return false;
     ended_ = true;
   }
   for (uint32_t core = 0; core < cores_; ++core) {

@@ -18,8 +18,8 @@
 #include "bar/ring_memory.h"
 #include "cpu/starved_time.h"
 #include "device/rpc/rpc_nic.h"
+#include "host/child_process.h"
 #include "process_page.h"
-#include "runtime/owned_fd.h"
 #include "service_files.h"
 
 namespace sluice::rpc_app {
@@ -31,8 +31,6 @@ class ServiceProcess {
   static std::shared_ptr<ServiceProcess> Launch(const std::string& program,
                                                 const ServiceFiles& files, uint32_t cores,
                                                 std::string* error);
-  /// Kills the process, if it runs, and waits for its end.
-  ~ServiceProcess();
   ServiceProcess(const ServiceProcess&) = delete;
   ServiceProcess& operator=(const ServiceProcess&) = delete;
 
@@ -46,7 +44,7 @@ class ServiceProcess {
   /// Returns a number that is unique among this supervisor's processes.
   uint64_t number() const { return number_; }
   /// Sends a signal to the process. Callable from any thread.
-  void Signal(int signal) const;
+  void Signal(int signal) const { child_.Signal(signal); }
   /// Sends SIGUSR1 to the thread that has this core, to end its handler. Callable from any thread.
   void Interrupt(uint32_t core);
   /// Returns StarvedTime::Since of the thread that has this core; 0 after the process's end.
@@ -66,8 +64,7 @@ class ServiceProcess {
   uint32_t cores_;
   const uint64_t number_;
   std::mutex reaping_;  ///< Held while the process is reaped, and while its id must be valid.
-  pid_t pid_ = 0;
-  runtime::OwnedFd handle_;  ///< A pidfd.
+  host::ChildProcess child_;
   std::atomic<bool> ended_{false};
 };
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "engine/sched/policies/all.h"
+#include "host/flag_text.h"
 #include "load_wire.h"
 #include "process_page.h"
-#include "runtime/flag_text.h"
 
 DEFINE_string(
     services, "nothing,echo,add",
@@ -71,7 +71,7 @@ uint64_t Ns(double value, double unit) { return static_cast<uint64_t>(value * un
 std::string Check(Settings* settings) {
   std::string complaint;
   const auto require = [&](bool good, const char* flag, const std::string& fix) {
-    if (!good && complaint.empty()) complaint = runtime::FlagComplaint(flag, fix);
+    if (!good && complaint.empty()) complaint = host::FlagComplaint(flag, fix);
   };
   std::string policies;
   for (const std::string_view name : engine::sched::kPolicyNames) {
@@ -106,7 +106,7 @@ std::string Check(Settings* settings) {
   within(FLAGS_nested_ms, 0.001, 60'000, "nested_ms", "give 0.001 to 60000");
   within(FLAGS_timeout_ms, 0.1, 60'000, "timeout_ms", "give 0.1 to 60000");
   within(FLAGS_trace, 0, 10'000, "trace", "give 0 to 10000");
-  if (complaint.empty()) complaint = runtime::RunFlagsComplaint();
+  if (complaint.empty()) complaint = host::RunFlagsComplaint();
   std::string fix;
   require(rpc::ReadConstants(FLAGS_define, "", &fix).has_value(), "define", kDefineFix);
   settings->services =
@@ -119,10 +119,10 @@ std::string Check(Settings* settings) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::ParseFlags(argc, argv,
-                           "sluice-rpc: serves ONC-RPC programs on a NIC that delivers calls to "
-                           "cores in cache lines",
-                           SLUICE_VERSION, exit_code)) {
+  if (!host::ParseFlags(argc, argv,
+                        "sluice-rpc: serves ONC-RPC programs on a NIC that delivers calls to "
+                        "cores in cache lines",
+                        SLUICE_VERSION, exit_code)) {
     return std::nullopt;
   }
   Settings settings;
@@ -132,7 +132,7 @@ std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
     *exit_code = 2;
     return std::nullopt;
   }
-  static_cast<runtime::RunSettings&>(settings) = runtime::ReadRunFlags();
+  static_cast<host::RunSettings&>(settings) = host::ReadRunFlags();
   settings.service_program = Beside("sluice-rpc-service");
   settings.policy = FLAGS_policy;
   settings.interface = FLAGS_wire == "clients" ? "" : FLAGS_wire;

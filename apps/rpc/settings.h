@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "runtime/run_flags.h"
+#include "host/run_flags.h"
 #include "service_process.h"
 
 namespace sluice::rpc_app {
 
-struct Settings : runtime::RunSettings {
+struct Settings : host::RunSettings {
   std::vector<ServiceFiles> services;
   std::string policy;
   std::string interface;        ///< Linux interface used as the wire; empty: built-in clients.

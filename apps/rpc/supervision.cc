@@ -72,8 +72,8 @@ void Supervision::TearDown(ProcessId id) {
   // A process that ran for longer than the longest pause is restarted immediately.
   const bool lived =
       service.state == Service::State::kUp && Clock::now() - service.since > kLongestPause;
-  service.pause = lived ? std::chrono::milliseconds(0)
-                        : std::clamp(service.pause * 2, kFirstPause, kLongestPause);
+  if (lived) service.pauses.Reset();
+  service.pause = lived ? std::chrono::milliseconds(0) : service.pauses.Next();
   service.process.reset();
   service.state = Service::State::kDown;
   service.since = Clock::now();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "nic_thread.h"
 #include "process_table.h"
 #include "rpc/x_compiler.h"
@@ -41,7 +42,8 @@ class Supervision {
     enum class State { kDown, kStarting, kUp };
     std::shared_ptr<ServiceProcess> process;
     State state = State::kDown;
-    Clock::time_point since;             ///< Time of the last state change.
+    Clock::time_point since;  ///< Time of the last state change.
+    base::Backoff pauses{kFirstPause, kLongestPause};
     std::chrono::milliseconds pause{0};  ///< Pause before the next start.
     bool started = false;
   };

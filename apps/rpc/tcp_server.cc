@@ -23,7 +23,7 @@ bool WouldBlock(ssize_t result) {
 
 }  // namespace
 
-TcpServer::TcpServer(std::vector<runtime::OwnedFd> listeners, engine::rpc::MessageServer& server,
+TcpServer::TcpServer(std::vector<base::OwnedFd> listeners, engine::rpc::MessageServer& server,
                      TcpLimits limits)
     : listeners_(std::move(listeners)),
       server_(server),
@@ -33,13 +33,13 @@ TcpServer::TcpServer(std::vector<runtime::OwnedFd> listeners, engine::rpc::Messa
 
 void TcpServer::Step(std::chrono::milliseconds patience) {
   polled_.clear();
-  for (const runtime::OwnedFd& listener : listeners_) {
-    polled_.push_back({listener.get(), POLLIN, 0});
+  for (const base::OwnedFd& listener : listeners_) {
+    polled_.push_back({listener.fd(), POLLIN, 0});
   }
   for (const Connection& connection : connections_) {
     // A peer that does not read its replies is not polled for more calls.
     const auto event = static_cast<short>(connection.HasReply() ? POLLOUT : POLLIN);
-    polled_.push_back({connection.socket.get(), event, 0});
+    polled_.push_back({connection.socket.fd(), event, 0});
   }
   if (poll(polled_.data(), polled_.size(), static_cast<int>(patience.count())) > 0) {
     auto ready = polled_.begin() + static_cast<ptrdiff_t>(listeners_.size());
@@ -55,7 +55,7 @@ void TcpServer::Step(std::chrono::milliseconds patience) {
 }
 
 void TcpServer::Accept(int listener) {
-  runtime::OwnedFd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  base::OwnedFd socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket) {
     if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
     if (connections_.empty()) std::this_thread::sleep_for(kPause);
@@ -72,7 +72,7 @@ bool TcpServer::Serve(Connection& connection) {
 }
 
 bool TcpServer::ReadCalls(Connection& connection) {
-  const ssize_t bytes = recv(connection.socket.get(), input_.data(), input_.size(), 0);
+  const ssize_t bytes = recv(connection.socket.fd(), input_.data(), input_.size(), 0);
   if (bytes <= 0) return WouldBlock(bytes);
   return ProcessCalls(connection, {input_.data(), static_cast<size_t>(bytes)});
 }
@@ -99,7 +99,7 @@ bool TcpServer::ProcessCalls(Connection& connection, std::span<const uint8_t> by
 }
 
 bool TcpServer::SendReply(Connection& connection) {
-  const ssize_t sent = send(connection.socket.get(), connection.reply.data() + connection.sent,
+  const ssize_t sent = send(connection.socket.fd(), connection.reply.data() + connection.sent,
                             connection.reply.size() - connection.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) return WouldBlock(sent);
   connection.sent += static_cast<size_t>(sent);

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "engine/rpc/message_server.h"
 #include "rpc/record.h"
-#include "runtime/owned_fd.h"
 
 namespace sluice::rpc_app {
 
@@ -33,7 +33,7 @@ struct TcpLimits {
 class TcpServer {
  public:
   /// Serves listening sockets. `server` must outlive the object.
-  TcpServer(std::vector<runtime::OwnedFd> listeners, engine::rpc::MessageServer& server,
+  TcpServer(std::vector<base::OwnedFd> listeners, engine::rpc::MessageServer& server,
             TcpLimits limits = {});
 
   /// Waits for events, for at most `patience`, and handles them.
@@ -44,12 +44,12 @@ class TcpServer {
   using Clock = std::chrono::steady_clock;
 
   struct Connection {
-    Connection(runtime::OwnedFd fd, uint32_t call_bytes)
+    Connection(base::OwnedFd fd, uint32_t call_bytes)
         : socket(std::move(fd)), calls(call_bytes), since(Clock::now()) {}
 
     bool HasReply() const { return sent < reply.size(); }
 
-    runtime::OwnedFd socket;
+    base::OwnedFd socket;
     rpc::RecordReader calls;
     std::vector<uint8_t> reply;  ///< Includes its record mark.
     size_t sent = 0;             ///< Bytes of `reply` that are sent.
@@ -68,7 +68,7 @@ class TcpServer {
   /// Closes the connection with the oldest `since`.
   void CloseOne();
 
-  std::vector<runtime::OwnedFd> listeners_;
+  std::vector<base::OwnedFd> listeners_;
   engine::rpc::MessageServer& server_;
   TcpLimits limits_;
   std::list<Connection> connections_;

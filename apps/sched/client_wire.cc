@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/client_counts.h"
 #include "emulator/options.h"
 #include "packet/bytes.h"
 #include "packet/datagram.h"
@@ -142,21 +143,21 @@ void ClientWire::Deliver(uint64_t now_ns, std::span<const device::WireFrame> fra
 }
 
 std::span<const device::Counter> ClientWire::Counters() {
-  counters_ = {{"client_requests", next_id_},
-               {"client_answers", answers_},
-               {"client_wrong", wrong_},
-               {"client_unknown", unknown_},
-               {"client_timeouts", timeouts_},
-               {"client_late", late_},
-               {"client_cut", cut_},
-               {"client_short", latency_[0].count()},
-               {"client_short_p50_ns", latency_[0].Percentile(0.5)},
-               {"client_short_p99_ns", latency_[0].Percentile(0.99)},
-               {"client_short_p999_ns", latency_[0].Percentile(0.999)},
-               {"client_long", latency_[1].count()},
-               {"client_long_p50_ns", latency_[1].Percentile(0.5)},
-               {"client_long_p99_ns", latency_[1].Percentile(0.99)},
-               {"client_long_p999_ns", latency_[1].Percentile(0.999)}};
+  counters_ = emulator::ClientStatistics({.requests = next_id_,
+                                          .answered = answers_,
+                                          .wrong = wrong_,
+                                          .lost = timeouts_,
+                                          .late = late_,
+                                          .unknown = unknown_});
+  counters_.insert(counters_.end(), {{"client_cut", cut_},
+                                     {"client_short", latency_[0].count()},
+                                     {"client_short_p50_ns", latency_[0].Percentile(0.5)},
+                                     {"client_short_p99_ns", latency_[0].Percentile(0.99)},
+                                     {"client_short_p999_ns", latency_[0].Percentile(0.999)},
+                                     {"client_long", latency_[1].count()},
+                                     {"client_long_p50_ns", latency_[1].Percentile(0.5)},
+                                     {"client_long_p99_ns", latency_[1].Percentile(0.99)},
+                                     {"client_long_p999_ns", latency_[1].Percentile(0.999)}});
   return counters_;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/measures.h"
+#include "host/measures.h"
 
 namespace sluice::sched {
 namespace {
@@ -86,12 +86,12 @@ Json Result::ToJson() const {
           {"answered", figures.answered},
           {"unfinished", host.unfinished},
           {"requests_per_s", PerSecond(figures.answered, seconds)},
-          {"short", runtime::LatencyNsJson(figures.latency[kShortClass])},
-          {"long", runtime::LatencyNsJson(figures.latency[kLongClass])},
+          {"short", host::LatencyNsJson(figures.latency[kShortClass])},
+          {"long", host::LatencyNsJson(figures.latency[kLongClass])},
           {"decisions", Ruled()},
           {"decisions_refused", Refused()},
           {"decisions_per_s", PerSecond(Ruled(), seconds)},
-          {"decision", runtime::LatencyNsJson(figures.decision)},
+          {"decision", host::LatencyNsJson(figures.decision)},
           {"switches", figures.switches},
           {"preemptions", figures.preemptions},
           {"cuts", figures.cuts},
@@ -120,9 +120,9 @@ Json Result::ToJson() const {
 }
 
 Json Result::LatencyJson() const {
-  return {{"short", runtime::BucketsJson(figures.latency[kShortClass])},
-          {"long", runtime::BucketsJson(figures.latency[kLongClass])},
-          {"decision", runtime::BucketsJson(figures.decision)}};
+  return {{"short", host::BucketsJson(figures.latency[kShortClass])},
+          {"long", host::BucketsJson(figures.latency[kLongClass])},
+          {"decision", host::BucketsJson(figures.decision)}};
 }
 
 std::string TableHead() {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "client_wire.h"
+#include "host/argument_faults.h"
+#include "host/flag_text.h"
 #include "packet/quantity.h"
-#include "runtime/argument_faults.h"
-#include "runtime/flag_text.h"
 
 DECLARE_string(rate);
 
@@ -147,7 +147,7 @@ bool CheckNumbers(const Complaint& complaint) {
          complaint.Check(in(FLAGS_stack_kb, 32, 8192), "stack_kb", "give 32 ... 8192") &&
          complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000), "watchdog_ms",
                          "give 1 ... 60000, or 0 for never") &&
-         complaint.Accept(FLAGS_agent_cpu == -1 ? "" : runtime::CpuFault(FLAGS_agent_cpu),
+         complaint.Accept(FLAGS_agent_cpu == -1 ? "" : host::CpuFault(FLAGS_agent_cpu),
                           "agent_cpu") &&
          complaint.Check(in(FLAGS_agent_down_ms, 0, 60'000), "agent_down_ms", "give 0 ... 60000") &&
          complaint.Check(FLAGS_agent_fault.empty() || ReadAgentFault(FLAGS_agent_fault),
@@ -190,8 +190,8 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
     return std::nullopt;
   }
   const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
-  const bool says_port = line->own_port || !runtime::IsDefault("iface") ||
-                         !runtime::IsDefault("wire") || !runtime::IsDefault("pcap");
+  const bool says_port = line->own_port || !host::IsDefault("iface") || !host::IsDefault("wire") ||
+                         !host::IsDefault("pcap");
   const bool self = FLAGS_requests.empty() ? all && !says_port : FLAGS_requests == "self";
   if (!complaint.Check(!all || line->options.workers == 1, "workers",
                        "the comparison of all policies and modes uses one worker: give 1, or "

@@ -5,13 +5,13 @@
 
 #include <utility>
 
-#include "runtime/measures.h"
+#include "host/measures.h"
 
 namespace sluice::sched {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using runtime::Us;
+using host::Us;
 
 // Restricts the result to scalars and objects of scalars, which telemetry can represent.
 Json Flat(const Result& result) {

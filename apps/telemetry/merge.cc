@@ -9,12 +9,12 @@
 #include <memory>
 #include <optional>
 
+#include "config/json_reader.h"
 #include "engine/telemetry/analyst.h"
 #include "engine/telemetry/export/epoch_file.h"
 #include "engine/telemetry/export/epoch_json.h"
 #include "exports.h"
-#include "runtime/json_reader.h"
-#include "runtime/output_text.h"
+#include "host/output_text.h"
 #include "table.h"
 
 namespace sluice::telemetry {
@@ -49,8 +49,8 @@ bool HasOneOf(const std::vector<std::string>& files, const std::string& folder) 
 }
 
 std::unique_ptr<Epoch> ReadEpoch(const std::string& path, std::string* error) {
-  runtime::Errors errors;
-  const std::optional<std::string> bytes = runtime::ReadFile(path, &errors, kMaxFileBytes);
+  config::Errors errors;
+  const std::optional<std::string> bytes = config::ReadFile(path, &errors, kMaxFileBytes);
   if (!bytes) {
     *error = errors.front();
     return nullptr;
@@ -114,7 +114,7 @@ int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& 
   std::fprintf(json == "-" ? stderr : stdout, "%s\n", Table(*report, settings.top).c_str());
   bool whole = exports->Close(&fix);
   if (whole && !json.empty()) {
-    whole = runtime::WriteText(
+    whole = host::WriteText(
         json, engine::telemetry::EpochJson(*report, 0, merged->setup.confidence).dump(2) + "\n");
     fix = "--json=" + json + ": could not be written";
   }

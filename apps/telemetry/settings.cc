@@ -7,8 +7,8 @@
 #include <random>
 
 #include "engine/telemetry/key_list.h"
+#include "host/argument_faults.h"
 #include "ipfix_sender.h"
-#include "runtime/argument_faults.h"
 
 DEFINE_string(keys, "5-tuple",
               "Keys by which packets are counted, comma-separated: 5-tuple, source, destination, "
@@ -71,7 +71,7 @@ constexpr double kMaxZipf = 10;
 
 // Returns an error if files cannot be created in the folder; otherwise an empty string.
 std::string FolderFault(const std::string& folder) {
-  return folder.empty() ? "" : runtime::OutputFileFault(folder + "/epoch.sluice");
+  return folder.empty() ? "" : host::OutputFileFault(folder + "/epoch.sluice");
 }
 
 }  // namespace
@@ -101,8 +101,8 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
                       "the program forwards all frames and answers none: omit --ip") &&
       complaint.Check(FLAGS_export_ipfix.empty() || IpfixSender::IsAddress(FLAGS_export_ipfix),
                       "export_ipfix", IpfixSender::kAddressFix) &&
-      complaint.Accept(runtime::OutputFileFault(FLAGS_export_csv), "export_csv") &&
-      complaint.Accept(runtime::OutputFileFault(FLAGS_export_json), "export_json") &&
+      complaint.Accept(host::OutputFileFault(FLAGS_export_csv), "export_csv") &&
+      complaint.Accept(host::OutputFileFault(FLAGS_export_json), "export_json") &&
       complaint.Accept(FolderFault(FLAGS_export_epochs), "export_epochs");
   if (!readable) return std::nullopt;
 

@@ -55,8 +55,8 @@ bool sluice_engine::Replace(const ConfigText& config, Errors* errors) {
 }
 
 bool sluice_engine::DoReplace(const ConfigText&, Errors* errors) {
-  sluice::runtime::AddError(
-      errors, "this engine's configuration cannot be replaced: create another engine");
+  sluice::config::AddError(errors,
+                           "this engine's configuration cannot be replaced: create another engine");
   return false;
 }
 

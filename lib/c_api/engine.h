@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "c_api/worker.h"
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
 #include "sluice/engines.h"
 
 namespace sluice::c_api {
 
-using runtime::Errors;
+using config::Errors;
 
 /// sluice_options with zeros replaced by defaults.
 struct Options {

@@ -18,7 +18,7 @@
 
 #include "c_api/engine.h"
 #include "c_api/worker.h"
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
 
 namespace {
 
@@ -99,7 +99,7 @@ std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
 
 std::optional<std::string> ReadFile(const char* path, ErrorText& error) {
   Errors errors;
-  auto text = sluice::runtime::ReadFile(path == nullptr ? "" : path, &errors);
+  auto text = sluice::config::ReadFile(path == nullptr ? "" : path, &errors);
   if (!text) error.Write(errors);
   return text;
 }

@@ -7,7 +7,7 @@
 
 namespace sluice::c_api {
 
-engine::Neighbor ReadHost(runtime::ObjectReader& reader) {
+engine::Neighbor ReadHost(config::ObjectReader& reader) {
   packet::MacAddress mac{};
   const bool has_mac =
       reader.Parsed("mac", "a MAC address such as 02:00:00:00:00:01", packet::ParseMac, &mac);

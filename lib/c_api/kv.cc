@@ -49,7 +49,7 @@ std::optional<Mode> ParseMode(std::string_view name) {
   return std::nullopt;
 }
 
-void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settings) {
+void ReadStore(config::ObjectReader& reader, uint32_t workers, Settings* settings) {
   uint64_t memory_mb = 256, items = uint64_t{1} << 20;
   settings->partitions = workers;
   reader.Parsed("mode", "cache or store", ParseMode, &settings->partition.mode);
@@ -73,7 +73,7 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   reader.Flag("allow_flush", &settings->allow_flush);
 }
 
-void ReadService(runtime::ObjectReader& reader, Settings* settings) {
+void ReadService(config::ObjectReader& reader, Settings* settings) {
   ServiceOptions& service = settings->service;
   reader.Whole("memcached_port", 0, 65535, &service.memcached_port);
   reader.Whole("mica_port", 0, 65536 - settings->partitions, &service.mica_port);
@@ -95,10 +95,10 @@ void ReadService(runtime::ObjectReader& reader, Settings* settings) {
 }
 
 std::optional<Settings> ReadSettings(std::string_view text, uint32_t workers, Errors* errors) {
-  const auto root = runtime::ParseJson(text, errors);
+  const auto root = config::ParseJson(text, errors);
   if (!root) return std::nullopt;
   const size_t before = errors->size();
-  runtime::ObjectReader reader(*root, "", errors);
+  config::ObjectReader reader(*root, "", errors);
   Settings settings;
   ReadStore(reader, workers, &settings);
   ReadService(reader, &settings);

@@ -184,7 +184,7 @@ class LogmonEngine final : public sluice_engine {
     std::string error;
     generation->rules = RuleSet::Compile(std::move(generation->settings.filters.filters), &error);
     if (generation->rules == nullptr) {
-      runtime::AddError(errors, "filters: " + error);
+      config::AddError(errors, "filters: " + error);
       return nullptr;
     }
     for (LogmonWorker* const watcher : watchers_) {

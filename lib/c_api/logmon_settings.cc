@@ -19,14 +19,14 @@ constexpr uint64_t kGapSeconds = 3;
 // Maximum time between two lines of one log-in session; fail2ban's mlfidCache.
 constexpr uint64_t kSessionSeconds = 300;
 
-void ReadPorts(runtime::ObjectReader& reader, std::string_view key, runtime::Errors* errors,
+void ReadPorts(config::ObjectReader& reader, std::string_view key, config::Errors* errors,
                Ports* ports) {
   constexpr size_t kMostPorts = 1024;
   Ports read;
   const bool given = reader.Array(key, kMostPorts, [&](const json& item, const std::string& path) {
     const uint64_t port = item.is_number_unsigned() ? item.get<uint64_t>() : 0;
     if (port == 0 || port > UINT16_MAX) {
-      runtime::AddError(errors, path + ": give a port, 1 ... 65535");
+      config::AddError(errors, path + ": give a port, 1 ... 65535");
     } else {
       read.push_back(static_cast<uint16_t>(port));
     }
@@ -48,11 +48,11 @@ engine::logmon::FilterSet LogmonSettings::Shown() const {
 
 std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const std::string& folder,
                                                  uint64_t ticks_per_second,
-                                                 runtime::Errors* errors) {
-  const auto root = runtime::ParseJson(text, errors, engine::logmon::kMaxConfigBytes);
+                                                 config::Errors* errors) {
+  const auto root = config::ParseJson(text, errors, engine::logmon::kMaxConfigBytes);
   if (!root) return std::nullopt;
   const size_t before = errors->size();
-  runtime::ObjectReader reader(*root, "", errors);
+  config::ObjectReader reader(*root, "", errors);
   LogmonSettings settings;
   MonitorOptions& monitor = settings.monitor;
   monitor.line_ports = {5140};

@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "config/json_reader.h"
 #include "engine/logmon/config/config.h"
 #include "engine/logmon/monitor.h"
 #include "engine/logmon/scan/rule_set.h"
 #include "engine/neighbor/neighbor.h"
-#include "runtime/json_reader.h"
 
 namespace sluice::c_api {
 
@@ -28,7 +28,6 @@ struct LogmonSettings {
 /// Reads a configuration. Returns nothing, with the reasons in `errors`, if it is invalid. Relative
 /// file names in it refer to `folder`.
 std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const std::string& folder,
-                                                 uint64_t ticks_per_second,
-                                                 runtime::Errors* errors);
+                                                 uint64_t ticks_per_second, config::Errors* errors);
 
 }  // namespace sluice::c_api

@@ -101,7 +101,7 @@ class MaglevEngine final : public sluice_engine {
     const Tables& before = tables_.current();
     const std::string fixed = FixedDifference(before.setup(), next->setup);
     if (!fixed.empty()) {
-      runtime::AddError(errors, "cannot change while workers run: " + fixed);
+      config::AddError(errors, "cannot change while workers run: " + fixed);
       return false;
     }
     std::unique_ptr<const Tables> tables = Tables::Build(next->setup, &before);

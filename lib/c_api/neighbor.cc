@@ -50,10 +50,10 @@ class NeighborEngine final : public sluice_engine {
 
 std::unique_ptr<sluice_engine> Make(const ConfigText& text, const Options& options,
                                     Errors* errors) {
-  const auto root = runtime::ParseJson(text.text, errors);
+  const auto root = config::ParseJson(text.text, errors);
   if (!root) return nullptr;
   const size_t before = errors->size();
-  runtime::ObjectReader reader(*root, "", errors);
+  config::ObjectReader reader(*root, "", errors);
   reader.Require("ip");
   const Neighbor neighbor = ReadHost(reader);
   reader.Finish();

@@ -27,10 +27,10 @@ using engine::telemetry::Setup;
 constexpr uint64_t kMax32 = std::numeric_limits<uint32_t>::max();
 
 std::optional<Setup> ReadSetup(std::string_view text, uint64_t seed, Errors* errors) {
-  const auto root = runtime::ParseJson(text, errors);
+  const auto root = config::ParseJson(text, errors);
   if (!root) return std::nullopt;
   const size_t before = errors->size();
-  runtime::ObjectReader reader(*root, "", errors);
+  config::ObjectReader reader(*root, "", errors);
   Setup setup;
   setup.seed = seed;
   reader.Parsed("keys",
@@ -65,7 +65,7 @@ std::optional<Setup> ReadSetup(std::string_view text, uint64_t seed, Errors* err
   }
   reader.Finish();
   if (const std::string error = setup.Error(); errors->size() == before && !error.empty()) {
-    runtime::AddError(errors, error);
+    config::AddError(errors, error);
   }
   if (errors->size() != before) return std::nullopt;
   return setup;

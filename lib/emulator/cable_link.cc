@@ -60,7 +60,7 @@ bool CableLink::Start(milliseconds patience, std::string* error) {
 }
 
 bool CableLink::Ask(std::string* error) {
-  File socket = ConnectTo(path_);
+  base::OwnedFd socket = ConnectTo(path_);
   if (!socket) return false;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
@@ -88,7 +88,7 @@ bool CableLink::Ask(std::string* error) {
 bool CableLink::HearAnswer(milliseconds patience, std::string* error) {
   if (Events(channel_, patience) == 0) return true;  // No answer yet.
   CableMessage answer;
-  File none;
+  base::OwnedFd none;
   const auto bytes = channel_.Receive(&answer, sizeof(answer), &none, milliseconds(0));
   std::string_view text;
   const char* const wrong = WhyNotAMessage(answer, bytes);
@@ -188,7 +188,7 @@ bool CableLink::BeginListening(std::string* error) {
 }
 
 void CableLink::Accept(uint64_t now_ns) {
-  File socket = listener_->Accept();
+  base::OwnedFd socket = listener_->Accept();
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
@@ -213,7 +213,7 @@ void CableLink::Greet(uint64_t now_ns) {
   if (events == 0 && now_ns < newcomer_->deadline_ns) return;
   const std::unique_ptr<Newcomer> newcomer = std::move(newcomer_);
   CableMessage hello;
-  File file;
+  base::OwnedFd file;
   const auto bytes = newcomer->channel.Receive(&hello, sizeof(hello), &file, milliseconds(0));
   if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0) return;  // It only probed for a listener.
   const char* wrong = WhyNotAMessage(hello, bytes);

@@ -37,19 +37,19 @@ bool MakeAddress(const std::string& path, sockaddr_un* address, std::string* err
   return true;
 }
 
-File MakeSocket(int type = SOCK_SEQPACKET) {
-  return File(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+base::OwnedFd MakeSocket(int type = SOCK_SEQPACKET) {
+  return base::OwnedFd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 template <typename Call>
-bool WithAddress(Call call, const File& socket, const sockaddr_un& address) {
+bool WithAddress(Call call, const base::OwnedFd& socket, const sockaddr_un& address) {
   return call(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
 /// Binds and listens at a temporary path, then links `path` to it. Otherwise another process could
 /// connect before listen(), be refused, and consider the socket dead. Returns false with errno;
 /// EEXIST means that the path exists.
-bool ListenAt(const std::string& path, const File& socket) {
+bool ListenAt(const std::string& path, const base::OwnedFd& socket) {
   const std::string unready = path + "~" + std::to_string(getpid());
   const sockaddr_un address = AddressOf(unready);
   unlink(unready.c_str());  // A killed process with this id may have left a socket.
@@ -66,10 +66,6 @@ bool ListenAt(const std::string& path, const File& socket) {
 }
 
 }  // namespace
-
-File::~File() {
-  if (fd_ >= 0) close(fd_);
-}
 
 ssize_t SendWithFile(int socket, const void* data, size_t bytes, int file) {
   iovec part = {const_cast<void*>(data), bytes};
@@ -121,14 +117,14 @@ bool Channel::Send(const void* data, size_t bytes, int file) {
   return SendWithFile(socket_.fd(), data, bytes, file) == static_cast<ssize_t>(bytes);
 }
 
-std::optional<size_t> Channel::Receive(void* data, size_t capacity, File* file,
+std::optional<size_t> Channel::Receive(void* data, size_t capacity, base::OwnedFd* file,
                                        std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (;;) {
     Received received = ReceiveWithFiles(socket_.fd(), data, capacity);
     if (received.bytes >= 0) {
       if (received.bytes == 0 || received.files.size() > 1 || received.cut) return std::nullopt;
-      *file = received.files.empty() ? File() : std::move(received.files[0]);
+      *file = received.files.empty() ? base::OwnedFd() : std::move(received.files[0]);
       return static_cast<size_t>(received.bytes);
     }
     // A reset is reported once, before the data that the peer sent last.
@@ -147,7 +143,7 @@ void Channel::Shutdown() {
   if (socket_) shutdown(socket_.fd(), SHUT_RDWR);
 }
 
-std::optional<Peer> PeerOf(const File& socket) {
+std::optional<Peer> PeerOf(const base::OwnedFd& socket) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
   if (getsockopt(socket.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return std::nullopt;
@@ -156,7 +152,7 @@ std::optional<Peer> PeerOf(const File& socket) {
 
 bool IsOwnOrRoot(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
-File Listen(const std::string& path, std::string* error, int type) {
+base::OwnedFd Listen(const std::string& path, std::string* error, int type) {
   sockaddr_un address;
   if (!MakeAddress(path, &address, error)) return {};
   struct stat there {};
@@ -165,7 +161,7 @@ File Listen(const std::string& path, std::string* error, int type) {
       *error = "exists and is not a socket: give a path that does not exist";
       return {};
     }
-    const File probe = MakeSocket(type);
+    const base::OwnedFd probe = MakeSocket(type);
     // A socket of another type (EPROTOTYPE) is also alive.
     if (WithAddress(connect, probe, address) || errno == EAGAIN || errno == EPROTOTYPE) {
       errno = EADDRINUSE;
@@ -174,7 +170,7 @@ File Listen(const std::string& path, std::string* error, int type) {
     }
     if (errno == ECONNREFUSED) unlink(path.c_str());
   }
-  File socket = MakeSocket(type);
+  base::OwnedFd socket = MakeSocket(type);
   if (!socket || !ListenAt(path, socket)) {
     *error =
         std::string(std::strerror(errno)) + ": give a path in a folder where you may create files";
@@ -183,19 +179,19 @@ File Listen(const std::string& path, std::string* error, int type) {
   return socket;
 }
 
-File ConnectTo(const std::string& path) {
+base::OwnedFd ConnectTo(const std::string& path) {
   sockaddr_un address;
   std::string unsaid;
   if (!MakeAddress(path, &address, &unsaid)) return {};
-  File socket = MakeSocket();
+  base::OwnedFd socket = MakeSocket();
   if (!socket || !WithAddress(connect, socket, address)) return {};
   return socket;
 }
 
-File Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error) {
+base::OwnedFd Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error) {
   sockaddr_un address;
   if (!MakeAddress(path, &address, error)) return {};
-  File socket = ConnectTo(path);
+  base::OwnedFd socket = ConnectTo(path);
   if (!socket) {
     *error =
         std::string(std::strerror(errno)) + ": start sluice-device --socket=" + path + " first";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Files, and messages with files over a UNIX socket. All waits are bounded.
+// Messages with file descriptors over a UNIX socket. All waits are bounded.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,28 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/owned_fd.h"
+
 namespace sluice::emulator {
-
-/// Owns a file descriptor. Movable.
-class File {
- public:
-  File() = default;
-  explicit File(int fd) : fd_(fd) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~File();
-
-  explicit operator bool() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
-  /// Returns the descriptor; the caller then owns it.
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
 
 /// Sends as much of `data` as the socket has room for, with a copy of `file` unless it is negative.
 /// Never waits. Returns the number of bytes sent, or −1 with errno.
@@ -42,9 +23,9 @@ ssize_t SendWithFile(int socket, const void* data, size_t bytes, int file = -1);
 
 /// Result of one call of recvmsg(2).
 struct Received {
-  ssize_t bytes;            ///< 0: the peer is gone. −1: see errno.
-  std::vector<File> files;  ///< All received files, owned.
-  bool cut;                 ///< Bytes or files were truncated.
+  ssize_t bytes;                     ///< 0: the peer is gone. −1: see errno.
+  std::vector<base::OwnedFd> files;  ///< All received files, owned.
+  bool cut;                          ///< Bytes or files were truncated.
 };
 /// Receives the available data, with up to kMaxReceivedFiles files. Never waits.
 Received ReceiveWithFiles(int socket, void* data, size_t capacity);
@@ -55,7 +36,7 @@ inline constexpr size_t kMaxReceivedFiles = 16;
 class Channel {
  public:
   Channel() = default;
-  explicit Channel(File socket) : socket_(std::move(socket)) {}
+  explicit Channel(base::OwnedFd socket) : socket_(std::move(socket)) {}
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
   int fd() const { return socket_.fd(); }
@@ -66,25 +47,25 @@ class Channel {
   /// Receives one message of at most `capacity` bytes and the file attached to it, if any. Returns
   /// nullopt after `patience`, if the peer is gone, or if the message is too long, is empty or has
   /// several files.
-  std::optional<size_t> Receive(void* data, size_t capacity, File* file,
+  std::optional<size_t> Receive(void* data, size_t capacity, base::OwnedFd* file,
                                 std::chrono::milliseconds patience);
   /// Ends the connection; threads that wait at either end return.
   void Shutdown();
 
  private:
-  File socket_;
+  base::OwnedFd socket_;
 };
 
 /// Creates a listening socket at `path`. Only this user may connect, and the path appears when it
 /// accepts connections. Replaces a dead process's socket. Returns an empty file and sets `error` on
 /// failure.
-File Listen(const std::string& path, std::string* error, int type = SOCK_SEQPACKET);
+base::OwnedFd Listen(const std::string& path, std::string* error, int type = SOCK_SEQPACKET);
 /// Connects to `path`, without checking the listening process. Returns an empty file if no process
 /// listens or the path is invalid.
-File ConnectTo(const std::string& path);
+base::OwnedFd ConnectTo(const std::string& path);
 /// Connects to `path`. Returns an empty file and sets `error` if no process listens there or if the
 /// process does not belong to this user, root or `trusted`.
-File Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error);
+base::OwnedFd Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error);
 
 /// The process at the other end of a connection: the one that connected or that listened.
 struct Peer {
@@ -93,7 +74,7 @@ struct Peer {
 };
 /// Returns the process at the other end of a connected socket; nullopt if the kernel does not
 /// provide it.
-std::optional<Peer> PeerOf(const File& socket);
+std::optional<Peer> PeerOf(const base::OwnedFd& socket);
 /// Returns true if the user is root or this process's user.
 bool IsOwnOrRoot(uid_t uid);
 

@@ -7,7 +7,7 @@
 
 namespace sluice::emulator {
 
-bool Connection::Exchange(Request& request, int file, File* received, std::string* error) {
+bool Connection::Exchange(Request& request, int file, base::OwnedFd* received, std::string* error) {
   if (!good_) {
     *error = "the connection has ended";
     return false;
@@ -47,8 +47,9 @@ bool Connection::Exchange(Request& request, int file, File* received, std::strin
   return false;
 }
 
-bool Connection::Ask(Request request, int file, Reply* reply, File* received, std::string* error) {
-  File ignored;
+bool Connection::Ask(Request request, int file, Reply* reply, base::OwnedFd* received,
+                     std::string* error) {
+  base::OwnedFd ignored;
   if (!Exchange(request, file, received != nullptr ? received : &ignored, error)) return false;
   std::memcpy(reply, buffer_.data(), sizeof(*reply));
   return true;
@@ -57,7 +58,7 @@ bool Connection::Ask(Request request, int file, Reply* reply, File* received, st
 bool Connection::AskStatistics(std::vector<Statistic>* statistics, std::string* error) {
   Request request;
   request.kind = Kind::kStatistics;
-  File ignored;
+  base::OwnedFd ignored;
   if (!Exchange(request, -1, &ignored, error)) return false;
   statistics->clear();
   for (size_t at = sizeof(Reply); at < buffer_.size(); at += sizeof(StatisticEntry)) {

@@ -27,12 +27,12 @@ class Connection {
   /// Sends `request`, with `file` unless it is negative, and waits kMessagePatience for the reply.
   /// Returns false and sets `error` to one line if the device rejects the request, does not answer,
   /// or sends an invalid reply. The last two end the connection; good() is then false.
-  bool Ask(Request request, int file, Reply* reply, File* received, std::string* error);
+  bool Ask(Request request, int file, Reply* reply, base::OwnedFd* received, std::string* error);
   /// Requests the statistics.
   bool AskStatistics(std::vector<Statistic>* statistics, std::string* error);
 
  private:
-  bool Exchange(Request& request, int file, File* received, std::string* error);
+  bool Exchange(Request& request, int file, base::OwnedFd* received, std::string* error);
 
   Channel channel_;
   bool good_ = true;

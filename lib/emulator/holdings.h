@@ -51,8 +51,8 @@ class Holdings {
     int fd;
     std::string name;
     bool external = false;
-    uint64_t offset = 0;  ///< Offset in the file.
-    File file = {};       ///< External memory: owns `fd`.
+    uint64_t offset = 0;      ///< Offset in the file.
+    base::OwnedFd file = {};  ///< External memory: owns `fd`.
   };
   struct External {
     uint64_t bytes = 0;

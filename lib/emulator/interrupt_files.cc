@@ -16,7 +16,7 @@ int InterruptFiles::Open(uint32_t vector) {
   }
   const std::scoped_lock lock(mutex_);
   if (!files_[vector]) {
-    files_[vector] = File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    files_[vector] = base::OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!files_[vector]) return -1;
     // Release: a thread that sees the bit also sees the file.
     open_.fetch_or(1u << vector, std::memory_order_release);

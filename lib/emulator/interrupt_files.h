@@ -23,7 +23,7 @@ class InterruptFiles final : public device::InterruptSink {
 
  private:
   std::mutex mutex_;  ///< Serializes Open.
-  std::array<File, regs::kVectors> files_;
+  std::array<base::OwnedFd, regs::kVectors> files_;
   std::atomic<uint32_t> open_{0};  ///< Bit mask of the files that exist.
 };
 

@@ -20,24 +20,24 @@ namespace sluice::emulator {
 class InterruptSocket final : public device::InterruptSink {
  public:
   InterruptSocket() = default;
-  explicit InterruptSocket(File socket) : socket_(std::move(socket)) {}
+  explicit InterruptSocket(base::OwnedFd socket) : socket_(std::move(socket)) {}
 
   void Raise(uint32_t vector) override {
     send(socket_.fd(), &vector, sizeof(vector), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
   /// Creates both ends. Returns false if no descriptors are available.
-  static bool Pair(File* device, File* host) {
+  static bool Pair(base::OwnedFd* device, base::OwnedFd* host) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
       return false;
     }
-    *device = File(ends[0]);
-    *host = File(ends[1]);
+    *device = base::OwnedFd(ends[0]);
+    *host = base::OwnedFd(ends[1]);
     return true;
   }
   /// Returns whether a peer's file is a socket of this type.
-  static bool Is(const File& file) {
+  static bool Is(const base::OwnedFd& file) {
     int domain = 0, type = 0;
     socklen_t bytes = sizeof(domain);
     return getsockopt(file.fd(), SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 &&
@@ -46,7 +46,7 @@ class InterruptSocket final : public device::InterruptSink {
   }
   /// The host's end: calls `raise` with each received number. Ignores invalid messages.
   template <typename Raise>
-  static void Receive(const File& host, Raise&& raise) {
+  static void Receive(const base::OwnedFd& host, Raise&& raise) {
     uint32_t vector;
     // Limits the loop, so that a device that sends continuously cannot block the caller.
     for (int i = 0; i < 256; ++i) {
@@ -57,7 +57,7 @@ class InterruptSocket final : public device::InterruptSink {
   }
 
  private:
-  File socket_;
+  base::OwnedFd socket_;
 };
 
 }  // namespace sluice::emulator

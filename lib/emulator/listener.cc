@@ -7,12 +7,13 @@
 namespace sluice::emulator {
 
 std::unique_ptr<Listener> Listener::Create(const std::string& path, std::string* error, int type) {
-  File socket = Listen(path, error, type);
+  base::OwnedFd socket = Listen(path, error, type);
   if (!socket) return nullptr;
   return std::unique_ptr<Listener>(new Listener(std::move(socket), path));
 }
 
-Listener::Listener(File socket, const std::string& path) : socket_(std::move(socket)), path_(path) {
+Listener::Listener(base::OwnedFd socket, const std::string& path)
+    : socket_(std::move(socket)), path_(path) {
   struct stat there {};
   lstat(path_.c_str(), &there);
   device_ = there.st_dev;

@@ -42,8 +42,8 @@ class Listener {
   }
   /// Accepts the next connection. Returns an empty file if no connection waits or no descriptor is
   /// free.
-  File Accept() {
-    File peer(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  base::OwnedFd Accept() {
+    base::OwnedFd peer(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer) rests_until_ = Clock::now() + kRest;
     return peer;
   }
@@ -53,9 +53,9 @@ class Listener {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Listener(File socket, const std::string& path);
+  Listener(base::OwnedFd socket, const std::string& path);
 
-  const File socket_;
+  const base::OwnedFd socket_;
   const std::string path_;
   dev_t device_ = 0;  ///< Identity of the path's file when listening began.
   ino_t inode_ = 0;

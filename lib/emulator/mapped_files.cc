@@ -42,22 +42,22 @@ bool IsFileOf(const MapsLine& mapping, int fd) {
 }
 
 /// Opens the file through /proc/self/map_files, which root may do even if the file has no name.
-File OpenByMapping(const MapsLine& mapping) {
+base::OwnedFd OpenByMapping(const MapsLine& mapping) {
   char path[64];
   std::snprintf(path, sizeof(path), "/proc/self/map_files/%" PRIx64 "-%" PRIx64, mapping.begin,
                 mapping.end);
-  return File(open(path, O_RDWR | O_CLOEXEC));
+  return base::OwnedFd(open(path, O_RDWR | O_CLOEXEC));
 }
 
 /// Duplicates a descriptor with which this process has the file open for reading and writing.
-/// Returns an empty File if it has no such descriptor.
-File CopyOfOpen(const MapsLine& mapping) {
+/// Returns an empty OwnedFd if it has no such descriptor.
+base::OwnedFd CopyOfOpen(const MapsLine& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
   while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
     const int fd = std::atoi(entry->d_name);
     if (entry->d_name[0] == '.' || !IsFileOf(mapping, fd)) continue;
     if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) continue;
-    return File(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    return base::OwnedFd(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   }
   return {};
 }

@@ -16,8 +16,8 @@ namespace sluice::emulator {
 struct MappedPart {
   uint64_t begin;
   uint64_t bytes;
-  uint64_t offset;  ///< Offset in the file.
-  File file;        ///< Open for reading and writing.
+  uint64_t offset;     ///< Offset in the file.
+  base::OwnedFd file;  ///< Open for reading and writing.
 };
 
 /// Returns the parts of [begin, begin + bytes) in their order, each as long as possible. Returns an

@@ -18,7 +18,7 @@ namespace sluice::emulator {
 class NamedMemory {
  public:
   struct Entry {
-    File file;
+    base::OwnedFd file;
     uint64_t bytes = 0;
     bool mirrored = false;
     uint64_t bus = 0;    ///< Bus address in the attached host; 0: not mapped.

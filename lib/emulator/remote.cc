@@ -109,7 +109,7 @@ bar::RingMemory Remote::Adopt(std::string_view name) {
   request.kind = Kind::kAdopt;
   SetText(request.name, name);
   Reply reply;
-  File file;
+  base::OwnedFd file;
   const std::scoped_lock lock(mutex_);
   if (!Ask(request, &reply, &file) || !file) return {};
   return bar::RingMemory::FromFile(file.Release(), reply.bytes, (reply.flags & kMirrored) != 0);

@@ -69,7 +69,7 @@ class Remote final : public Attachment, private DpdkMemory {
   /// Sends a request and waits for the reply. Returns false without a connection, if the
   /// device rejects the request, or if the exchange fails, which ends the connection. Requires
   /// `mutex_`.
-  bool Ask(const Request& request, Reply* reply, File* received = nullptr);
+  bool Ask(const Request& request, Reply* reply, base::OwnedFd* received = nullptr);
   /// If the connection has failed, brings the link down until the watching thread has connected
   /// again.
   void DropIfBad();
@@ -88,7 +88,8 @@ class Remote final : public Attachment, private DpdkMemory {
   const SettingValues settings_;
   LossAlarm alarm_;
   InterruptFiles interrupts_;
-  File interrupt_socket_;  ///< Receives interrupts; used by Start, then by the watching thread.
+  base::OwnedFd
+      interrupt_socket_;  ///< Receives interrupts; used by Start, then by the watching thread.
   bar::RingMemory queue_memory_;
   bar::PostedQueue* queue_ = nullptr;
   bar::Bar bar_;

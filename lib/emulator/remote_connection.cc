@@ -35,7 +35,7 @@ constexpr milliseconds kMaxPause{1000};
 }  // namespace
 
 bool Remote::Reach(std::string* error) {
-  File socket = Connect(socket_.path, socket_.trusted, error);
+  base::OwnedFd socket = Connect(socket_.path, socket_.trusted, error);
   if (!socket) return false;
   const std::optional<Peer> device = PeerOf(socket);
   auto connection = std::make_unique<Connection>(Channel(std::move(socket)));
@@ -48,7 +48,7 @@ bool Remote::Reach(std::string* error) {
   Reply welcome;
   if (!connection->Ask(hello, queue_memory_.fd(), &welcome, nullptr, error)) return false;
 
-  File device_end;
+  base::OwnedFd device_end;
   if (!InterruptSocket::Pair(&device_end, &interrupt_socket_)) {
     *error = std::string("no socket for interrupts: ") + std::strerror(errno);
     return false;
@@ -86,7 +86,7 @@ void Remote::DropIfBad() {
   connection_->Shutdown();
 }
 
-bool Remote::Ask(const Request& request, Reply* reply, File* received) {
+bool Remote::Ask(const Request& request, Reply* reply, base::OwnedFd* received) {
   if (connection_ == nullptr) return false;
   std::string unsaid;
   const bool answered = connection_->Ask(request, -1, reply, received, &unsaid);
@@ -105,7 +105,7 @@ bool Remote::AwaitEnd() {
       InterruptSocket::Receive(interrupt_socket_,
                                [this](uint32_t vector) { interrupts_.Raise(vector); });
       if ((ends[2].revents & ~POLLIN) != 0)
-        interrupt_socket_ = File();  // The device has closed it.
+        interrupt_socket_ = base::OwnedFd();  // The device has closed it.
     }
     const std::scoped_lock lock(mutex_);
     if (stop_) return false;

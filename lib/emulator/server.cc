@@ -111,7 +111,7 @@ void Server::Attempt(void (Server::*step)()) {
 }
 
 void Server::Accept() {
-  File socket = listener_->Accept();
+  base::OwnedFd socket = listener_->Accept();
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
@@ -127,7 +127,7 @@ void Server::Accept() {
 void Server::Greet() {
   std::unique_ptr<Visitor> peer = std::move(newcomer_);
   Request hello;
-  File queue;
+  base::OwnedFd queue;
   const auto bytes = peer->channel.Receive(&hello, sizeof(hello), &queue, milliseconds(0));
   std::string_view name;
   const char* wrong = nullptr;
@@ -162,7 +162,8 @@ void Server::Greet() {
   Refuse(peer->channel, 1, wrong);
 }
 
-const char* Server::Admit(const Request& hello, File queue, std::string* refusal, Reply* reply) {
+const char* Server::Admit(const Request& hello, base::OwnedFd queue, std::string* refusal,
+                          Reply* reply) {
   if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is not a hello";
   std::string_view model;
   if (!GetText(hello.model, &model)) return "the name of the model has no terminating null";
@@ -203,7 +204,7 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
 
 void Server::Answer() {
   Request request;
-  File file;
+  base::OwnedFd file;
   const auto bytes = host_->channel.Receive(&request, sizeof(request), &file, milliseconds(0));
   if (!bytes) return EndLink(WhyNot(host_->channel));
   std::string_view name;
@@ -246,7 +247,7 @@ void Server::Answer() {
   if (!host_->channel.Send(&reply, sizeof(reply), kept)) EndDeaf();
 }
 
-const char* Server::Handle(const Request& request, File file, Reply* reply) {
+const char* Server::Handle(const Request& request, base::OwnedFd file, Reply* reply) {
   std::string_view name;
   GetText(request.name, &name);
   switch (request.kind) {
@@ -274,7 +275,7 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
   }
 }
 
-const char* Server::Map(const Request& request, std::string_view name, File file) {
+const char* Server::Map(const Request& request, std::string_view name, base::OwnedFd file) {
   if (!file) return "a ring has no file";
   if ((request.flags & kExternal) != 0) {
     if (!name.empty()) return "memory of an application has no name";
@@ -308,7 +309,7 @@ const char* Server::Unmap(const Request& request, std::string_view name) {
   return host_->mappings.RemoveRing(request.bus);
 }
 
-const char* Server::AcceptInterruptSocket(File socket) {
+const char* Server::AcceptInterruptSocket(base::OwnedFd socket) {
   if (!InterruptSocket::Is(socket)) return "the descriptor for interrupts is not a message socket";
   model_.SetInterrupts(nullptr);
   host_->interrupts = InterruptSocket(std::move(socket));

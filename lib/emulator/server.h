@@ -96,11 +96,11 @@ class Server final : public Front {
 
   /// Each function fills `reply` and returns null, or returns the reason for the rejection in one
   /// line.
-  const char* Admit(const Request& hello, File queue, std::string* refusal, Reply* reply);
-  const char* Handle(const Request& request, File file, Reply* reply);
-  const char* Map(const Request& request, std::string_view name, File file);
+  const char* Admit(const Request& hello, base::OwnedFd queue, std::string* refusal, Reply* reply);
+  const char* Handle(const Request& request, base::OwnedFd file, Reply* reply);
+  const char* Map(const Request& request, std::string_view name, base::OwnedFd file);
   const char* Unmap(const Request& request, std::string_view name);
-  const char* AcceptInterruptSocket(File socket);
+  const char* AcceptInterruptSocket(base::OwnedFd socket);
 
   const ServerOptions options_;
   HostedModel& model_;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runtime/json_reader.h"
+#include "config/json_reader.h"
 
 namespace sluice::etcd {
 
@@ -19,8 +19,8 @@ using Json = nlohmann::json;
 // of etcd. A tree of brackets would need many times the memory of its text. The reader of the
 // answer limits its bytes.
 Json Parse(std::string_view json) {
-  runtime::Errors errors;
-  return runtime::ParseJson(json, &errors, json.size()).value_or(Json());
+  config::Errors errors;
+  return config::ParseJson(json, &errors, json.size()).value_or(Json());
 }
 
 std::string Base64(const std::string& bytes) { return absl::Base64Escape(bytes); }

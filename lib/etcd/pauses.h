@@ -8,7 +8,7 @@
 namespace sluice::etcd {
 
 inline constexpr int kAnswerTimeoutS = 5;  ///< For requests other than a watch.
-/// Limits of the pauses between attempts; each pause is twice as long as the previous one.
+/// Limits of the pauses between attempts (base::Backoff).
 inline constexpr std::chrono::milliseconds kShortestPause{100}, kLongestPause{5000};
 
 }  // namespace sluice::etcd

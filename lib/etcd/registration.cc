@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/backoff.h"
 #include "etcd/messages.h"
 #include "etcd/pauses.h"
 
@@ -57,7 +58,7 @@ void Registration::Leave() {
 void Registration::Main() {
   // A third of the lease: the lease survives two attempts that fail at once, or one that times out.
   const milliseconds rest(entry_.lease_s * 1000 / 3);
-  milliseconds pause = kShortestPause;
+  base::Backoff pauses(kShortestPause, kLongestPause);
   bool away = false, before = false;
   while (!http_.interrupted()) {
     const std::string trouble = lease_ == 0 ? Register() : KeepAlive();
@@ -65,11 +66,10 @@ void Registration::Main() {
     here_->store(trouble.empty() && lease_ != 0, std::memory_order_relaxed);
     if (!trouble.empty()) {
       if (!std::exchange(away, true)) log_(absl::StrCat(entry_.name, ": ", trouble));
-      if (!Sleep(pause)) return;
-      pause = std::min({2 * pause, kLongestPause, std::max(rest, kShortestPause)});
+      if (!Sleep(std::min(pauses.Next(), std::max(rest, kShortestPause)))) return;
       continue;
     }
-    pause = kShortestPause;
+    pauses.Reset();
     if (lease_ == 0) {  // The lease has expired: get another one at once.
       away = true;
       continue;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/backoff.h"
 #include "etcd/pauses.h"
 
 namespace sluice::etcd {
@@ -40,17 +41,16 @@ std::string Watcher::Open() {
 void Watcher::Follow() { thread_ = std::thread(&Watcher::Main, this); }
 
 void Watcher::Main() {
-  milliseconds pause = kShortestPause;
+  base::Backoff pauses(kShortestPause, kLongestPause);
   bool reported = false;
   std::string trouble = Watch();
   while (!http_.interrupted()) {
     if (since_ && Clock::now() - *since_ > kLongestPause) {
-      pause = kShortestPause;
+      pauses.Reset();
       reported = false;
     }
     if (!trouble.empty() && !std::exchange(reported, true)) on_trouble_(trouble);
-    if (!Sleep(pause)) return;
-    pause = std::min(2 * pause, kLongestPause);
+    if (!Sleep(pauses.Next())) return;
     since_.reset();
     trouble = ReadKeys();
     if (!trouble.empty()) continue;

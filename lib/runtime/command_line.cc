@@ -12,11 +12,11 @@
 #include <sstream>
 #include <utility>
 
+#include "base/standard_streams.h"
 #include "dpdk/release.h"
+#include "host/flag_text.h"
 #include "runtime/eal_devices.h"
-#include "runtime/flag_text.h"
 #include "runtime/listing.h"
-#include "runtime/standard_streams.h"
 
 DEFINE_string(list, "", "Print a list of this build's features as JSON and exit: interfaces");
 
@@ -64,7 +64,7 @@ constexpr std::array<std::string_view, 36> kEalOptions = {"allow",
                                                           "vmware-tsc-map"};
 
 int Fail(std::string line) {
-  std::fprintf(stderr, "%s\n", OneLine(std::move(line)).c_str());
+  std::fprintf(stderr, "%s\n", host::OneLine(std::move(line)).c_str());
   return 2;
 }
 
@@ -84,7 +84,7 @@ std::string FlagName(std::string_view argument) {
 bool IsFlag(const std::string& name) {
   gflags::CommandLineFlagInfo info;
   return name == "flagfile" ||
-         (gflags::GetCommandLineFlagInfo(name.c_str(), &info) && IsOwnFlag(info));
+         (gflags::GetCommandLineFlagInfo(name.c_str(), &info) && host::IsOwnFlag(info));
 }
 
 // Returns whether the flag is a bool, for which the name alone means true.
@@ -186,14 +186,14 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
   return true;
 }
 
-void PrintHelp(std::string_view app, std::string_view summary, std::span<const OwnHelp> own) {
+void PrintHelp(std::string_view app, std::string_view summary, std::span<const host::OwnHelp> own) {
   std::printf(
       "sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n\n"
       "Application flags (the -- is required only after EAL arguments):\n%s"
       "  --%-18s Read flags from this file, one --flag=value per line\n"
       "  --%-18s This text; --help=eal: EAL's arguments\n",
       static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()), summary.data(),
-      static_cast<int>(app.size()), app.data(), FlagHelp(own).c_str(), "flagfile", "help");
+      static_cast<int>(app.size()), app.data(), host::FlagHelp(own).c_str(), "flagfile", "help");
 }
 
 // Prints EAL's options. EAL ends the process with exit code 0.
@@ -208,8 +208,8 @@ void PrintEalHelp(std::string_view app) {
 
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code, TrafficFlags traffic,
-                                           std::span<const OwnHelp> own_help) {
-  OpenStandardStreams();
+                                           std::span<const host::OwnHelp> own_help) {
+  base::OpenStandardStreams();
   const std::span<char*> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") {
@@ -253,7 +253,7 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
 }
 
 int BadFlag(std::string_view flag, std::string_view fix) {
-  return Fail(FlagComplaint(std::string(flag), fix));
+  return Fail(host::FlagComplaint(std::string(flag), fix));
 }
 
 int Unavailable(std::string_view flag, std::string_view fix) {

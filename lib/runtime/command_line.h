@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/flag_text.h"
+#include "host/flag_text.h"
 #include "runtime/options.h"
 
 namespace sluice::runtime {
@@ -30,7 +30,7 @@ struct CommandLine {
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code,
                                            TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic,
-                                           std::span<const OwnHelp> own_help = {});
+                                           std::span<const host::OwnHelp> own_help = {});
 
 /// Result of an application's flag checks: the wrong flag and the fix. The caller stops at the
 /// first failed check.

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "runtime/owned_fd.h"
+#include "base/owned_fd.h"
 
 namespace sluice::runtime {
 
@@ -82,9 +82,9 @@ bool NobodyListens(const std::string& path) {
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path)) return false;
   path.copy(address.sun_path, path.size());
-  const OwnedFd made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const base::OwnedFd made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   return made &&
-         connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
+         connect(made.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
          (errno == ENOENT || errno == ECONNREFUSED);
 }
 

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <string_view>
 
+#include "host/argument_faults.h"
+#include "host/flag_text.h"
 #include "nic/streaming.h"
 #include "packet/defragmenter.h"
 #include "packet/quantity.h"
-#include "runtime/argument_faults.h"
-#include "runtime/flag_text.h"
 
 namespace {
 
@@ -78,7 +78,7 @@ namespace {
 
 // Returns whether `fault` is empty. If not, stores the flag's error line in `error`.
 bool Accept(std::string_view fault, const char* flag, std::string* error) {
-  if (!fault.empty()) *error = FlagComplaint(flag, fault);
+  if (!fault.empty()) *error = host::FlagComplaint(flag, fault);
   return fault.empty();
 }
 
@@ -97,8 +97,9 @@ bool IsFrameSize(std::string_view text) {
 bool ReadTraffic(Options* options, std::string* error) {
   if (!FLAGS_wire.empty()) {
     for (const char* other : {"pcap", "frame_size", "flows", "rate"}) {
-      if (IsDefault(other)) continue;
-      *error = FlagComplaint(other, "conflicts with --wire: set it in --wire, or omit --wire");
+      if (host::IsDefault(other)) continue;
+      *error =
+          host::FlagComplaint(other, "conflicts with --wire: set it in --wire, or omit --wire");
       return false;
     }
     options->wire = options->traffic = FLAGS_wire;
@@ -107,27 +108,27 @@ bool ReadTraffic(Options* options, std::string* error) {
   }
   double pps = 0;
   if (!FLAGS_rate.empty() && !packet::ReadPacketRate(FLAGS_rate, &pps)) {
-    *error = FlagComplaint("rate", "give packets per second, such as 500000, 500k or 10M");
+    *error = host::FlagComplaint("rate", "give packets per second, such as 500000, 500k or 10M");
     return false;
   }
   const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
   if (!FLAGS_pcap.empty()) {
     if (FLAGS_pcap.find_first_of(",+") != std::string::npos) {
-      *error =
-          FlagComplaint("pcap", "the path of a capture cannot contain ',' or '+': rename the file");
+      *error = host::FlagComplaint(
+          "pcap", "the path of a capture cannot contain ',' or '+': rename the file");
       return false;
     }
     options->wire = "pcap:" + FLAGS_pcap + rate;
     options->wire_flag = "pcap";
     options->traffic = options->wire;
-    return Accept(InputFileFault(FLAGS_pcap), "pcap", error);
+    return Accept(host::InputFileFault(FLAGS_pcap), "pcap", error);
   }
   if (!IsFrameSize(FLAGS_frame_size)) {
-    *error = FlagComplaint("frame_size", "give 64 to 1518, imix or random");
+    *error = host::FlagComplaint("frame_size", "give 64 to 1518, imix or random");
     return false;
   }
   if (FLAGS_flows < 1 || FLAGS_flows > 1'048'576) {
-    *error = FlagComplaint("flows", "give 1 to 1048576");
+    *error = host::FlagComplaint("flows", "give 1 to 1048576");
     return false;
   }
   options->frame_size = FLAGS_frame_size;
@@ -145,43 +146,43 @@ bool ReadCapture(Options* options, std::string* error) {
   if (options->capture.empty() ||
       (comma != std::string::npos &&
        (!ParseNumber(count, &options->capture_pkts) || options->capture_pkts == 0))) {
-    *error = FlagComplaint("capture", "give FILE or FILE,n=N with N packets, at least 1");
+    *error = host::FlagComplaint("capture", "give FILE or FILE,n=N with N packets, at least 1");
     return false;
   }
-  if (IsSameFile(options->capture, FLAGS_pcap)) {
-    *error = FlagComplaint("capture", "is the file that --pcap replays: give another file");
+  if (host::IsSameFile(options->capture, FLAGS_pcap)) {
+    *error = host::FlagComplaint("capture", "is the file that --pcap replays: give another file");
     return false;
   }
-  return Accept(OutputFileFault(options->capture), "capture", error);
+  return Accept(host::OutputFileFault(options->capture), "capture", error);
 }
 
 bool ReadRegions(Options* options, std::string* error) {
   options->interface.regions = FLAGS_regions;
   options->interface.region_bytes = FLAGS_region_bytes;
   if (FLAGS_regions != 0 && (FLAGS_regions < 3 || FLAGS_regions > 64)) {
-    *error = FlagComplaint("regions", "give 3 to 64");
+    *error = host::FlagComplaint("regions", "give 3 to 64");
     return false;
   }
   if (FLAGS_region_bytes % 4096 == 0 && FLAGS_region_bytes <= 262'144) return true;
-  *error = FlagComplaint("region_bytes", "give a multiple of 4096, at most 262144");
+  *error = host::FlagComplaint("region_bytes", "give a multiple of 4096, at most 262144");
   return false;
 }
 
 bool CheckReassembly(std::string* error) {
   constexpr uint32_t kMost = packet::Defragmenter::kMaxDatagrams;
   if (FLAGS_reassemble > kMost) {
-    *error = FlagComplaint("reassemble", "give 0 to " + std::to_string(kMost));
+    *error = host::FlagComplaint("reassemble", "give 0 to " + std::to_string(kMost));
     return false;
   }
   if (FLAGS_reassemble == 0 || !FLAGS_ip.empty()) return true;
-  *error =
-      FlagComplaint("reassemble", "only datagrams to addresses of --ip are reassembled: set --ip");
+  *error = host::FlagComplaint("reassemble",
+                               "only datagrams to addresses of --ip are reassembled: set --ip");
   return false;
 }
 
 bool InRange(const char* flag, uint32_t value, uint32_t max, std::string* error) {
   if (value >= 1 && value <= max) return true;
-  *error = FlagComplaint(flag, "give 1 to " + std::to_string(max));
+  *error = host::FlagComplaint(flag, "give 1 to " + std::to_string(max));
   return false;
 }
 
@@ -190,7 +191,7 @@ constexpr std::string_view kEmbeddedOnly =
 
 bool IsSpan(const char* flag, double seconds, std::string* error) {
   if (seconds >= 0 && std::isfinite(seconds)) return true;
-  *error = FlagComplaint(flag, "give seconds, 0 or more");
+  *error = host::FlagComplaint(flag, "give seconds, 0 or more");
   return false;
 }
 
@@ -200,21 +201,21 @@ std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::str
   Options options;
   options.iface = nic::FindInterface(FLAGS_iface);
   if (options.iface == nullptr) {
-    *error = FlagComplaint("iface", "give " + Choices());
+    *error = host::FlagComplaint("iface", "give " + Choices());
     return std::nullopt;
   }
   if (!IsSpan("duration_s", FLAGS_duration_s, error) ||
-      !Accept(PeriodFault(FLAGS_stats_period_s), "stats_period_s", error) ||
+      !Accept(host::PeriodFault(FLAGS_stats_period_s), "stats_period_s", error) ||
       !InRange("workers", FLAGS_workers, 64, error) ||
       !InRange("pipes", FLAGS_pipes, nic::kMaxPipesPerWorker, error) ||
       !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||
       !ReadCapture(&options, error) || !CheckReassembly(error) ||
-      !Accept(OutputFault(FLAGS_json), "json", error)) {
+      !Accept(host::OutputFault(FLAGS_json), "json", error)) {
     return std::nullopt;
   }
   if (traffic == TrafficFlags::kOfApplication) {
     if (own_port && !FLAGS_wire.empty()) {
-      *error = FlagComplaint("wire", kEmbeddedOnly);
+      *error = host::FlagComplaint("wire", kEmbeddedOnly);
       return std::nullopt;
     }
     options.wire = options.traffic = FLAGS_wire.empty() ? "loopback" : FLAGS_wire;
@@ -222,8 +223,8 @@ std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::str
     options.frame_size = FLAGS_frame_size;
   } else if (own_port) {
     for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed"}) {
-      if (IsDefault(flag)) continue;
-      *error = FlagComplaint(flag, kEmbeddedOnly);
+      if (host::IsDefault(flag)) continue;
+      *error = host::FlagComplaint(flag, kEmbeddedOnly);
       return std::nullopt;
     }
   } else if (!ReadTraffic(&options, error)) {

@@ -29,14 +29,14 @@ int64_t NowMs() {
 
 bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-OwnedFd Listen(const addrinfo& address) {
-  OwnedFd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+base::OwnedFd Listen(const addrinfo& address) {
+  base::OwnedFd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
-  if (fd && setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-      bind(fd.get(), address.ai_addr, address.ai_addrlen) == 0 && listen(fd.get(), kBacklog) == 0) {
+  if (fd && setsockopt(fd.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+      bind(fd.fd(), address.ai_addr, address.ai_addrlen) == 0 && listen(fd.fd(), kBacklog) == 0) {
     return fd;
   }
-  return OwnedFd();
+  return base::OwnedFd();
 }
 
 uint16_t PortOf(int fd) {
@@ -70,15 +70,15 @@ std::unique_ptr<PageServer> PageServer::Open(const std::string& address, const s
     errno = EINVAL;
     return nullptr;
   }
-  OwnedFd listener = Listen(*found);
+  base::OwnedFd listener = Listen(*found);
   freeaddrinfo(found);
   if (!listener) return nullptr;
-  const uint16_t bound = PortOf(listener.get());
+  const uint16_t bound = PortOf(listener.fd());
   std::unique_ptr<PageServer> server(new PageServer(std::move(page), std::move(listener), bound));
   return server->Start() ? std::move(server) : nullptr;
 }
 
-PageServer::PageServer(Page page, OwnedFd listener, uint16_t port)
+PageServer::PageServer(Page page, base::OwnedFd listener, uint16_t port)
     : page_(std::move(page)),
       listener_(std::move(listener)),
       stop_(eventfd(0, EFD_CLOEXEC)),
@@ -97,17 +97,17 @@ bool PageServer::Start() {
 
 PageServer::~PageServer() {
   if (!thread_.joinable()) return;
-  eventfd_write(stop_.get(), 1);
+  eventfd_write(stop_.fd(), 1);
   thread_.join();
 }
 
 void PageServer::Serve() {
   std::vector<pollfd> polled;
   for (;;) {
-    polled.assign({{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
+    polled.assign({{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}});
     for (const Connection& connection : connections_) {
       const bool asks = connection.answer.empty();
-      polled.push_back({connection.fd.get(), static_cast<short>(asks ? POLLIN : POLLOUT), 0});
+      polled.push_back({connection.fd.fd(), static_cast<short>(asks ? POLLIN : POLLOUT), 0});
     }
     // Connections are in order of age, so the oldest has the first deadline.
     const int64_t left =
@@ -127,10 +127,10 @@ void PageServer::Serve() {
 
 void PageServer::Accept(int64_t now_ms) {
   for (size_t i = 0; i < kMaxConnections; ++i) {
-    OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    base::OwnedFd fd(accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        pollfd stop{stop_.get(), POLLIN, 0};
+        pollfd stop{stop_.fd(), POLLIN, 0};
         poll(&stop, 1, kPauseMs);
       }
       return;
@@ -151,19 +151,19 @@ void PageServer::MakeRoom() {
 bool PageServer::Advance(Connection& connection) {
   if (connection.answer.empty()) {
     std::array<char, 1024> bytes;
-    const ssize_t got = recv(connection.fd.get(), bytes.data(), bytes.size(), 0);
+    const ssize_t got = recv(connection.fd.fd(), bytes.data(), bytes.size(), 0);
     if (got <= 0) return got < 0 && WouldWait();
     connection.request.append(bytes.data(), static_cast<size_t>(got));
     const size_t end = connection.request.find("\r\n\r\n");
     if (end == std::string::npos) return connection.request.size() < kMaxRequestBytes;
     connection.answer = Answer(connection.request);
   }
-  const ssize_t sent = send(connection.fd.get(), connection.answer.data() + connection.taken,
+  const ssize_t sent = send(connection.fd.fd(), connection.answer.data() + connection.taken,
                             connection.answer.size() - connection.taken, MSG_NOSIGNAL);
   if (sent < 0) return WouldWait();
   connection.taken += static_cast<size_t>(sent);
   if (connection.taken < connection.answer.size()) return true;
-  shutdown(connection.fd.get(), SHUT_WR);
+  shutdown(connection.fd.fd(), SHUT_WR);
   return false;
 }
 

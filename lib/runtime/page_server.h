@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/owned_fd.h"
+#include "base/owned_fd.h"
 
 namespace sluice::runtime {
 
@@ -49,14 +49,14 @@ class PageServer {
  private:
   /// A connection: the part of the request received so far, and the unsent part of the answer.
   struct Connection {
-    OwnedFd fd;
+    base::OwnedFd fd;
     int64_t began_ms;
     std::string request;
     std::string answer;  ///< Empty until the request is complete.
     size_t taken = 0;    ///< Bytes of `answer` that are sent.
   };
 
-  PageServer(Page page, OwnedFd listener, uint16_t port);
+  PageServer(Page page, base::OwnedFd listener, uint16_t port);
   bool Start();
   void Serve();
   void Accept(int64_t now_ms);
@@ -66,8 +66,8 @@ class PageServer {
   std::string Answer(std::string_view request) const;
 
   Page page_;
-  OwnedFd listener_;
-  OwnedFd stop_;  ///< Readable once the thread must end.
+  base::OwnedFd listener_;
+  base::OwnedFd stop_;  ///< Readable once the thread must end.
   uint16_t port_;
   std::vector<Connection> connections_;  ///< Oldest first; only the thread accesses it.
   std::thread thread_;

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "runtime/argument_faults.h"
-#include "runtime/output_text.h"
+#include "host/argument_faults.h"
+#include "host/report.h"
 
 DECLARE_string(pcap);
 DEFINE_string(
@@ -65,11 +65,11 @@ std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exi
     return nullptr;
   }
   std::unique_ptr<ReplayFiles> files(new ReplayFiles(line, *std::move(reader)));
-  if (IsSameFile(FLAGS_out_pcap, FLAGS_pcap)) {
+  if (host::IsSameFile(FLAGS_out_pcap, FLAGS_pcap)) {
     BadFlag("out_pcap", "must differ from --pcap");
     return nullptr;
   }
-  if (IsSameFile(FLAGS_pass_pcap, FLAGS_pcap)) {
+  if (host::IsSameFile(FLAGS_pass_pcap, FLAGS_pcap)) {
     BadFlag("pass_pcap", "must differ from --pcap");
     return nullptr;
   }
@@ -77,7 +77,7 @@ std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exi
     BadFlag("out_pcap", error);
     return nullptr;
   }
-  if (IsSameFile(FLAGS_pass_pcap, FLAGS_out_pcap)) {
+  if (host::IsSameFile(FLAGS_pass_pcap, FLAGS_out_pcap)) {
     BadFlag("pass_pcap", "must differ from --out_pcap");
     return nullptr;
   }
@@ -166,12 +166,8 @@ int ReplayFiles::Finish(std::span<const std::string_view> reasons, const AppHook
   std::FILE* const text = json_ == "-" ? stderr : stdout;
   std::fprintf(text, "sluice-%s, %s\n%s", app_.c_str(), run_.traffic.c_str(), Totals(run_).c_str());
   if (error_.empty()) error_ = Verdict(run_);
-  if (!json_.empty() && !WriteText(json_, JsonReport(run_, hooks.report)) && error_.empty()) {
-    error_ = "--json=" + json_ + ": could not be written";
-  }
-  if (error_.empty()) return 0;
-  std::fprintf(stderr, "%s\n", error_.c_str());
-  return 1;
+  if (!error_.empty()) std::fprintf(stderr, "%s\n", error_.c_str());
+  return host::WriteReport(json_, JsonReport(run_, hooks.report)) && error_.empty() ? 0 : 1;
 }
 
 }  // namespace sluice::runtime

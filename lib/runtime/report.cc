@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "host/flag_text.h"
+#include "host/measures.h"
+#include "host/report.h"
 #include "packet/frame.h"
-#include "runtime/flag_text.h"
-#include "runtime/report_version.h"
 
 namespace sluice::runtime {
 
@@ -22,10 +23,6 @@ using Json = nlohmann::ordered_json;
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-double PerSecond(uint64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
 double DeviceBusy(const RunFigures& run) {
@@ -40,7 +37,7 @@ Json Config() {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   for (const gflags::CommandLineFlagInfo& flag : flags) {
-    if (IsOwnFlag(flag)) config[flag.name] = FlagText(flag.type, flag.current_value);
+    if (host::IsOwnFlag(flag)) config[flag.name] = host::FlagText(flag.type, flag.current_value);
   }
   return config;
 }
@@ -89,7 +86,7 @@ std::vector<std::pair<std::string, uint64_t>> DropsOf(const QueueCounters& c,
 
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds) {
   const uint64_t wire_bytes = bytes + pkts * (packet::kFcsBytes + packet::kWireOverheadBytes);
-  return PerSecond(wire_bytes * 8, seconds) / 1e9;
+  return host::PerSecond(wire_bytes * 8, seconds) / 1e9;
 }
 
 uint64_t Lost(const RunFigures& run) {
@@ -132,7 +129,7 @@ std::string StatsLine(const Sample& before, const Sample& after) {
   return absl::StrFormat(
       "%7.1f s  rx %8.3f Mpps  tx %8.3f Mpps  %7.2f Gb/s  %6.1f cycles/pkt  busy %3.0f %%  "
       "drops %d  nic drops %d  desync %d",
-      after.seconds, PerSecond(rx, seconds) / 1e6, PerSecond(tx, seconds) / 1e6,
+      after.seconds, host::PerSecond(rx, seconds) / 1e6, host::PerSecond(tx, seconds) / 1e6,
       Gbps(grown(&QueueCounters::tx_bytes), tx, seconds),
       Ratio(after.busy_cycles - before.busy_cycles, rx),
       100 * Ratio(after.busy_cycles - before.busy_cycles, after.total_cycles - before.total_cycles),
@@ -182,12 +179,10 @@ std::string Totals(const RunFigures& run, bool color) {
 std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& extend) {
   const QueueCounters& measured = run.measured.counters;
   const QueueCounters& c = run.final.counters;
-  Json report;
-  report["app"] = run.app;
+  Json report = host::NewReport(run.app, run.measured.seconds);
   report["iface"] = run.iface;
   report["traffic"] = run.traffic;
   report["frame_size"] = FrameSize(run.frame_size);
-  report["duration_s"] = run.measured.seconds;
   for (const nic::QueueCounter& counter : nic::kQueueCounters) {
     if (!counter.drop) report[counter.name] = c.*counter.member;
   }
@@ -197,7 +192,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   for (const auto& [name, value] : run.final.nic.by_name) report["nic_drops"][name] = value;
   report["nic_dropped_pkts"] = run.final.nic.Sum();
   report["rx_nombuf"] = run.final.nic.no_mbuf;
-  report["mpps"] = PerSecond(measured.tx_pkts, run.measured.seconds) / 1e6;
+  report["mpps"] = host::PerSecond(measured.tx_pkts, run.measured.seconds) / 1e6;
   report["gbps"] = Gbps(measured.tx_bytes, measured.tx_pkts, run.measured.seconds);
   report["cycles_per_pkt"] = Ratio(run.measured.busy_cycles, measured.rx_pkts);
   report["worker_busy"] = Ratio(run.measured.busy_cycles, run.measured.total_cycles);
@@ -223,8 +218,6 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["device"] = NonZero(run.port_final, "model_");
   report["wire"] = NonZero(run.port_final, "wire_");
   report["config"] = Config();
-  report["version"] = SLUICE_VERSION;
-  report["report_version"] = kReportVersion;
   if (extend) extend(report);
   report["unit_notes"] = {
       {"pkts", "totals, including frames in flight when the traffic stopped"},
@@ -244,7 +237,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
        "the first 64 periods without a link: at_s (since the start) and duration_s, in seconds"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   if (!values.empty()) report["unit_notes"][std::string(figures)] = figures_help;
-  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return host::ReportText(report);
 }
 
 }  // namespace sluice::runtime

@@ -17,6 +17,8 @@
 #include <ctime>
 #include <memory>
 
+#include "base/owned_fd.h"
+
 namespace sluice::runtime {
 
 namespace {
@@ -30,21 +32,6 @@ std::string RunsFolder() {
   const size_t slash = own.rfind('/');
   return std::string(slash == std::string_view::npos ? "" : own.substr(0, slash));
 }
-
-/// Owns a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 /// Opens the folder `name` without following links. Returns −1 if it is not a folder of this user.
 int OpenFolder(int at, const std::string& name) {
@@ -81,19 +68,19 @@ int OpenFile(int folder, const std::string& name) {
 /// Checks for the record lock that EAL's primary process holds on its configuration. Acquires no
 /// lock.
 bool HasRecordLock(int folder, const std::string& name) {
-  const Descriptor file(OpenFile(folder, name));
-  if (file.get() < 0) return errno != ENOENT;
+  const base::OwnedFd file(OpenFile(folder, name));
+  if (!file) return errno != ENOENT;
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  return fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  return fcntl(file.fd(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 /// Checks for the file lock that all users of arrays and hugepages hold. Acquires the lock for a
 /// moment.
 bool HasFileLock(int folder, const std::string& name) {
-  const Descriptor file(OpenFile(folder, name));
-  return file.get() < 0 ? errno != ENOENT : flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+  const base::OwnedFd file(OpenFile(folder, name));
+  return !file ? errno != ENOENT : flock(file.fd(), LOCK_EX | LOCK_NB) != 0;
 }
 
 bool IsAnswered(int folder, const std::string& name) {
@@ -102,8 +89,8 @@ bool IsAnswered(int folder, const std::string& name) {
   const int length = std::snprintf(address.sun_path, sizeof(address.sun_path),
                                    "/proc/self/fd/%d/%s", folder, name.c_str());
   if (length < 0 || static_cast<size_t>(length) >= sizeof(address.sun_path)) return true;
-  const Descriptor client(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  return connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 ||
+  const base::OwnedFd client(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  return connect(client.fd(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 ||
          (errno != ECONNREFUSED && errno != ENOENT);
 }
 
@@ -125,14 +112,14 @@ template <typename Remove>
 void RemoveHugepages(const std::string& prefix, const std::vector<std::string>& folders,
                      Remove may_go) {
   for (const std::string& path : folders) {
-    const Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.get() < 0) continue;
-    for (const std::string& name : NamesIn(folder.get())) {
+    const base::OwnedFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder) continue;
+    for (const std::string& name : NamesIn(folder.fd())) {
       struct stat status {};
       if (name.starts_with(prefix + "map_") &&
-          fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-          S_ISREG(status.st_mode) && status.st_uid == geteuid() && may_go(folder.get(), name)) {
-        unlinkat(folder.get(), name.c_str(), 0);
+          fstatat(folder.fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+          S_ISREG(status.st_mode) && status.st_uid == geteuid() && may_go(folder.fd(), name)) {
+        unlinkat(folder.fd(), name.c_str(), 0);
       }
     }
   }
@@ -180,26 +167,26 @@ std::vector<std::string> HugepageFolders() {
 void RemoveRun(const std::string& folder, const std::string& prefix,
                const std::vector<std::string>& hugepages) {
   RemoveHugepages(prefix, hugepages, [](int, const std::string&) { return true; });
-  const Descriptor parent(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const Descriptor run(parent.get() < 0 ? -1 : OpenFolder(parent.get(), prefix));
-  if (run.get() >= 0) RemoveFolder(parent.get(), run.get(), prefix);
+  const base::OwnedFd parent(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const base::OwnedFd run(!parent ? -1 : OpenFolder(parent.fd(), prefix));
+  if (run) RemoveFolder(parent.fd(), run.fd(), prefix);
 }
 
 void SweepRuns(const std::string& folder, const std::string& own,
                const std::vector<std::string>& hugepages, int fresh_s) {
-  const Descriptor parent(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (parent.get() < 0) return;
-  for (const std::string& prefix : NamesIn(parent.get())) {
+  const base::OwnedFd parent(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent) return;
+  for (const std::string& prefix : NamesIn(parent.fd())) {
     if (prefix == own || !IsOurPrefix(prefix)) continue;
-    const Descriptor run(OpenFolder(parent.get(), prefix));
+    const base::OwnedFd run(OpenFolder(parent.fd(), prefix));
     struct stat status {};
-    if (run.get() < 0 || fstat(run.get(), &status) != 0 ||
-        status.st_mtime + fresh_s > time(nullptr) || IsAlive(run.get(), NamesIn(run.get()))) {
+    if (!run || fstat(run.fd(), &status) != 0 || status.st_mtime + fresh_s > time(nullptr) ||
+        IsAlive(run.fd(), NamesIn(run.fd()))) {
       continue;
     }
     RemoveHugepages(prefix, hugepages,
                     [](int at, const std::string& name) { return !HasFileLock(at, name); });
-    RemoveFolder(parent.get(), run.get(), prefix);
+    RemoveFolder(parent.fd(), run.fd(), prefix);
   }
 }
 

@@ -19,12 +19,12 @@ bool WantsSample(const CommandLine& line) {
 std::optional<SampleCapture> SampleCapture::Make(Options& options, const Write& write,
                                                  const std::string& about, std::string_view more,
                                                  std::string* error) {
-  OwnedFd file(memfd_create("sluice_sample", MFD_CLOEXEC));
+  base::OwnedFd file(memfd_create("sluice_sample", MFD_CLOEXEC));
   if (!file) {
     *error = std::string("no memory for a capture: ") + std::strerror(errno);
     return std::nullopt;
   }
-  const std::string path = "/proc/self/fd/" + std::to_string(file.get());
+  const std::string path = "/proc/self/fd/" + std::to_string(file.fd());
   if (!write(path, error)) return std::nullopt;
   const std::string rate = FLAGS_rate.empty() ? "" : "+rate=" + FLAGS_rate;
   options.wire = "pcap:" + path + rate + std::string(more);

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/owned_fd.h"
 #include "runtime/command_line.h"
-#include "runtime/owned_fd.h"
 
 namespace sluice::runtime {
 
@@ -32,9 +32,9 @@ class SampleCapture {
                                            std::string* error);
 
  private:
-  explicit SampleCapture(OwnedFd file) : file_(std::move(file)) {}
+  explicit SampleCapture(base::OwnedFd file) : file_(std::move(file)) {}
 
-  OwnedFd file_;
+  base::OwnedFd file_;
 };
 
 }  // namespace sluice::runtime

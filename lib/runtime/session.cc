@@ -19,12 +19,13 @@
 #include <random>
 #include <thread>
 
+#include "host/exit_codes.h"
+#include "host/flag_text.h"
+#include "host/report.h"
+#include "host/run_signals.h"
 #include "runtime/eal_devices.h"
 #include "runtime/eal_plan.h"
-#include "runtime/exit_codes.h"
-#include "runtime/flag_text.h"
 #include "runtime/log.h"
-#include "runtime/output_text.h"
 #include "runtime/report.h"
 #include "runtime/runtime_folder.h"
 #include "runtime/start_log.h"
@@ -80,7 +81,7 @@ int Session::StartEal(std::string* error) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  BlockSignals(line_.options.hangup);
+  host::BlockRunSignals(line_.options.hangup);
   // EAL's lines are shown if the user gave EAL a device. Otherwise users need only error lines
   // about flags.
   StartLog log(embedded_.empty() ? StartLog::Lines::kShown : StartLog::Lines::kKept);
@@ -105,9 +106,9 @@ int Session::StartEal(std::string* error) {
 int Session::OpenMetrics(std::string* error) {
   const Options& options = line_.options;
   if (options.metrics.empty()) return 0;
-  BlockSignals(options.hangup);  // The server's threads inherit the mask.
+  host::BlockRunSignals(options.hangup);  // The server's threads inherit the mask.
   metrics_ = MetricsServer::Open(options.metrics, error);
-  return metrics_ != nullptr ? 0 : StartFailureCode(errno);
+  return metrics_ != nullptr ? 0 : host::StartFailureCode(errno);
 }
 
 bool Session::FindPorts(const std::string& why, std::string* error) {
@@ -115,7 +116,7 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
   if (!options.exception_port.empty()) {
     exception_ = PortByName(options.exception_port);
     if (!exception_) {
-      *error = FlagComplaint("exception_port", "no such port: create it with --vdev or -a");
+      *error = host::FlagComplaint("exception_port", "no such port: create it with --vdev or -a");
       return false;
     }
   }
@@ -123,17 +124,17 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
   if (!wanted.empty()) {
     const std::optional<uint16_t> port = PortByName(wanted);
     if (!port && !options.port.empty()) {
-      *error = FlagComplaint("port", "no such port: give a port that EAL has");
+      *error = host::FlagComplaint("port", "no such port: give a port that EAL has");
       return false;
     }
     if (!port) {
       const std::string what = "the embedded NIC cannot be created: " + why;
-      *error = options.wire_flag.empty() ? what : FlagComplaint(options.wire_flag, what);
+      *error = options.wire_flag.empty() ? what : host::FlagComplaint(options.wire_flag, what);
       return false;
     }
     port_ = *port;
     if (exception_ != port_) return true;
-    *error = FlagComplaint("exception_port", "is also the port of --port: give another port");
+    *error = host::FlagComplaint("exception_port", "is also the port of --port: give another port");
     return false;
   }
   uint16_t port = 0;
@@ -142,9 +143,9 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
     port_ = port;
     return true;
   }
-  *error = exception_
-               ? FlagComplaint("exception_port", "no port is free: create one with --vdev or -a")
-               : NoPort(EalDevices(line_.eal), why);
+  *error = exception_ ? host::FlagComplaint("exception_port",
+                                            "no port is free: create one with --vdev or -a")
+                      : NoPort(EalDevices(line_.eal), why);
   return false;
 }
 
@@ -188,7 +189,7 @@ bool Session::AwaitLink(int seconds) const {
       if (rte_eth_link_get_nowait(port_, &link) != 0) return true;
     }
     if (link.link_status == RTE_ETH_LINK_UP) return true;
-    if (look == seconds * kLooksPerSecond || StopAsked()) return false;
+    if (look == seconds * kLooksPerSecond || host::StopIsPending()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1000 / kLooksPerSecond));
   }
 }
@@ -211,8 +212,8 @@ bool Session::MakeDefragmenters(std::string* error) {
                                   seed);
     }
   } catch (const std::bad_alloc&) {
-    *error = FlagComplaint("reassemble",
-                           "not enough memory for so many datagrams: give a smaller number");
+    *error = host::FlagComplaint("reassemble",
+                                 "not enough memory for so many datagrams: give a smaller number");
     return false;
   }
   return true;
@@ -265,10 +266,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
       exit_code = 1;
     }
   }
-  if (!options.json.empty() && !WriteText(options.json, JsonReport(run, hooks_.report))) {
-    std::fprintf(stderr, "--json=%s: could not be written\n", options.json.c_str());
-    exit_code = 1;
-  }
+  if (!host::WriteReport(options.json, JsonReport(run, hooks_.report))) exit_code = 1;
   return exit_code;
 }
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "runtime/owned_fd.h"
+#include "base/owned_fd.h"
 
 namespace sluice::runtime {
 
@@ -21,18 +21,18 @@ class Hush {
  public:
   Hush() : before_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) {
     std::fflush(stdout);
-    const OwnedFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    if (before_ && nowhere) dup2(nowhere.get(), STDOUT_FILENO);
+    const base::OwnedFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    if (before_ && nowhere) dup2(nowhere.fd(), STDOUT_FILENO);
   }
   ~Hush() {
     std::fflush(stdout);
-    if (before_) dup2(before_.get(), STDOUT_FILENO);
+    if (before_) dup2(before_.fd(), STDOUT_FILENO);
   }
   Hush(const Hush&) = delete;
   Hush& operator=(const Hush&) = delete;
 
  private:
-  const OwnedFd before_;
+  const base::OwnedFd before_;
 };
 
 }  // namespace

@@ -6,50 +6,20 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <ctime>
 
+#include "host/output_text.h"
+#include "host/run_signals.h"
+#include "host/service_manager.h"
 #include "nic/eth_port.h"
 #include "runtime/drain.h"
 #include "runtime/log.h"
-#include "runtime/output_text.h"
-#include "runtime/service_manager.h"
 #include "runtime/telemetry.h"
 
 namespace sluice::runtime {
 
 namespace {
-
-double Now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-sigset_t StopSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
-}
-
-// Sleeps for `seconds`; returns the signal that ended the sleep, or 0.
-int WaitForSignal(double seconds, bool hangup) {
-  sigset_t set = StopSignals();
-  if (hangup) sigaddset(&set, SIGHUP);
-  const double whole = std::floor(std::max(seconds, 0.0));
-  const timespec timeout{static_cast<time_t>(whole),
-                         static_cast<long>((std::max(seconds, 0.0) - whole) * 1e9)};
-  return std::max(sigtimedwait(&set, nullptr, &timeout), 0);
-}
-
-// Unblocks the stop signals, which from then on end the process at once.
-void UnblockSignals() {
-  const sigset_t set = StopSignals();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-}
 
 constexpr double kOverLookS = 0.005;     // Period of checks whether a run is over.
 constexpr double kLinkLookS = 0.1;       // Period of checks of the link.
@@ -57,20 +27,8 @@ constexpr timespec kLook{0, 1'000'000};  // Period of checks of a drain: 1 ms.
 
 }  // namespace
 
-void BlockSignals(bool hangup) {
-  sigset_t set = StopSignals();
-  if (hangup) sigaddset(&set, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
-
-bool StopAsked() {
-  sigset_t pending;
-  sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
-}
-
 Supervisor::Supervisor(const Plan& plan, std::span<const WorkerView> workers)
-    : plan_(plan), workers_(workers), link_(nic::PortText(plan.port)) {
+    : plan_(plan), workers_(workers), schedule_(0, 0), link_(nic::PortText(plan.port)) {
   uint32_t lcore = rte_get_next_lcore(-1, 1, 0);
   for (size_t i = 0; i < workers_.size(); ++i) {
     lcores_.push_back(lcore);
@@ -85,7 +43,7 @@ Sample Supervisor::ReadSample(PortStats* port) const {
     sample.busy_cycles += worker.control->busy_cycles.load(std::memory_order_relaxed);
     sample.total_cycles += worker.control->total_cycles.load(std::memory_order_relaxed);
   }
-  sample.seconds = Now() - begin_s_;
+  sample.seconds = schedule_.Seconds();
   const PortStats now = PortStats::Read(plan_.port);
   sample.nic = NicDropsSince(plan_.opened, now);
   if (port != nullptr) *port = now;
@@ -93,7 +51,7 @@ Sample Supervisor::ReadSample(PortStats* port) const {
 }
 
 void Supervisor::Print(const std::string& line) const {
-  if (line.empty() || !TakesText(plan_.text)) return;
+  if (line.empty() || !host::TakesText(plan_.text)) return;
   std::fprintf(plan_.text, "%s\n", line.c_str());
   std::fflush(plan_.text);
 }
@@ -105,53 +63,49 @@ void Supervisor::LookAtLink() {
     up = std::ranges::all_of(workers_,
                              [](const WorkerView& worker) { return worker.link_up(worker.job); });
   }
-  Print(link_.Look(up, Now() - begin_s_));
+  Print(link_.Look(up, schedule_.Seconds()));
   if (plan_.hooks->link_seen) plan_.hooks->link_seen(up);
 }
 
 void Supervisor::Watch() {
   const AppHooks& hooks = *plan_.hooks;
-  const double end = plan_.duration_s > 0 && !hooks.over ? plan_.duration_s : INFINITY;
   const double longest = hooks.over ? kOverLookS : kLinkLookS;
   Sample last;
-  double next_line = plan_.stats_period_s > 0 ? plan_.stats_period_s : INFINITY;
   for (;;) {
     LookAtLink();
-    const double now = Now() - begin_s_;
-    if (now >= end || (hooks.over && hooks.over())) return;
-    const int signal =
-        WaitForSignal(std::min({next_line - now, end - now, longest}), bool{hooks.on_hangup});
+    if (schedule_.IsOver() || (hooks.over && hooks.over())) return;
+    const int signal = host::WaitForRunSignal(std::min(schedule_.Rest(), longest),
+                                              static_cast<bool>(hooks.on_hangup));
     if (signal == SIGHUP) {
       hooks.on_hangup();
     } else if (signal != 0) {
       return;
     }
-    if (Now() - begin_s_ < next_line) continue;
+    if (!schedule_.LineDue()) continue;
     const Sample sample = ReadSample();
     Print(StatsLine(last, sample));
-    if (hooks.line && TakesText(plan_.text)) Print(hooks.line());
+    if (hooks.line && host::TakesText(plan_.text)) Print(hooks.line());
     last = sample;
-    while (next_line <= sample.seconds) next_line += plan_.stats_period_s;
   }
 }
 
 void Supervisor::Drain(RunFigures* figures) const {
-  DrainWatch watch(Now());
+  DrainWatch watch(schedule_.Seconds());
   do {
     nanosleep(&kLook, nullptr);  // Spinning would occupy a CPU that the device may need.
     figures->final = ReadSample(&figures->port_final);
-  } while (!watch.Over(*figures, Now()));
+  } while (!watch.Over(*figures, schedule_.Seconds()));
 }
 
 void Supervisor::Stop(bool model, RunFigures* figures) {
   figures->measured = ReadSample(&figures->port_measured);
   LookAtLink();
   figures->link_up = link_.up();
-  link_.End(Now() - begin_s_);
+  link_.End(schedule_.Seconds());
   figures->link_downs = link_.downs();
   figures->link_down_count = link_.count();
   figures->link_down_s = link_.seconds();
-  UnblockSignals();
+  host::UnblockStopSignals();
   if (plan_.hooks->settle) plan_.hooks->settle();
   // Stops the source first, so that the workers process all frames that it sent.
   figures->drained = model && rte_eth_dev_set_link_down(plan_.port) == 0;
@@ -171,7 +125,7 @@ void Supervisor::Run(RunFigures* figures) {
   const bool model = figures->port_begin.IsModel();
   const TelemetryScope telemetry([this] { return ReadSample(); }, figures->reasons, figures->map,
                                  plan_.hooks->commands);
-  begin_s_ = Now();
+  schedule_ = {plan_.hooks->over ? 0 : plan_.duration_s, plan_.stats_period_s};
   if (plan_.metrics != nullptr) {
     plan_.metrics->Serve(
         [this, reasons = figures->reasons, about = BuildInfo(figures->app, figures->iface)] {
@@ -186,9 +140,9 @@ void Supervisor::Run(RunFigures* figures) {
   }
   if (model) rte_eth_dev_set_link_up(plan_.port);
   if (plan_.hooks->started) plan_.hooks->started();
-  NotifyServiceManager(kServiceReady);
+  host::NotifyServiceManager(host::kServiceReady);
   Watch();
-  NotifyServiceManager(kServiceStopping);
+  host::NotifyServiceManager(host::kServiceStopping);
   Stop(model, figures);
   if (plan_.metrics != nullptr) plan_.metrics->Serve(nullptr);
 }

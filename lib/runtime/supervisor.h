@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "host/run_schedule.h"
 #include "nic/queue_counters.h"
 #include "runtime/hooks.h"
 #include "runtime/link_watch.h"
@@ -29,13 +30,8 @@ struct WorkerView {
   void* job;
 };
 
-/// Blocks SIGINT, SIGTERM and, if `hangup`, SIGHUP, so that Supervisor can wait for them. Call it
-/// before EAL starts its threads, which inherit the mask. A second SIGINT or SIGTERM ends the
-/// process.
-void BlockSignals(bool hangup);
-/// Returns whether a SIGINT or SIGTERM is pending that Supervisor has not consumed.
-bool StopAsked();
-
+/// The signals of a run (host::BlockRunSignals) must be blocked before EAL starts its threads. A
+/// second SIGINT or SIGTERM ends the process.
 class Supervisor {
  public:
   struct Plan {
@@ -77,7 +73,7 @@ class Supervisor {
   Plan plan_;
   std::span<const WorkerView> workers_;
   std::vector<uint32_t> lcores_;
-  double begin_s_ = 0;
+  host::RunSchedule schedule_;  ///< Begins with Run.
   LinkWatch link_;
 };
 

@@ -37,9 +37,15 @@ LIBRARIES = {
 # The only DPDK headers that contain just the layouts of wire formats.
 WIRE_STRUCTS = ["rte_ether.h", "rte_ip.h", "rte_udp.h", "rte_tcp.h"]
 
+# For applications whose clients can be the wire of a model NIC.
+WIRE = ["emulator/wire.h", "emulator/options.h", "emulator/client_counts.h"]
+# An application over a session may include these.
+FRAME_APP = ["engine", "nic", "runtime", "host", "config", "packet", "dpdk", "gflags", "absl",
+             "json"]
 # A layer and the headers that it may include besides the standard library: folders of the tree
 # (names without .h), single headers of the tree, libraries, single headers of libraries.
 LAYERS = [
+    ("lib/base", ["base"]),
     ("lib/cpu", ["cpu"]),
     ("lib/dpdk", ["dpdk"]),
     ("lib/regs", ["regs"]),
@@ -54,17 +60,17 @@ LAYERS = [
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/rpc", ["rpc", "packet"]),
     ("lib/engine", ["engine", "packet", "absl"]),
-    ("lib/engine/chain", ["engine", "device/switch/*.h", "runtime/json_reader.h", "json"]),
+    ("lib/engine/chain", ["engine", "device/switch/*.h", "config", "json"]),
     ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "pcre2", "re2", "simdjson"]),
-    ("lib/engine/logmon/config", ["engine", "runtime/json_reader.h", "json"]),
-    ("lib/engine/maglev/config", ["engine", "packet", "runtime/json_reader.h", "json"]),
+    ("lib/engine/logmon/config", ["engine", "config", "json"]),
+    ("lib/engine/maglev/config", ["engine", "packet", "config", "json"]),
     ("lib/engine/telemetry/export", ["engine", "packet", "absl", "json"]),
     ("lib/engine/rpc", ["engine", "rpc", "packet", "device/rpc/*.h"]),
     ("lib/engine/sched", ["engine", "packet", "absl", "offload/item.h"]),
     ("lib/engine/tiering", ["engine", "packet", "absl", "offload/item.h"]),
     ("include/sluice", ["sluice"]),
     ("examples", ["sluice", "dpdk"]),
-    ("lib/c_api", ["c_api", "sluice", "engine", "packet", "runtime/json_reader.h", "json"]),
+    ("lib/c_api", ["c_api", "sluice", "engine", "packet", "config", "json"]),
     ("plugins/node_sluice", ["node_sluice", "sluice", "dpdk"]),
     ("lib/device", ["device", "regs", "bar", "swap", "coherent", "rpc", "packet"]),
     ("lib/device/grid", ["device/grid/*.h", "device/enso/counters.h", "device/ipu/*.h", "regs"]),
@@ -73,61 +79,41 @@ LAYERS = [
     ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
     ("lib/emulator/vfio_user", ["emulator", "device", "bar", "regs", "dpdk", "json"]),
     ("lib/nic", ["nic", "packet", "swap", "net_*/rte_pmd_*.h", "dpdk"]),
-    ("lib/runtime", ["runtime", "nic", "packet", "dpdk", "absl", "gflags", "json",
-                     "prometheus"]),
-    ("lib/etcd", ["etcd", "runtime/json_reader.h", "absl", "json", "curl"]),
+    ("lib/config", ["config", "absl", "json"]),
+    ("lib/host", ["host", "gflags", "absl", "json"]),
+    ("lib/runtime", ["runtime", "host", "nic", "packet", "emulator/client_counts.h", "dpdk", "absl",
+                     "gflags", "json", "prometheus"]),
+    ("lib/etcd", ["etcd", "config", "absl", "json", "curl"]),
     ("drivers/net_enso", ["net_enso", "regs", "bar", "emulator/attach.h", "emulator/enso_model.h",
                           "emulator/options.h", "packet/frame_length.h", "packet/bytes.h",
                           "packet/parse.h", "packet/checksum.h", "dpdk"]),
     ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "coherent", "fabric", "emulator/attach.h",
                          "emulator/ipu_model.h", "emulator/options.h", "dpdk"]),
-    ("apps", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json"]),
-    ("apps/maglev",
-     ["engine", "nic", "runtime", "packet", "etcd", "dpdk", "gflags", "absl", "json", "curl"]),
-    ("apps/kv_client", ["engine", "packet", "etcd", "runtime/argument_faults.h",
-                        "runtime/flag_text.h", "runtime/json_reader.h", "runtime/measures.h",
-                        "runtime/output_text.h", "runtime/report_version.h", "runtime/run_flags.h",
-                        "runtime/standard_streams.h", "gflags", "absl", "json"]),
-    ("apps/logmon",
-     ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json", "prometheus"]),
-    ("apps/kv", ["engine", "nic", "runtime", "packet", "etcd", "dpdk", "gflags", "absl", "json",
-                 "emulator/wire.h", "emulator/options.h"]),
-    ("apps/sched", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
-                    "offload", "bar", "context", "emulator/wire.h",
-                    "emulator/options.h"]),
-    ("apps/rpc", ["engine", "coherent", "rpc", "device", "bar", "packet", "emulator/wire.h",
-                  "emulator/options.h",
-                  "runtime/argument_faults.h", "runtime/exit_codes.h", "runtime/flag_text.h",
-                  "runtime/measures.h", "runtime/output_text.h", "runtime/owned_fd.h",
-                  "runtime/report_version.h", "runtime/run_flags.h", "runtime/service_manager.h",
-                  "runtime/sibling.h", "runtime/standard_streams.h", "runtime/child_process.h",
-                  "gflags", "absl", "json"]),
-    ("apps/rpc/frames", ["engine", "nic", "runtime", "rpc", "device/rpc/*.h", "packet", "dpdk",
-                         "gflags", "absl", "json"]),
-    ("apps/telemetry", ["engine", "nic", "runtime", "packet", "dpdk", "gflags", "absl", "json",
-                        "prometheus"]),
-    ("apps/chain", ["engine", "device/stage/*.h", "device/switch/*.h", "bar",
-                    "runtime/exit_codes.h", "runtime/flag_text.h", "runtime/json_reader.h", "runtime/measures.h",
-                    "runtime/output_text.h", "runtime/owned_fd.h", "runtime/report_version.h",
-                    "runtime/run_flags.h",
-                    "runtime/sibling.h", "runtime/standard_streams.h", "runtime/child_process.h",
+    ("apps", FRAME_APP),
+    ("apps/maglev", [*FRAME_APP, "etcd", "curl"]),
+    ("apps/kv_client", ["engine", "packet", "etcd", "config", "host", "gflags", "absl", "json"]),
+    ("apps/logmon", [*FRAME_APP, "prometheus"]),
+    ("apps/kv", [*FRAME_APP, "etcd", *WIRE]),
+    ("apps/sched", [*FRAME_APP, "offload", "bar", "context", *WIRE]),
+    ("apps/rpc", ["engine", "coherent", "rpc", "device", "bar", "packet", *WIRE, "host", "gflags",
+                  "absl", "json"]),
+    ("apps/rpc/frames", [*FRAME_APP, "rpc", "device/rpc/*.h"]),
+    ("apps/telemetry", [*FRAME_APP, "prometheus"]),
+    ("apps/chain", ["engine", "device/stage/*.h", "device/switch/*.h", "bar", "config", "host",
                     "gflags", "absl", "json"]),
-    ("apps/chain/frames", ["engine", "nic", "runtime", "packet", "emulator/wire.h",
-                           "emulator/options.h", "dpdk", "gflags", "absl", "json"]),
+    ("apps/chain/frames", [*FRAME_APP, *WIRE]),
     ("apps/chain/executors", ["engine", "dpdk", "onednn"]),
-    ("apps/device", ["emulator", "runtime/argument_faults.h", "runtime/exit_codes.h",
-                     "runtime/nic_drops.h", "runtime/port_stats.h", "runtime/report_version.h",
-                     "runtime/runtime_folder.h", "runtime/service_manager.h",
-                     "runtime/standard_streams.h", "runtime/start_log.h", "dpdk", "json"]),
-    ("tools/control", ["runtime/standard_streams.h", "json"]),
-    ("tools/fabric_costs", ["fabric_costs", "fabric", "bar", "runtime/standard_streams.h"]),
+    ("apps/device", ["emulator", "host", "runtime/nic_drops.h", "runtime/port_stats.h",
+                     "runtime/runtime_folder.h", "runtime/start_log.h", "dpdk", "json"]),
+    ("tools/control", ["json"]),
+    ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
     ("tools/paper_rows", ["fabric_costs", "simulation", "device/switch/*.h", "coherent", "fabric",
-                          "bar", "swap", "engine", "runtime/standard_streams.h", "json"]),
-    ("tools/rpc_kernel", ["packet", "runtime/standard_streams.h", "json"]),
-    ("tools/tiering", ["simulation", "engine", "runtime/standard_streams.h", "gflags", "json"]),
+                          "bar", "swap", "engine", "json"]),
+    ("tools/rpc_kernel", ["packet", "json"]),
+    ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
 ]
 # Every folder may include these, like the standard library.
-FOR_ALL = {"cpu"}
+FOR_ALL = {"base", "cpu"}
 # The only processor-specific files of lib, drivers, apps and tools; each has a path for processors
 # without the feature.
 PROCESSOR_FILES = {
@@ -148,9 +134,12 @@ PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-
 
 # The third column of the page's table: the reason of a rule, where it is not obvious.
 WHY = {
+    "lib/base": "file descriptors, the clock and pauses, with the standard library alone",
     "lib/cpu": "differences between processors: vectors, the counter, CRC32C",
     "lib/dpdk": "differences between the releases of DPDK, and a port that another process owns; for "
                 "all files that include DPDK",
+    "lib/config": "reads configuration files",
+    "lib/host": "parts of every program that need no EAL: flags, processes, reports",
     "lib/coherent": "both ends of an endpoint; a service links its host end alone",
     "lib/fabric": "a PCIe link in virtual time",
     "lib/offload": "decisions of agents on the NIC, over a window",
@@ -356,7 +345,7 @@ class Files(unittest.TestCase):
             self.assertLess(len(path.read_text(encoding="utf-8").splitlines()), 200, path)
 
     def test_every_program_opens_its_standard_streams_first(self):
-        """lib/runtime/standard_streams.h explains the reason; ReadCommandLine also opens them."""
+        """lib/base/standard_streams.h explains the reason; ReadCommandLine also opens them."""
         for path in [*(ROOT / "apps").rglob("main.cc"), *(ROOT / "tools").rglob("main.cc")]:
             main = path.read_text(encoding="utf-8").split("\nint main(")[1]
             first_call = re.search(r"(\w+)\(", main.split("{", 1)[1])[1]

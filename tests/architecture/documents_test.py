@@ -161,10 +161,13 @@ class Contract(unittest.TestCase):
     def test_the_page_lists_every_member_of_the_report(self):
         listed = {name for cells in rows(self.page, "The JSON report")
                   for name in re.findall(r"`(\w+)`", cells[0])}
+        frame = text_of(ROOT / "lib" / "host" / "report.cc")
+        clients = text_of(ROOT / "lib" / "emulator" / "client_counts.h")
         report = text_of(ROOT / "lib" / "runtime" / "report.cc")
         counters = text_of(ROOT / "lib" / "nic" / "queue_counters.h")
         bindings = " ".join(map(text_of, (ROOT / "lib" / "nic").glob("*_binding.cc")))
-        written = {*re.findall(r'report\["(\w+)"\]', report),
+        written = {*re.findall(r'\{"(\w+)", ', frame), *re.findall(r'Count\{"(\w+)"', clients),
+                   *re.findall(r'report\["(\w+)"\]', report),
                    *re.findall(r'QueueCounter\{\s*"(\w+)",[^}]*&QueueCounters::\w+\}', counters),
                    *re.findall(r'return \{\.name = "(\w+)"', bindings)}
         self.assertGreater(len(written), 30)

@@ -270,12 +270,12 @@ class Runs(unittest.TestCase):
         """Every message of the clients was answered, and the host's counts agree."""
         clients, served = report["clients"], report["messages"]
         if messages is not None:
-            self.assertEqual(clients["messages"], messages, report)
-        self.assertEqual(clients["right"], clients["messages"], report)
-        for key in ("wrong", "lost", "doubled", "missing", "unknown"):
+            self.assertEqual(clients["requests"], messages, report)
+        self.assertEqual(clients["answered"], clients["requests"], report)
+        for key in ("wrong", "lost", "duplicated", "missing", "unknown"):
             self.assertEqual(clients[key], 0, report)
         self.assertEqual([served["received"], served["answered"]],
-                         [clients["messages"], clients["messages"]], report)
+                         [clients["requests"], clients["requests"]], report)
         self.assertEqual(served["incomplete"] + served["unsent"], 0, report)
 
     def test_messages_come_in_frames_on_every_interface(self):
@@ -314,7 +314,7 @@ class Runs(unittest.TestCase):
         report, _ = harness.run(CHAIN, *EAL, "--iface=streaming", "--messages=500", "--json=-",
                                 "--traffic=images:forged=100", *PATIENT)
         self.assertEqual([report["clients"][key] for key in
-                          ("messages", "right", "refused", "wrong", "lost")], [500, 495, 5, 0, 0])
+                          ("requests", "answered", "refused", "wrong", "lost")], [500, 495, 5, 0, 0])
         stages = {stage["device"]: stage for stage in report["stages"]}
         self.assertEqual(stages["qat"]["refused"], {"forged": 5})
         self.assertEqual(stages["classifier"]["done"], 495)

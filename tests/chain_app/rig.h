@@ -103,7 +103,7 @@ inline std::string ChainText(const std::string& faces, uint32_t message) {
 }
 
 inline engine::chain::Graph Read(const std::string& text) {
-  runtime::Errors errors;
+  config::Errors errors;
   auto graph = engine::chain::ReadGraph(text, &errors);
   for (const std::string& error : errors) ADD_FAILURE() << error;
   return graph.value_or(engine::chain::Graph{});

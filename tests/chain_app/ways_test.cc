@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/monotonic_clock.h"
+#include "host/step_thread.h"
 #include "rig.h"
-#include "step_thread.h"
 
 namespace sluice::chain_app::test {
 namespace {
@@ -400,13 +401,13 @@ TEST(Threads, CarryEveryMessageBothWays) {
     Rig rig(Read(ChainText("sl", 300)),
             {.through_cpu = through_cpu, .bytes = 300, .outstanding = 30, .messages = kMessages});
     {
-      StepThread nic([&] { return rig.nic->Step(); });
-      StepThread first([&] { return rig.stages[2].stage->Step(); });
-      StepThread second([&] { return rig.stages[3].stage->Step(); });
-      StepThread cpu([&] { return through_cpu ? rig.cpu->Step() : rig.host->Step(); });
-      StepThread runner([&] { return rig.runner->Step(); });
-      for (const uint64_t end = NowNs() + 60'000'000'000;
-           rig.endings().ended() != kMessages && NowNs() < end;) {
+      host::StepThread<> nic([&] { return rig.nic->Step(); });
+      host::StepThread<> first([&] { return rig.stages[2].stage->Step(); });
+      host::StepThread<> second([&] { return rig.stages[3].stage->Step(); });
+      host::StepThread<> cpu([&] { return through_cpu ? rig.cpu->Step() : rig.host->Step(); });
+      host::StepThread<> runner([&] { return rig.runner->Step(); });
+      for (const uint64_t end = base::MonotonicNs() + 60'000'000'000;
+           rig.endings().ended() != kMessages && base::MonotonicNs() < end;) {
         std::this_thread::yield();
       }
     }

@@ -82,7 +82,7 @@ class Attacks : public testing::Test {
 };
 
 TEST_F(Attacks, MemoryAnnouncedTwice) {
-  const File memory = Memfd(kBytes, true), unmappable = UnmappableMemfd();
+  const base::OwnedFd memory = Memfd(kBytes, true), unmappable = UnmappableMemfd();
   for (int i = 0; i < attack_rounds; ++i) {
     Liar liar(victim_->socket());
     liar.Attach();
@@ -101,7 +101,7 @@ TEST_F(Attacks, MapChurn) {
   // Maps different sizes repeatedly in one connection. With 200 rounds, the number of mappings
   // exceeds Linux's limit per process.
   const int pairs = 330 * attack_rounds;
-  const File memory = Memfd(pairs * kPage, true);
+  const base::OwnedFd memory = Memfd(pairs * kPage, true);
   Liar liar(victim_->socket());
   liar.Attach();
   for (int i = 1; i <= pairs; ++i) {
@@ -113,7 +113,7 @@ TEST_F(Attacks, MapChurn) {
 }
 
 TEST_F(Attacks, MemoryInSplinters) {
-  const File memory = Memfd(kPage, true);
+  const base::OwnedFd memory = Memfd(kPage, true);
   Liar liar(victim_->socket());
   liar.Attach();
   std::optional<uint16_t> answer = 0;
@@ -134,7 +134,7 @@ TEST_F(Attacks, MemoryInSplinters) {
 
 TEST_F(Attacks, HolesUnderADeviceThatSends) {
   for (int i = 0; i < attack_rounds; ++i) {
-    const File memory = Memfd(kBytes, true);
+    const base::OwnedFd memory = Memfd(kBytes, true);
     Liar liar(victim_->socket());
     liar.Attach();
     ASSERT_EQ(liar.Map(Kind::kMap, kRing, kBytes, memory.fd()), 0);
@@ -149,7 +149,7 @@ TEST_F(Attacks, HolesUnderADeviceThatSends) {
 
 TEST_F(Attacks, TruncationUnderADeviceThatSends) {
   for (int i = 0; i < attack_rounds; ++i) {
-    const File memory = Memfd(kBytes, false);
+    const base::OwnedFd memory = Memfd(kBytes, false);
     Liar liar(victim_->socket());
     liar.Attach();
     ASSERT_EQ(liar.Memory(kMemory, kBytes, memory.fd()), 0);
@@ -181,10 +181,10 @@ class LyingDevice {
   void Serve() {
     pollfd wait = {listener_.fd(), POLLIN, 0};
     poll(&wait, 1, static_cast<int>(kLiarPatience.count()));
-    Channel channel(File(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
+    Channel channel(base::OwnedFd(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
     Request request;
-    for (File file; channel.Receive(&request, sizeof(request), &file, kLiarPatience);
-         file = File()) {
+    for (base::OwnedFd file; channel.Receive(&request, sizeof(request), &file, kLiarPatience);
+         file = base::OwnedFd()) {
       if (request.kind == Kind::kHello) {
         queue_ = bar::RingMemory::FromFile(file.Release(), request.bytes, false);
       }
@@ -195,7 +195,7 @@ class LyingDevice {
   }
 
   const std::string path_;
-  File listener_;
+  base::OwnedFd listener_;
   bar::RingMemory queue_;
   std::thread thread_;
 };
@@ -256,7 +256,7 @@ TEST_F(Attacks, AForeignUserIsNoHost) {
       hello.sequence = 1;
       channel.Send(&hello, sizeof(hello));
       Reply reply;
-      File file;
+      base::OwnedFd file;
       return channel.Receive(&reply, sizeof(reply), &file, kLiarPatience) ? 0 : 2;
     });
     EXPECT_EQ(code, open ? 2 : 1);
@@ -281,15 +281,15 @@ TEST_F(Attacks, AForeignUsersDeviceGetsNothing) {
       _exit(99);
     }
     std::string error;
-    File listener = Listen(path, &error);
+    base::OwnedFd listener = Listen(path, &error);
     char byte = static_cast<bool>(listener) ? 'y' : 'n';
     if (write(ready[1], &byte, 1) != 1) _exit(98);
     int heard = 0;
     for (pollfd wait[2] = {{listener.fd(), POLLIN, 0}, {done[0], POLLIN, 0}};
          poll(wait, 2, 60'000) > 0 && wait[1].revents == 0;) {
-      Channel channel(File(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
+      Channel channel(base::OwnedFd(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
       Request hello;
-      File file;
+      base::OwnedFd file;
       heard += channel.Receive(&hello, sizeof(hello), &file, kLiarPatience).has_value();
     }
     _exit(heard);

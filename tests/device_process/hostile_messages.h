@@ -149,14 +149,14 @@ class HostileMessages {
                Memory(0, 0),
                Memory(0, 0),
                Memory(F_SEAL_SHRINK, MFD_HUGETLB),
-               File(open("/dev/null", O_RDWR | O_CLOEXEC)),
-               File(open("/", O_RDONLY | O_CLOEXEC)),
-               File(eventfd(0, EFD_CLOEXEC)),
-               File(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-               File(open("/proc/self/maps", O_RDONLY | O_CLOEXEC))};
+               base::OwnedFd(open("/dev/null", O_RDWR | O_CLOEXEC)),
+               base::OwnedFd(open("/", O_RDONLY | O_CLOEXEC)),
+               base::OwnedFd(eventfd(0, EFD_CLOEXEC)),
+               base::OwnedFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+               base::OwnedFd(open("/proc/self/maps", O_RDONLY | O_CLOEXEC))};
     }
-    static File Memory(int seals, unsigned flags) {
-      File file(memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
+    static base::OwnedFd Memory(int seals, unsigned flags) {
+      base::OwnedFd file(memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
       const uint64_t bytes = flags != 0 ? uint64_t{1} << 40 : kFuzzFileBytes;
       if (ftruncate(file.fd(), static_cast<off_t>(bytes)) == 0) {
         fcntl(file.fd(), F_ADD_SEALS, seals);
@@ -172,7 +172,7 @@ class HostileMessages {
     bar::PostedQueue* queue = nullptr;
     bar::RingMemory memory;
     Channel channel;
-    std::array<File, 10> files;
+    std::array<base::OwnedFd, 10> files;
     uint32_t sequence = 0;
   };
 
@@ -188,7 +188,7 @@ class HostileMessages {
     model_.Touch();
     server_->Turn(-1, kAtOnce);
     std::array<uint8_t, sizeof(Reply) + kMaxStatistics * sizeof(StatisticEntry)> reply;
-    File file;
+    base::OwnedFd file;
     while (host.channel.Receive(reply.data(), reply.size(), &file, kAtOnce)) {
     }
     return server_->host() != 0 || host.sequence <= 1;
@@ -244,7 +244,7 @@ class HostileMessages {
     honest.Send(&hello, sizeof(hello), honest_memory_.fd());
     for (int turn = 0; turn < 4; ++turn) server_->Turn(-1, kAtOnce);
     Reply reply;
-    File none;
+    base::OwnedFd none;
     const auto bytes = honest.Receive(&reply, sizeof(reply), &none, kAtOnce);
     if (!bytes || reply.refused != 0) return "an honest host is not served";
     honest = Channel();

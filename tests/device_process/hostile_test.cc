@@ -67,8 +67,8 @@ TEST(HostileHost, AGreetingThatLiesIsRefused) {
     liar.Send(hello, liar.queue_file());
     EXPECT_EQ(liar.Hear(), 1) << i;
   }
-  const File unsealed = Memfd(QueueBytes(), false), small = Memfd(4096, true);
-  const File null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const base::OwnedFd unsealed = Memfd(QueueBytes(), false), small = Memfd(4096, true);
+  const base::OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int file : {-1, unsealed.fd(), small.fd(), null.fd()}) {
     Liar liar;
     liar.Send(liar.Hello(), file);
@@ -143,7 +143,7 @@ TEST(HostileHost, MemoryThatCannotBeIsRefusedAndTheConnectionStays) {
   DeviceThread device(kIpuModel);
   Liar liar;
   liar.Attach();
-  const File file = Memfd(1 << 20, true), unsealed = Memfd(1 << 20, false);
+  const base::OwnedFd file = Memfd(1 << 20, true), unsealed = Memfd(1 << 20, false);
   constexpr uint64_t kBus = uint64_t{1} << 33;
   const auto memory = [&](uint64_t bus, uint64_t bytes, uint64_t offset, uint64_t area_bus,
                           uint64_t area_bytes) {
@@ -198,14 +198,14 @@ TEST(HostileHost, MemoryThatCannotBeIsRefusedAndTheConnectionStays) {
 /// Attaches to a device that answers kHello with `answer`. Returns the error.
 std::string AttachTo(const std::function<void(Channel&)>& answer) {
   std::string error;
-  File listener = Listen(TestSocket(), &error);
+  base::OwnedFd listener = Listen(TestSocket(), &error);
   EXPECT_TRUE(listener) << error;
   std::thread device([&] {
     pollfd wait = {listener.fd(), POLLIN, 0};
     poll(&wait, 1, static_cast<int>(kLiarPatience.count()));
-    Channel channel(File(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
+    Channel channel(base::OwnedFd(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
     Request hello;
-    File queue;
+    base::OwnedFd queue;
     EXPECT_TRUE(channel.Receive(&hello, sizeof(hello), &queue, kLiarPatience));
     answer(channel);
   });
@@ -251,7 +251,7 @@ TEST(HostileDevice, SilenceIsWaitedForABoundedTime) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string error = AttachTo([&](Channel& channel) {
     Request more;
-    File none;
+    base::OwnedFd none;
     // Waits until the host closes the connection, at most 2 * kMessagePatience.
     channel.Receive(&more, sizeof(more), &none, 2 * kMessagePatience);
   });

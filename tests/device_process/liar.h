@@ -54,7 +54,7 @@ class Liar {
   /// arrives within kLiarPatience.
   std::optional<uint16_t> Hear() {
     Reply reply;
-    File file;
+    base::OwnedFd file;
     const auto bytes = channel_.Receive(&reply, sizeof(reply), &file, kLiarPatience);
     if (!bytes) return std::nullopt;
     EXPECT_GE(*bytes, sizeof(reply));
@@ -108,17 +108,17 @@ class Liar {
   uint32_t sequence_ = 0;
 };
 
-inline File Memfd(size_t bytes, bool sealed, unsigned flags = 0) {
-  File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
+inline base::OwnedFd Memfd(size_t bytes, bool sealed, unsigned flags = 0) {
+  base::OwnedFd file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
   EXPECT_EQ(ftruncate(file.fd(), static_cast<off_t>(bytes)), 0);
   EXPECT_EQ(fcntl(file.fd(), F_ADD_SEALS, sealed ? F_SEAL_SHRINK : 0), 0);
   return file;
 }
 
 /// Returns a sealed file that cannot be mapped. If no huge page is free, mapping it fails late.
-inline File UnmappableMemfd() {
+inline base::OwnedFd UnmappableMemfd() {
   constexpr size_t kHugePage = size_t{2} << 20;
-  File file = Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB);
+  base::OwnedFd file = Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB);
   void* const area = mmap(nullptr, kHugePage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
   if (area == MAP_FAILED) return file;
   munmap(area, kHugePage);

@@ -66,7 +66,7 @@ TEST(Loss, AHostThatCutsItsMemoryOffIsDisconnectedByTheFirstAccess) {
   DeviceThread device(kIpuModel);
   Liar liar;
   liar.Attach();
-  const File file = Memfd(1 << 20, false);
+  const base::OwnedFd file = Memfd(1 << 20, false);
   ASSERT_EQ(liar.Memory(kBus, 1 << 20, file.fd()), 0);
   ASSERT_EQ(ftruncate(file.fd(), 0), 0);
   EXPECT_TRUE(device.attached());
@@ -77,7 +77,7 @@ TEST(Loss, AHostThatCutsItsMemoryOffIsDisconnectedByTheFirstAccess) {
 
 TEST(Loss, AHostWithAllNamesLeavesRoomForTheNext) {
   DeviceThread device(kIpuModel);
-  const File file = Memfd(kPage, true);
+  const base::OwnedFd file = Memfd(kPage, true);
   for (int host = 0; host < 2; ++host) {
     Liar liar;
     liar.Attach();
@@ -97,7 +97,7 @@ TEST(Loss, AHostWithAllNamesLeavesRoomForTheNext) {
 
 TEST(Loss, WhereverTheDevicesRoomEndsOneHostIsDisconnected) {
   DeviceThread device(kIpuModel);
-  const File memory = Memfd(1 << 20, true);
+  const base::OwnedFd memory = Memfd(1 << 20, true);
   bool failed = true;
   uint64_t ended = 0;
   for (int64_t left = 0; failed; ++left) {
@@ -136,7 +136,7 @@ std::unique_ptr<Attachment> HostOfDevice() {
 
 /// Replaces a page of this process by one that its file does not contain.
 void ReplacePage(void* page) {
-  const File empty = Memfd(0, false);
+  const base::OwnedFd empty = Memfd(0, false);
   ASSERT_NE(mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(), 0),
             MAP_FAILED);
 }

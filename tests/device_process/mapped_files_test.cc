@@ -32,15 +32,15 @@ class Memory {
   void* const begin_;
 };
 
-File NewFile(uint8_t content) {
-  File file(memfd_create("test", MFD_CLOEXEC));
+base::OwnedFd NewFile(uint8_t content) {
+  base::OwnedFd file(memfd_create("test", MFD_CLOEXEC));
   const std::string bytes(8 * kFilePage, static_cast<char>(content));
   EXPECT_EQ(write(file.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   return file;
 }
 
 TEST(MappedFiles, APartOfAFileIsThatPart) {
-  const File file = NewFile(1);
+  const base::OwnedFd file = NewFile(1);
   const Memory memory(MAP_SHARED, file.fd(), 2 * kFilePage);
   std::string error;
   const auto parts = FindMappedFiles(memory.page(1), 2 * kFilePage, &error);
@@ -55,7 +55,7 @@ TEST(MappedFiles, APartOfAFileIsThatPart) {
 }
 
 TEST(MappedFiles, SeveralFilesAreSeveralPartsAndOneInPiecesIsOne) {
-  const File a = NewFile(1), b = NewFile(2);
+  const base::OwnedFd a = NewFile(1), b = NewFile(2);
   const Memory memory(MAP_SHARED, a.fd(), 0);
   // The middle page is mapped to the other file, and then to the same page of the first file again.
   constexpr int kAccess = PROT_READ | PROT_WRITE;
@@ -76,7 +76,7 @@ TEST(MappedFiles, TellsWhyNot) {
     EXPECT_TRUE(FindMappedFiles(memory.page(0), pages * kFilePage, &error).empty());
     return error;
   };
-  const File file = NewFile(1);
+  const base::OwnedFd file = NewFile(1);
   EXPECT_NE(why(Memory(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)).find("private"), std::string::npos);
   EXPECT_NE(why(Memory(MAP_PRIVATE, file.fd(), 0)).find("private"), std::string::npos);
   EXPECT_NE(why(Memory(MAP_SHARED, file.fd(), 0, PROT_READ)).find("reading and writing"),
@@ -85,7 +85,7 @@ TEST(MappedFiles, TellsWhyNot) {
   munmap(hole.page(1), kFilePage);
   EXPECT_NE(why(hole).find("is not mapped"), std::string::npos);
   // The file is closed and has no name, but root can still open it, so both results are possible.
-  auto closed = std::make_unique<File>(NewFile(1));
+  auto closed = std::make_unique<base::OwnedFd>(NewFile(1));
   const Memory nameless(MAP_SHARED, closed->fd(), 0);
   closed.reset();
   std::string error;

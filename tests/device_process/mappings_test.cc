@@ -33,8 +33,8 @@ constexpr uint64_t kArea = uint64_t{7} << 32;
 constexpr uint64_t kAreaBytes = 64 * kMappedPage;
 
 /// Returns a file of `pages`, each filled with its number plus `first`.
-File Numbered(int pages, uint8_t first) {
-  File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+base::OwnedFd Numbered(int pages, uint8_t first) {
+  base::OwnedFd file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   std::string bytes;
   for (int i = 0; i < pages; ++i) bytes += std::string(kMappedPage, static_cast<char>(first + i));
   EXPECT_EQ(write(file.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
@@ -58,7 +58,7 @@ class Mappings : public testing::Test {
 };
 
 TEST_F(Mappings, PiecesOfSeveralFilesAreAsContiguousAsInTheHost) {
-  const File a = Numbered(4, 10), b = Numbered(4, 20);
+  const base::OwnedFd a = Numbered(4, 10), b = Numbered(4, 20);
   ASSERT_EQ(Add(8, 2, 1, b.fd()), nullptr);
   ASSERT_EQ(Add(6, 2, 2, a.fd()), nullptr);
   const uint8_t* const four = At(6, 4);
@@ -73,7 +73,7 @@ TEST_F(Mappings, PiecesOfSeveralFilesAreAsContiguousAsInTheHost) {
 }
 
 TEST_F(Mappings, WhatIsTakenBackIsUnreachableAndNoTrap) {
-  const File a = Numbered(4, 10);
+  const base::OwnedFd a = Numbered(4, 10);
   ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
   const uint8_t* const kept = At(0, 4);
   ASSERT_NE(kept, nullptr);
@@ -89,7 +89,7 @@ TEST_F(Mappings, WhatIsTakenBackIsUnreachableAndNoTrap) {
 }
 
 TEST_F(Mappings, AFileThatIsCutOffLeavesZeroesAndNoTrap) {
-  const File a = Numbered(4, 10);
+  const base::OwnedFd a = Numbered(4, 10);
   ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
   volatile const uint8_t* const seen = At(0, 4);
   EXPECT_EQ(seen[0], 10);
@@ -125,7 +125,7 @@ TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
 
 TEST_F(Mappings, ExternalMemoryIsAnyPartOfAFileUntilItIsTakenBack) {
   constexpr uint64_t kBus = uint64_t{9} << 32;
-  const File file = Numbered(6, 40);  // The file is not sealed.
+  const base::OwnedFd file = Numbered(6, 40);  // The file is not sealed.
   EXPECT_NE(mappings_.AddRing(kBus, 2 * kMappedPage, file.fd()), nullptr) << "as rings must be";
   ASSERT_EQ(mappings_.AddExternal(kBus, 2 * kMappedPage, 3 * kMappedPage, file.fd()), nullptr);
   const uint8_t* const seen = dma_->Translate(kBus, 2 * kMappedPage);
@@ -153,7 +153,7 @@ size_t KernelMappings() {
 }
 
 TEST_F(Mappings, WhatIsAnnouncedTwiceIsRefusedAndTheFirstStays) {
-  const File a = Numbered(4, 10), huge = UnmappableMemfd();
+  const base::OwnedFd a = Numbered(4, 10), huge = UnmappableMemfd();
   ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
   const uint8_t* const seen = At(0, 4);
   ASSERT_NE(seen, nullptr);
@@ -173,7 +173,7 @@ TEST_F(Mappings, WhatIsAnnouncedTwiceIsRefusedAndTheFirstStays) {
 }
 
 TEST_F(Mappings, AFileThatCannotBeMappedLeavesZeroesAndNoHole) {
-  const File a = Numbered(4, 10), huge = UnmappableMemfd();
+  const base::OwnedFd a = Numbered(4, 10), huge = UnmappableMemfd();
   ASSERT_EQ(mappings_.AddMemory({kArea, 4 * kMappedPage, 0, kArea, kHugePage}, a.fd()), nullptr);
   const uint8_t* const seen = At(0, 4);
   ASSERT_EQ(mappings_.RemoveMemory(kArea, 4 * kMappedPage), nullptr);
@@ -193,7 +193,7 @@ TEST_F(Mappings, AFileThatCannotBeMappedLeavesZeroesAndNoHole) {
 }
 
 TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
-  const File file = Memfd(uint64_t{3000} * kMappedPage, true);
+  const base::OwnedFd file = Memfd(uint64_t{3000} * kMappedPage, true);
   constexpr uint64_t kBus = uint64_t{9} << 32;
   const size_t before = KernelMappings();
   for (uint64_t pages = 1; pages <= 3000; ++pages) {
@@ -206,7 +206,7 @@ TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
 TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
   // Maps the pages of one file repeatedly, so that each piece needs a mapping.
   constexpr uint64_t kPieceBytes = 3 * kMappedPage;
-  const File file = Memfd(kPieceBytes, false);
+  const base::OwnedFd file = Memfd(kPieceBytes, false);
   constexpr uint64_t kBytes = 2 * HostMappings::kMaxMappings * kPieceBytes;
   const size_t before = KernelMappings();
   const auto refused = [&](auto act) {
@@ -233,7 +233,7 @@ TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
 }
 
 TEST_F(Mappings, WhatWasNeverThereIsNotTakenBack) {
-  const File a = Numbered(4, 10);
+  const base::OwnedFd a = Numbered(4, 10);
   ASSERT_EQ(Add(0, 4, 0, a.fd()), nullptr);
   const size_t before = KernelMappings();
   for (uint64_t page = 6; page < 60; page += 2) {
@@ -243,7 +243,7 @@ TEST_F(Mappings, WhatWasNeverThereIsNotTakenBack) {
 }
 
 TEST_F(Mappings, FormerMemoryThatIsForgottenLeavesNothingBehind) {
-  const File a = Numbered(4, 10);
+  const base::OwnedFd a = Numbered(4, 10);
   ASSERT_EQ(Add(20, 4, 0, a.fd()), nullptr);
   const uint8_t* const kept = At(20, 4);
   const size_t before = KernelMappings();
@@ -269,7 +269,7 @@ TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
   uint8_t* const seen = dma_->Translate(kBus, ring.bytes());
   ASSERT_NE(seen, nullptr);
   // Simulates a hole in a file of huge pages when none is free.
-  const File empty = Memfd(0, false);
+  const base::OwnedFd empty = Memfd(0, false);
   ASSERT_NE(mmap(seen + kMappedPage, kMappedPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                  empty.fd(), 0),
             MAP_FAILED);

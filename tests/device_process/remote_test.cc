@@ -215,7 +215,7 @@ TEST(Remote, ExternalMemoryIsTakenFromFilesAloneAndHandedOverAgain) {
   const auto host = Host();
   ASSERT_NE(host, nullptr);
   constexpr size_t kBytes = 16 * 4096;
-  const File file(memfd_create("external", MFD_CLOEXEC));
+  const base::OwnedFd file(memfd_create("external", MFD_CLOEXEC));
   ASSERT_EQ(ftruncate(file.fd(), kBytes), 0);
   const auto map = [&](int flags, int fd) {
     return mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, flags, fd, 0);

@@ -24,15 +24,15 @@ namespace {
 TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
   std::string error;
   const std::string path = TestSocket();
-  File first = Listen(path, &error);
+  base::OwnedFd first = Listen(path, &error);
   ASSERT_TRUE(first) << error;
   EXPECT_FALSE(Listen(path, &error));
   EXPECT_NE(error.find("another process"), std::string::npos) << error;
-  first = File();
+  first = base::OwnedFd();
   EXPECT_FALSE(Connect(path, {}, &error));
   EXPECT_TRUE(Listen(path, &error)) << error;
   unlink(path.c_str());
-  const File file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  const base::OwnedFd file(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   EXPECT_FALSE(Listen(path, &error)) << "a file is not ours to remove";
   unlink(path.c_str());
   EXPECT_FALSE(Listen(std::string(200, 'x'), &error));
@@ -54,7 +54,7 @@ TEST(Socket, CanBeConnectedToFromWhenItsPathIsThere) {
   });
   std::string error;
   for (int round = 0; round < 200; ++round) {
-    const File listener = Listen(path, &error);
+    const base::OwnedFd listener = Listen(path, &error);
     EXPECT_TRUE(listener) << error;
     unlink(path.c_str());
   }
@@ -66,7 +66,7 @@ TEST(Socket, CanBeConnectedToFromWhenItsPathIsThere) {
 TEST(Socket, IsThisUsersAloneWhateverTheUmask) {
   const mode_t mask = umask(0);
   std::string error;
-  const File listener = Listen(TestSocket(), &error);
+  const base::OwnedFd listener = Listen(TestSocket(), &error);
   umask(mask);
   ASSERT_TRUE(listener) << error;
   struct stat info {};

@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-File MemoryFile(size_t bytes, int seals) {
-  File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+base::OwnedFd MemoryFile(size_t bytes, int seals) {
+  base::OwnedFd file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(ftruncate(file.fd(), static_cast<off_t>(bytes)), 0);
   EXPECT_EQ(fcntl(file.fd(), F_ADD_SEALS, seals), 0);
   return file;
@@ -42,7 +42,7 @@ struct HostileEnd {
   /// Returns 0 if joined, 1 if refused, and -1 if disconnected or not yet answered.
   int ReadAnswer() {
     CableMessage answer;
-    File none;
+    base::OwnedFd none;
     const auto bytes = channel.Receive(&answer, sizeof(answer), &none, milliseconds(0));
     return bytes == sizeof(answer) ? answer.refused : -1;
   }
@@ -60,7 +60,7 @@ struct HostileEnd {
   }
 
   Channel channel;
-  File memory = MemoryFile(CableMemory::kBytes, F_SEAL_SHRINK);
+  base::OwnedFd memory = MemoryFile(CableMemory::kBytes, F_SEAL_SHRINK);
   CableMemory* lanes = nullptr;
 };
 
@@ -93,9 +93,11 @@ TEST(HostileCable, AGreetingThatLiesIsRefused) {
   CableMessage magic, version;
   magic.magic ^= 1;
   ++version.version;
-  const File unsealed = MemoryFile(CableMemory::kBytes, 0), small = MemoryFile(4096, F_SEAL_SHRINK);
-  const File null(open("/dev/null", O_RDWR | O_CLOEXEC)), folder(open("/", O_RDONLY | O_CLOEXEC));
-  const File good = MemoryFile(CableMemory::kBytes, F_SEAL_SHRINK);
+  const base::OwnedFd unsealed = MemoryFile(CableMemory::kBytes, 0),
+                      small = MemoryFile(4096, F_SEAL_SHRINK);
+  const base::OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC)),
+      folder(open("/", O_RDONLY | O_CLOEXEC));
+  const base::OwnedFd good = MemoryFile(CableMemory::kBytes, F_SEAL_SHRINK);
   const std::vector<std::pair<CableMessage, int>> lies = {
       {magic, good.fd()}, {version, good.fd()}, {{}, -1},          {{}, unsealed.fd()},
       {{}, small.fd()},   {{}, null.fd()},      {{}, folder.fd()},
@@ -203,17 +205,17 @@ TEST(HostileCable, WhoListensAndLiesIsNotJoined) {
   for (size_t i = 0; i < answers.size(); ++i) {
     CableEnds ends;
     std::string error;
-    File listener = Listen(ends.place.path(), &error);
+    base::OwnedFd listener = Listen(ends.place.path(), &error);
     ASSERT_TRUE(listener) << error;
     auto wire = ends.Open();
     {
-      Channel channel(File(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
+      Channel channel(base::OwnedFd(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
       ASSERT_TRUE(channel);
       answers[i](channel);
     }
     ends.Pass(*wire, 2 * CableEnds::kStep_ns);
     EXPECT_EQ(Count(*wire, "cable_joins"), 0u) << i;
-    listener = File();
+    listener = base::OwnedFd();
     ExpectJoinsAnHonestEnd(ends, *wire);
   }
 }

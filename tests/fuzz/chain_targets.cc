@@ -15,7 +15,7 @@ namespace sluice::fuzz {
 
 void ChainGraph(const uint8_t* data, size_t size) {
   using namespace engine::chain;  // NOLINT
-  runtime::Errors errors;
+  config::Errors errors;
   const auto graph =
       ReadGraph(std::string_view(reinterpret_cast<const char*>(data), size), &errors);
   FUZZ_CHECK(graph.has_value() == errors.empty());

@@ -128,12 +128,19 @@ def client_report():
             server.wait(PATIENCE_S)
 
 
+# Members of the reports of all programs.
+COMMON = {"app", "duration_s", "version", "report_version", "lost"}
+
+
 def reports():
     """Returns (version, {"member": kind}); each member comes from the program that writes it."""
     written = {name: report_of(*command) for name, command in RUNS.items()}
     written |= {"device": device_report(), "kv-client": client_report()}
     versions = {report["report_version"] for report in written.values()}
     assert len(versions) == 1, versions
+    for name, report in written.items():
+        assert report["app"] == name.split(",")[0], f"{name}: \"app\" is {report['app']}"
+        assert COMMON <= report.keys(), f"{name} lacks {COMMON - report.keys()}"
     return versions.pop(), {path: meaning for name, report in written.items()
                             for path, meaning in members(report, name + ": ").items()}
 
@@ -251,7 +258,7 @@ class Interfaces(unittest.TestCase):
         api = ".".join(re.search(rf"#define SLUICE_ENGINES_{part} (\d+)", header)[1]
                        for part in ("MAJOR", "MINOR"))
         report = re.search(r'kReportVersion = "([\d.]+)"',
-                           (ROOT / "lib/runtime/report_version.h").read_text())[1]
+                           (ROOT / "lib/host/report_version.h").read_text())[1]
         self.assertIn(f"JSON report {report}, device arguments {params()[0]}, C API {api}, "
                       f"device socket {socket()[0]}.", " ".join(section.split()))
 

@@ -166,7 +166,7 @@ class Client(unittest.TestCase):
     def check_sums(self, report):
         self.assertEqual(report["requests"], sum(report[name] for name in (
             "hits", "misses", "stored", "refused", "wrong", "lost")))
-        self.assertEqual(report["hits"] + report["misses"] + report["wrong"],
+        self.assertEqual(report["hits"] + report["misses"] + report["corrupted"],
                          report["get_latency_us"]["count"])
         self.assertEqual(report["stored"], report["set_latency_us"]["count"])
 
@@ -189,7 +189,7 @@ class Client(unittest.TestCase):
         report = self.run_client("--protocol=memcached-binary", f"--server={server.name}",
                                  "--items=100", "--rate=1000", "--arrivals=constant",
                                  "--duration_s=1")
-        self.assertAlmostEqual(report["requests"] + report["unsent"], 1000 * report["seconds"],
+        self.assertAlmostEqual(report["requests"] + report["unsent"], 1000 * report["duration_s"],
                                delta=2)
 
     def test_mica_with_a_port_for_each_worker(self):
@@ -222,11 +222,11 @@ class Client(unittest.TestCase):
         report = self.run_client(f"--server={server.name}", "--items=100", "--duration_s=0.5",
                                  code=1)
         self.check_sums(report)
-        self.assertEqual(report["wrong"], bent // 5)
-        self.assertGreater(report["wrong"], 0)
+        self.assertEqual(report["corrupted"], bent // 5)
+        self.assertGreater(report["corrupted"], 0)
         report = self.run_client(f"--server={server.name}", "--items=100", "--duration_s=0.5",
                                  "--verify=false")
-        self.assertEqual(report["wrong"], 0)
+        self.assertEqual(report["corrupted"], 0)
 
     def test_losses_are_counted_and_not_sent_again(self):
         mica, seen, dropped = Mica(1), 0, 0
@@ -320,7 +320,7 @@ class Client(unittest.TestCase):
         self.assertEqual(lost_home, sum(name == names[0] for name in placed.values()))
         self.assertEqual(figures["server_changes"], 2)
         self.assertGreater(figures["misses"], 0)
-        self.assertEqual(figures["wrong"], 0)
+        self.assertEqual(figures["corrupted"], 0)
 
     # Arguments, and the text that the line must contain.
     BAD = [

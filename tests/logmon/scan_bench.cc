@@ -29,10 +29,10 @@
 #include <utility>
 #include <vector>
 
+#include "config/json_reader.h"
 #include "engine/logmon/config/config.h"
 #include "engine/logmon/scan/line_scanner.h"
 #include "log_text.h"
-#include "runtime/json_reader.h"
 #include "scan_contestants.h"
 #include "state_of_sources.h"
 
@@ -130,7 +130,7 @@ Result Measure(const char* set, const RuleSet& rules, std::string_view text, siz
 
 std::unique_ptr<const RuleSet> Compile(const std::string& path) {
   std::vector<std::string> errors;
-  const auto text = runtime::ReadFile(path, &errors);
+  const auto text = config::ReadFile(path, &errors);
   auto config = text ? ParseConfig(*text, "", &errors) : std::nullopt;
   Check(config.has_value(), errors.empty() ? path.c_str() : errors.front().c_str());
   std::string error;

@@ -55,28 +55,28 @@ class Client {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const timeval patience{20, 0};
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    EXPECT_EQ(connect(socket_.fd(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   }
 
   void Send(const Bytes& bytes) const {
-    send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    send(socket_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
   void Send(const Words& words) const { Send(BytesOf(words)); }
   /// Sends until the server accepts no more bytes.
   void Flood(const Bytes& bytes) const {
     for (size_t sent = 0; sent < (size_t{64} << 20); sent += bytes.size()) {
-      if (send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+      if (send(socket_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
     }
     ADD_FAILURE() << "64 MiB were taken, and no reply was read";
   }
   /// Returns the next record, or an empty one if the connection was closed.
   Words Receive() const {
     uint8_t mark[4];
-    if (recv(socket_.get(), mark, 4, MSG_WAITALL) != 4) return {};
+    if (recv(socket_.fd(), mark, 4, MSG_WAITALL) != 4) return {};
     EXPECT_EQ(mark[0] & 0x80, 0x80);
     Bytes bytes(packet::LoadBe32(mark) & ~kLast);
-    if (recv(socket_.get(), bytes.data(), bytes.size(), MSG_WAITALL) !=
+    if (recv(socket_.fd(), bytes.data(), bytes.size(), MSG_WAITALL) !=
         static_cast<ssize_t>(bytes.size())) {
       return {};
     }
@@ -88,7 +88,7 @@ class Client {
   }
 
  private:
-  runtime::OwnedFd socket_;
+  base::OwnedFd socket_;
 };
 
 class TcpServerTest : public testing::Test {
@@ -99,16 +99,16 @@ class TcpServerTest : public testing::Test {
     functions_ = ServiceFunctions::Load(PORTMAP_OBJECT, PORTMAP_X, &error);
     ASSERT_NE(functions_, nullptr) << error;
     messages_ = std::make_unique<engine::rpc::MessageServer>(functions_->At(111));
-    runtime::OwnedFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    base::OwnedFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t bytes = sizeof(address);
-    ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), bytes), 0);
-    ASSERT_EQ(listen(listener.get(), 256), 0);
-    getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
+    ASSERT_EQ(bind(listener.fd(), reinterpret_cast<sockaddr*>(&address), bytes), 0);
+    ASSERT_EQ(listen(listener.fd(), 256), 0);
+    getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &bytes);
     port_ = ntohs(address.sin_port);
-    std::vector<runtime::OwnedFd> listeners;
+    std::vector<base::OwnedFd> listeners;
     listeners.push_back(std::move(listener));
     server_ = std::make_unique<TcpServer>(std::move(listeners), *messages_, limits);
     thread_ = std::thread([this] {

@@ -46,7 +46,7 @@ class SharedMemory {
 
  private:
   size_t bytes_;
-  File file_;
+  base::OwnedFd file_;
   uint8_t* begin_ = nullptr;
 };
 
@@ -58,7 +58,7 @@ class Client {
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof(address.sun_path) - 1);
     if (connect(socket_.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-      socket_ = File();
+      socket_ = base::OwnedFd();
     }
   }
 
@@ -72,7 +72,7 @@ class Client {
   const DmaRequests& dma_requests() const { return dma_requests_; }
 
   int fd() const { return socket_.fd(); }
-  void Disconnect() { socket_ = File(); }
+  void Disconnect() { socket_ = base::OwnedFd(); }
 
   /// Returns false if the device has closed the connection.
   bool Send(std::span<const uint8_t> bytes, const std::vector<int>& files = {}) {
@@ -199,7 +199,7 @@ class Client {
     message.msg_controllen = control.size();
     const ssize_t received = recvmsg(socket_.fd(), &message, MSG_CMSG_CLOEXEC);
     if (received <= 0) return false;
-    std::vector<File> files;
+    std::vector<base::OwnedFd> files;
     if (const cmsghdr* const rights = CMSG_FIRSTHDR(&message)) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
@@ -245,7 +245,7 @@ class Client {
                      kReplyType));
   }
 
-  File socket_;
+  base::OwnedFd socket_;
   MessageReader reader_;
   uint16_t id_ = 0;
   SharedMemory* memory_ = nullptr;

@@ -21,7 +21,7 @@
 namespace sluice::emulator::vfio_user::test {
 namespace {
 
-RegionInfo InfoOf(Client& client, uint32_t region, File* file = nullptr) {
+RegionInfo InfoOf(Client& client, uint32_t region, base::OwnedFd* file = nullptr) {
   Message reply = client.Ask(Command::kGetRegionInfo, Join(RegionInfo{32, 0, region, 0, 0, 0}));
   RegionInfo info{};
   if (reply.payload.size() == sizeof(info)) {
@@ -63,7 +63,7 @@ TEST(BusFunction, OfNetIpuHasInterruptsAndLinesThatAreMapped) {
   EXPECT_EQ(InfoOf(client, 0).bytes, 128u << 10);
   EXPECT_EQ(InfoOf(client, 4).bytes, 4096u);
   EXPECT_EQ(IrqsOf(client, 2), 32u);
-  File lines;
+  base::OwnedFd lines;
   EXPECT_EQ(InfoOf(client, 2, &lines).flags, 7u);
   ASSERT_TRUE(lines);
   EXPECT_NE(ftruncate(lines.fd(), 0), 0) << "nobody resizes it";

@@ -26,7 +26,7 @@ constexpr uint32_t kBoth = kDmaReadable | kDmaWritable;
 class Memory : public testing::Test {
  protected:
   const char* Map(uint64_t address, uint64_t bytes, uint64_t offset = 0, uint32_t flags = kBoth) {
-    const File file(dup(file_.fd()));
+    const base::OwnedFd file(dup(file_.fd()));
     return memory_.Map({sizeof(DmaMap), flags, offset, address, bytes}, file);
   }
   const char* Unmap(uint64_t address, uint64_t bytes, uint32_t flags = 0) {
@@ -84,12 +84,13 @@ TEST_F(Memory, MayLieAcrossAreas) {
 /// The maps are parts of hugepages, as below 1 MiB of a machine and with an IOMMU.
 TEST_F(Memory, OfHugepagesIsReachedInParts) {
   constexpr uint64_t kHugePage = 2 << 20;
-  const File file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
+  const base::OwnedFd file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
   if (file.fd() < 0 || ftruncate(file.fd(), 4 * kHugePage) != 0) {
     GTEST_SKIP() << "this kernel has no hugepages";
   }
   const auto map = [&](uint64_t address, uint64_t bytes, uint64_t offset) {
-    return memory_.Map({sizeof(DmaMap), kBoth, offset, address, bytes}, File(dup(file.fd())));
+    return memory_.Map({sizeof(DmaMap), kBoth, offset, address, bytes},
+                       base::OwnedFd(dup(file.fd())));
   };
   const void* const probe = mmap(nullptr, 4 * kHugePage, PROT_READ, MAP_SHARED, file.fd(), 0);
   if (probe == MAP_FAILED) GTEST_SKIP() << "needs 4 free hugepages";
@@ -127,7 +128,7 @@ TEST_F(Memory, OfHugepagesIsReachedInParts) {
 TEST_F(Memory, WithoutAFileIsReachedByMessages) {
   ASSERT_EQ(Map(4 * kPage, kPage), nullptr);
   EXPECT_EQ(dma_->remote(), nullptr);
-  ASSERT_EQ(memory_.Map({sizeof(DmaMap), kBoth, 0, kPage, 3 * kPage}, File()), nullptr);
+  ASSERT_EQ(memory_.Map({sizeof(DmaMap), kBoth, 0, kPage, 3 * kPage}, base::OwnedFd()), nullptr);
   ASSERT_EQ(dma_->remote(), &messages_);
   uint8_t* const ring = dma_->Translate(kPage, 3 * kPage);
   ASSERT_NE(ring, nullptr);
@@ -156,7 +157,7 @@ TEST_F(Memory, WithoutAFileIsReachedByMessages) {
 
 TEST_F(Memory, NoAccessIsHalfByMessages) {
   const auto map_without_file = [&](uint64_t page) {
-    return memory_.Map({sizeof(DmaMap), kBoth, 0, page * kPage, kPage}, File());
+    return memory_.Map({sizeof(DmaMap), kBoth, 0, page * kPage, kPage}, base::OwnedFd());
   };
   // Pages 1 … 6 are accessible by file, messages, messages, file, file and messages, in this order.
   // They are mapped in another order.
@@ -223,7 +224,8 @@ TEST_F(Memory, MoreMapsFindRoomWhereTheyAreAdjacent) {
 TEST_F(Memory, WithoutRightsIsOutOfReach) {
   ASSERT_EQ(Map(kPage, kPage, 0, kDmaReadable), nullptr);
   ASSERT_EQ(Map(2 * kPage, kPage, 0, kDmaWritable), nullptr);
-  ASSERT_EQ(memory_.Map({sizeof(DmaMap), kDmaReadable, 0, 3 * kPage, kPage}, File()), nullptr);
+  ASSERT_EQ(memory_.Map({sizeof(DmaMap), kDmaReadable, 0, 3 * kPage, kPage}, base::OwnedFd()),
+            nullptr);
   for (const uint64_t page : {1, 2, 3}) EXPECT_EQ(dma_->Translate(page * kPage, 1), nullptr);
   EXPECT_NE(Map(kPage, kPage), nullptr) << "but it is a map";
   EXPECT_EQ(Unmap(kPage, 3 * kPage), nullptr) << "several maps at once";
@@ -262,9 +264,9 @@ TEST_F(Memory, WhatMakesNoMapIsRefusedWithoutEffect) {
 TEST_F(Memory, FilesThatAreNotInMemoryAreRefused) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const File pipe_end(ends[0]), other_end(ends[1]);
+  const base::OwnedFd pipe_end(ends[0]), other_end(ends[1]);
   EXPECT_NE(memory_.Map({sizeof(DmaMap), kBoth, 0, kPage, kPage}, pipe_end), nullptr);
-  const File null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const base::OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   EXPECT_NE(memory_.Map({sizeof(DmaMap), kBoth, 0, kPage, kPage}, null), nullptr);
   EXPECT_EQ(Map(kPage, kPage), nullptr) << "no map is left of them";
 }

@@ -67,22 +67,22 @@ class HostileClient {
     for (int i = 0; i < count; ++i) server_->Turn(-1, std::chrono::milliseconds(0));
   }
 
-  static File FileOf(uint8_t choice) {
+  static base::OwnedFd FileOf(uint8_t choice) {
     switch (choice % 8) {
       case 1: {
-        File file(memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-        return ftruncate(file.fd(), kFileBytes) == 0 ? std::move(file) : File();
+        base::OwnedFd file(memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+        return ftruncate(file.fd(), kFileBytes) == 0 ? std::move(file) : base::OwnedFd();
       }
       case 2:
-        return File(eventfd(0, EFD_CLOEXEC));
+        return base::OwnedFd(eventfd(0, EFD_CLOEXEC));
       case 3:
-        return File(open("/dev/null", O_RDWR | O_CLOEXEC));
+        return base::OwnedFd(open("/dev/null", O_RDWR | O_CLOEXEC));
       case 4:
-        return File(memfd_create("empty", MFD_CLOEXEC));
+        return base::OwnedFd(memfd_create("empty", MFD_CLOEXEC));
       case 5: {
-        const File full(eventfd(0, EFD_CLOEXEC));
+        const base::OwnedFd full(eventfd(0, EFD_CLOEXEC));
         eventfd_write(full.fd(), 0xffff'ffff'ffff'fffe);
-        return File(dup(full.fd()));
+        return base::OwnedFd(dup(full.fd()));
       }
       default:
         return {};
@@ -96,7 +96,7 @@ class HostileClient {
     std::memcpy(&header, message.data(), sizeof(header));
     header.size += static_cast<uint32_t>(static_cast<int8_t>(action.lie));
     std::memcpy(message.data(), &header, sizeof(header));
-    const File file = FileOf(action.file);
+    const base::OwnedFd file = FileOf(action.file);
     std::vector<int> files;
     if (file) files.assign(action.file / 64 + 1u, file.fd());
     // The message may be sent only in part, because the client does not read the device's messages.

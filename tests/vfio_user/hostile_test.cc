@@ -115,7 +115,7 @@ TEST_F(Streams, ThatAreNotTheProtocolEndTheConnection) {
 }
 
 TEST_F(Streams, WithFilesThatNobodyAskedForEndTheConnection) {
-  const File event(eventfd(0, EFD_CLOEXEC));
+  const base::OwnedFd event(eventfd(0, EFD_CLOEXEC));
   const Bytes map = MakeMessage(Command::kDmaMap, Join(DmaMap{32, 3, 0, 4096, 4096}));
   EXPECT_TRUE(Ends(map, true, {event.fd(), event.fd()})) << "two files";
   EXPECT_TRUE(Ends(map, true, std::vector<int>(9, event.fd())));
@@ -186,7 +186,7 @@ TEST(Newcomers, ForWhomThereIsNoDescriptorWaitAndCostNothing) {
   ASSERT_TRUE(client.Send(MakeMessage(Command::kVersion, VersionPayload())));
   // The limit suffices for poll, but all descriptors below it are in use.
   constexpr rlim_t kDescriptors = 64;
-  std::vector<File> taken;
+  std::vector<base::OwnedFd> taken;
   do {
     taken.emplace_back(dup(client.fd()));
   } while (taken.back().fd() + 1 < static_cast<int>(kDescriptors));

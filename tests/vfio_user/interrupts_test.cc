@@ -26,7 +26,7 @@ bool SetEventfds(Client& client, uint32_t start, const std::vector<int>& files) 
                        files);
 }
 
-bool Rings(const File& eventfd, int patience_ms = 60'000) {
+bool Rings(const base::OwnedFd& eventfd, int patience_ms = 60'000) {
   pollfd wait = {eventfd.fd(), POLLIN, 0};
   eventfd_t count = 0;
   return poll(&wait, 1, patience_ms) == 1 && eventfd_read(eventfd.fd(), &count) == 0;
@@ -38,8 +38,8 @@ TEST(BusFunction, InterruptsAreEventfds) {
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
   ASSERT_TRUE(client.Map(kBus, memory.bytes(), memory.fd()));
-  std::array<File, 3> events;
-  for (File& event : events) event = File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::array<base::OwnedFd, 3> events;
+  for (base::OwnedFd& event : events) event = base::OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   ASSERT_TRUE(SetEventfds(client, 0, {events[0].fd(), events[1].fd(), events[2].fd()}));
   client.Enable(false);
   IpuGuest guest(client, memory);
@@ -79,7 +79,7 @@ TEST(BusFunction, AnInterruptStaysBehindWritesThatAreMessages) {
   ASSERT_TRUE(client.Greet());
   ASSERT_TRUE(client.Map(kBus, memory.bytes(), -1));
   client.AnswerWith(&memory, kBus);
-  const File event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const base::OwnedFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   ASSERT_TRUE(SetEventfds(client, regs::QueueVector(0), {event.fd()}));
   client.Enable(false);
   IpuGuest guest(client, memory);
@@ -102,7 +102,7 @@ TEST(BusFunction, AnEventfdThatIsFullHoldsNobodyUp) {
   Rig rig(kIpuModel);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
-  const File blocking(eventfd(0, EFD_CLOEXEC));
+  const base::OwnedFd blocking(eventfd(0, EFD_CLOEXEC));
   ASSERT_TRUE(SetEventfds(client, 1, {blocking.fd()}));
   ASSERT_EQ(eventfd_write(blocking.fd(), 0xffff'ffff'ffff'fffe), 0);
   for (int i = 0; i < 3; ++i) {
@@ -117,8 +117,8 @@ TEST(BusFunction, InterruptsThatItDoesNotHaveAreRefused) {
   Rig rig(kIpuModel);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
-  const File event(eventfd(0, EFD_CLOEXEC));
-  const File null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const base::OwnedFd event(eventfd(0, EFD_CLOEXEC));
+  const base::OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   const uint32_t trigger = kIrqDataEventfd | kIrqActionTrigger;
   const struct {
     IrqSet set;

@@ -29,8 +29,8 @@ class Order : public testing::Test {
  protected:
   void SetUp() override {
     messages_.Add(memory_.data(), kAddress, memory_.size());
-    std::vector<File> files;
-    for (const File& event : events_) files.emplace_back(dup(event.fd()));
+    std::vector<base::OwnedFd> files;
+    for (const base::OwnedFd& event : events_) files.emplace_back(dup(event.fd()));
     ASSERT_TRUE(interrupts_.Set(0, std::move(files)));
   }
 
@@ -57,8 +57,8 @@ class Order : public testing::Test {
   }
 
   std::array<uint8_t, 16 * kPlace> memory_{};
-  std::array<File, 2> events_ = {File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-                                 File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
+  std::array<base::OwnedFd, 2> events_ = {base::OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+                                          base::OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
   MessageDma messages_;
   ClientInterrupts interrupts_{messages_};
 };
@@ -147,7 +147,7 @@ TEST_F(Order, WithoutInterruptsNothingWaits) {
   interrupts_.Raise(0);
   interrupts_.Disable();
   Answer(Send());
-  std::vector<File> files;
+  std::vector<base::OwnedFd> files;
   files.emplace_back(dup(events_[0].fd()));
   ASSERT_TRUE(interrupts_.Set(0, std::move(files)));
   EXPECT_EQ(Told(), 0u);

@@ -27,8 +27,8 @@ using test::Join;
 using test::MakeMessage;
 using test::VersionPayload;
 
-std::vector<File> SomeFiles(size_t count) {
-  std::vector<File> files;
+std::vector<base::OwnedFd> SomeFiles(size_t count) {
+  std::vector<base::OwnedFd> files;
   for (size_t i = 0; i < count; ++i) files.emplace_back(eventfd(0, EFD_CLOEXEC));
   return files;
 }
@@ -170,8 +170,8 @@ TEST(Version, TheAnswerSaysHowMuchTheDeviceTakes) {
 TEST(ClientSocket, SaysWhatAClientThatReadsNothingDoesNot) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  File peer(ends[1]);
-  ClientSocket socket{File(ends[0])};
+  base::OwnedFd peer(ends[1]);
+  ClientSocket socket{base::OwnedFd(ends[0])};
   const Bytes payload(kMaxTransferBytes);
   const Header header{1, 9, static_cast<uint32_t>(sizeof(Header) + payload.size()), kReplyType, 0};
   const char* wrong = nullptr;
@@ -182,8 +182,8 @@ TEST(ClientSocket, SaysWhatAClientThatReadsNothingDoesNot) {
   EXPECT_NE(wrong, nullptr) << "it is still there";
   EXPECT_FALSE(socket.Send(header, {}, peer.fd(), &wrong)) << "a file behind what waits";
   EXPECT_NE(wrong, nullptr);
-  peer = File();
-  ClientSocket left{File(dup(socket.file().fd()))};
+  peer = base::OwnedFd();
+  ClientSocket left{base::OwnedFd(dup(socket.file().fd()))};
   EXPECT_FALSE(left.Send(header, {}, -1, &wrong));
   EXPECT_EQ(wrong, nullptr) << "it is gone";
 }
@@ -193,8 +193,8 @@ TEST(ClientSocket, SaysWhatAClientThatReadsNothingDoesNot) {
 TEST(ClientSocket, EndsWhenAllThatTheClientHasSentIsRead) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  const File client(ends[1]);
-  ClientSocket socket{File(ends[0])};
+  const base::OwnedFd client(ends[1]);
+  ClientSocket socket{base::OwnedFd(ends[0])};
   const int room = 1 << 20;
   setsockopt(client.fd(), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
   const Bytes store(48);

@@ -70,7 +70,7 @@ class Rig {
   const SettingValues settings_;
   std::unique_ptr<HostedModel> model_;
   std::unique_ptr<BusServer> server_;
-  const File wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const base::OwnedFd wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -89,7 +89,7 @@ class Machines(guests.Case):
                 capture_output=True, text=True, timeout=guests.STEP_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(done.stdout)
-            self.assertEqual(report["wrong"], 0, report)
+            self.assertEqual(report["corrupted"], 0, report)
             guests.end_app(running)
             guests.leave(running)
 

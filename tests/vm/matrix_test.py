@@ -48,7 +48,7 @@ SERVERS = (
            "answered", ("wrong", "refused", "unknown")),
     Client("sched", ("--policy=fifo_central", "--mode=swap", "--watchdog_ms=60000",
                      "--promiscuous"),
-           "sched/libsluice_sched_wire.so+rate=100+timeout_ms=60000", "answers",
+           "sched/libsluice_sched_wire.so+rate=100+timeout_ms=60000", "answered",
            ("wrong", "unknown")),
 )
 # Applications that inspect generated frames.

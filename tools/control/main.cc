@@ -23,8 +23,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cpu/clock.h"
-#include "runtime/standard_streams.h"
 
 namespace {
 
@@ -153,7 +153,7 @@ double StreamCycles(int cpu, int other_cpu) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   cpu_set_t allowed;
   if (argc != 1 && argc != 3) {
     std::fprintf(stderr, "usage: sluice-control [cpu cpu]\n");

@@ -4,13 +4,13 @@
 // on the model of a PCIe link. Virtual time; docs/fabric.md contains the output.
 #include <cstdio>
 
+#include "base/standard_streams.h"
 #include "exchanges.h"
-#include "runtime/standard_streams.h"
 
 using namespace sluice::fabric;
 
 int main() {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   const Costs costs;
   const Thinking thinking{costs.agent_decision, 200_ns};
   std::printf(

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "paper_rows.h"
-#include "runtime/standard_streams.h"
 
 namespace sluice::simulation {
 namespace {
@@ -174,7 +174,7 @@ int Main(int argc, char** argv) {
 }  // namespace sluice::simulation
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   for (const int signal : {SIGINT, SIGTERM}) {
     std::signal(signal, [](int) { sluice::simulation::stop = 1; });
   }

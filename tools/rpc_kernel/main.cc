@@ -23,10 +23,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/standard_streams.h"
 #include "load_wire.h"
 #include "nothing.h"  // Requires libtirpc.
 #include "packet/datagram.h"
-#include "runtime/standard_streams.h"
 
 extern "C" {
 void nothing_program_1(struct svc_req* request, SVCXPRT* transport);
@@ -201,7 +201,7 @@ int Count(uint64_t calls) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   if (argc == 2 && std::atof(argv[1]) > 0) return Measure(std::atof(argv[1]));
   if (argc == 3 && std::strcmp(argv[1], "calls") == 0 && std::atoll(argv[2]) > 0) {
     return Count(static_cast<uint64_t>(std::atoll(argv[2])));

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "runtime/standard_streams.h"
+#include "base/standard_streams.h"
 #include "simulation/tiering/run.h"
 
 DEFINE_string(trace, "", "Trace file of record_trace.py; empty: accesses by Zipf's law.");
@@ -80,7 +80,7 @@ ordered_json Describe(const simulation::TieringResult& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::runtime::OpenStandardStreams();
+  sluice::base::OpenStandardStreams();
   gflags::SetUsageMessage("memory tiering in virtual time");
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   if (FLAGS_channel != "wave" && FLAGS_channel != "swap") {

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/monotonic_clock.h"
+#include "emulator/client_counts.h"
 #include "frames/client_library.h"
 #include "packet/datagram.h"
-#include "step_thread.h"
 
 namespace sluice::chain_app {
 
@@ -30,7 +31,7 @@ ClientWire::ClientWire(std::vector<Client> clients, const packet::MacAddress& se
 }
 
 std::span<const device::WireFrame> ClientWire::Pull(uint64_t /*now_ns*/, uint32_t max) {
-  const uint64_t now = NowNs();
+  const uint64_t now = base::MonotonicNs();
   for (const Client& client : clients_) client.ledger->Expire(now);
   if (first_frame_ == frames_.size()) {
     frames_.clear();
@@ -80,7 +81,7 @@ void ClientWire::Consumed(uint32_t count) {
 }
 
 void ClientWire::Deliver(uint64_t /*now_ns*/, std::span<const device::WireFrame> frames) {
-  const uint64_t now = NowNs();
+  const uint64_t now = base::MonotonicNs();
   for (const device::WireFrame& frame : frames) Arrived(frame, now);
 }
 
@@ -125,21 +126,21 @@ std::span<const device::Counter> ClientWire::Counters() {
     sum += client.ledger->Now();
     latency.Add(client.ledger->latency().Snapshot());
   }
-  counters_ = {{"client_messages", sum.sent},
-               {"client_right", sum.right},
-               {"client_wrong", sum.wrong},
-               {"client_refused", sum.silent},
-               {"client_lost", sum.lost},
-               {"client_doubled", sum.doubled},
-               {"client_late", sum.late},
-               {"client_unknown", sum.unknown + foreign_},
-               {"client_tx_bytes", sum.sent_bytes},
-               {"client_rx_bytes", sum.answer_bytes},
-               {"client_mean_ns", static_cast<uint64_t>(latency.mean())},
-               {"client_p50_ns", latency.Percentile(0.5)},
-               {"client_p99_ns", latency.Percentile(0.99)},
-               {"client_p999_ns", latency.Percentile(0.999)},
-               {"client_max_ns", latency.max()}};
+  counters_ = emulator::ClientStatistics({.requests = sum.sent,
+                                          .answered = sum.right,
+                                          .wrong = sum.wrong,
+                                          .refused = sum.silent,
+                                          .lost = sum.lost,
+                                          .duplicated = sum.doubled,
+                                          .late = sum.late,
+                                          .unknown = sum.unknown + foreign_});
+  counters_.insert(counters_.end(), {{"client_tx_bytes", sum.sent_bytes},
+                                     {"client_rx_bytes", sum.answer_bytes},
+                                     {"client_mean_ns", static_cast<uint64_t>(latency.mean())},
+                                     {"client_p50_ns", latency.Percentile(0.5)},
+                                     {"client_p99_ns", latency.Percentile(0.99)},
+                                     {"client_p999_ns", latency.Percentile(0.999)},
+                                     {"client_max_ns", latency.max()}});
   return counters_;
 }
 

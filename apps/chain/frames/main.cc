@@ -24,9 +24,10 @@
 #include "frames/front.h"
 #include "frames/settings.h"
 #include "frames/views.h"
+#include "host/exit_codes.h"
+#include "host/run_schedule.h"
 #include "report.h"
 #include "runtime/command_line.h"
-#include "runtime/exit_codes.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
 #include "system.h"
@@ -40,7 +41,9 @@ using namespace sluice::chain_app;  // NOLINT
 using sluice::engine::Neighbor;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
+using sluice::runtime::FindingsOf;
 using sluice::runtime::PortStats;
+using sluice::runtime::ReadClients;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 using std::chrono::steady_clock;
@@ -68,14 +71,15 @@ class Run {
   AppHooks Hooks() {
     AppHooks hooks;
     hooks.started = [this] {
-      begin_ = steady_clock::now();
+      schedule_ = {FLAGS_duration_s, 0};
       system_.StartTraffic();
     };
     hooks.over = [this] { return Over(); };
     hooks.settle = [this] { Settle(); };
     hooks.line = [this] { return MessageLine(server_, Port()); };
-    if (settings_.clients) hooks.findings = [this] { return FindingsOf(Port()); };
-    if (!settings_.graph_file.empty()) hooks.on_hangup = [this] { Reload(); };
+    if (settings_.clients) hooks.findings = [this] { return FindingsOf(Clients()); };
+    if (!settings_.graph_file.empty())
+      hooks.on_hangup = [this] { Print(system_.Reload(settings_.graph_file)); };
     hooks.report = [this](nlohmann::ordered_json& report) {
       ExtendByMessages(server_, Port(), settings_.clients, report);
       ExtendByChain(settings_, system_.stages(), Look(), report);
@@ -90,6 +94,7 @@ class Run {
     return figures;
   }
   PortStats Port() const { return PortStats::Read(session_.port()); }
+  sluice::emulator::ClientCounts Clients() const { return ReadClients(Port()); }
 
  private:
   void Print(const std::string& text) const {
@@ -99,12 +104,11 @@ class Run {
   }
   bool Over() {
     Print(system_.Tend());
-    const std::chrono::duration<double> ran = steady_clock::now() - begin_;
-    if (FLAGS_duration_s > 0 && ran.count() >= FLAGS_duration_s) return true;
+    if (schedule_.IsOver()) return true;
     if (!settings_.clients || settings_.messages == 0) return false;
-    const PortStats port = Port();
-    return port.Get("wire_client_messages") == settings_.messages * settings_.flows.size() &&
-           OpenMessages(port) == 0;
+    const sluice::emulator::ClientCounts clients = Clients();
+    return clients.requests == settings_.messages * settings_.flows.size() &&
+           clients.missing() == 0;
   }
   // Waits until the messages in flight have been answered or have timed out: at most 2 * Timeout()
   // with the built-in clients, otherwise at most kTheirs, because external clients may continue to
@@ -113,7 +117,7 @@ class Run {
     constexpr std::chrono::milliseconds kTheirs(100);
     StopClients();
     const auto end = steady_clock::now() + (settings_.clients ? 2 * Timeout() : kTheirs);
-    const auto open = [this] { return settings_.clients ? OpenMessages(Port()) : server_.open(); };
+    const auto open = [this] { return settings_.clients ? Clients().missing() : server_.open(); };
     do {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       Print(system_.Tend());
@@ -122,18 +126,12 @@ class Run {
   std::chrono::nanoseconds Timeout() const {
     return std::chrono::nanoseconds(settings_.timeout_ns);
   }
-  void Reload() {
-    std::vector<std::string> errors;
-    const auto graph = ReadGraphFile(settings_.graph_file, &errors);
-    if (graph) return Print(system_.Reload(*graph) + "\n");
-    for (const std::string& error : errors) Print("not changed: " + error + "\n");
-  }
 
   Session& session_;
   const FrameSettings& settings_;
   MessageServer& server_;
   System& system_;
-  steady_clock::time_point begin_ = steady_clock::now();
+  sluice::host::RunSchedule schedule_{0, 0};  ///< Begins when the clients start.
 };
 
 int RunChain(Session& session, const FrameSettings& settings) {
@@ -147,7 +145,7 @@ int RunChain(Session& session, const FrameSettings& settings) {
   const auto system =
       System::Start(settings, std::move(flow_pointers), System::NicSteps::kByOwner, &error);
   if (system == nullptr) {
-    const int exit_code = sluice::runtime::StartFailureCode(errno);
+    const int exit_code = sluice::host::StartFailureCode(errno);
     std::fprintf(stderr, "%s\n", error.c_str());
     return exit_code;
   }
@@ -164,7 +162,7 @@ int RunChain(Session& session, const FrameSettings& settings) {
   const Figures figures = run.Look();
   std::fputs(ChainTotals(settings, system->stages(), figures).c_str(), settings.text);
   if (exit_code != 0) return exit_code;
-  std::string fault = settings.clients ? ClientFault(run.Port(), figures) : "";
+  std::string fault = settings.clients ? ClientFault(run.Clients(), figures) : "";
   if (fault.empty()) fault = DownFault(figures);
   if (!fault.empty()) std::fprintf(stderr, "sluice-chain: %s\n", fault.c_str());
   return fault.empty() ? 0 : 1;

@@ -5,7 +5,7 @@
 
 #include "engine/messages/message_server.h"
 #include "frames/client_library.h"
-#include "runtime/flag_text.h"
+#include "host/flag_text.h"
 
 namespace sluice::chain_app {
 namespace {
@@ -35,18 +35,18 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
   *error = ReadChainFlags(&settings);
   if (!error->empty()) return std::nullopt;
   if (const std::string fault = RestrictToUdp(&settings); !fault.empty()) {
-    *error = runtime::FlagComplaint("flow", fault);
+    *error = host::FlagComplaint("flow", fault);
     return std::nullopt;
   }
   const size_t most = MessageServer::kMostMessages / 2 / settings.flows.size();
   if (settings.outstanding > most) {
-    *error = runtime::FlagComplaint(
-        "outstanding", "all flows share " + std::to_string(MessageServer::kMostMessages) +
-                           " slots for messages: give at most " + std::to_string(most));
+    *error = host::FlagComplaint("outstanding",
+                                 "all flows share " + std::to_string(MessageServer::kMostMessages) +
+                                     " slots for messages: give at most " + std::to_string(most));
     return std::nullopt;
   }
   if (line->options.workers != 1) {
-    *error = runtime::FlagComplaint("workers", "a chain supports only one worker: omit --workers");
+    *error = host::FlagComplaint("workers", "a chain supports only one worker: omit --workers");
     return std::nullopt;
   }
   settings.clients = !line->own_port && !line->options.frame_size.empty();
@@ -61,7 +61,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
       client.flows.push_back({flow.port, engine::chain::ChainOf(settings.graph, flow)->message});
     const auto text = ClientOptionsText(client);
     if (!text) {
-      *error = runtime::FlagComplaint("traffic", "give options of letters, digits and =,.:/_-");
+      *error = host::FlagComplaint("traffic", "give options of letters, digits and =,.:/_-");
       return std::nullopt;
     }
     // The library is linked into this process, so its name is sufficient.

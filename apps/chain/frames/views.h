@@ -9,19 +9,15 @@
 
 #include "engine/messages/message_server.h"
 #include "figures.h"
-#include "runtime/hooks.h"
-#include "runtime/port_stats.h"
+#include "runtime/wire_clients.h"
 
 namespace sluice::chain_app {
 
 /// Returns the text that follows a line of statistics.
 std::string MessageLine(const engine::messages::MessageServer& server,
                         const runtime::PortStats& port);
-/// Returns the number of the built-in clients' messages that have no ending yet (ledger.h).
-uint64_t OpenMessages(const runtime::PortStats& port);
-runtime::Findings FindingsOf(const runtime::PortStats& port);
 /// Returns the reason why a run with the built-in clients was not clean; empty if it was.
-std::string ClientFault(const runtime::PortStats& port, const Figures& run);
+std::string ClientFault(const emulator::ClientCounts& clients, const Figures& run);
 
 /// Adds the worker's message counters and, if `clients` is true, the clients' counters.
 void ExtendByMessages(const engine::messages::MessageServer& server, const runtime::PortStats& port,

@@ -20,6 +20,7 @@
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
+#include "runtime/wire_clients.h"
 #include "service_functions.h"
 
 DECLARE_string(ip);
@@ -36,7 +37,9 @@ using sluice::rpc_app::FrameSettings;
 using sluice::rpc_app::ServiceFunctions;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
+using sluice::runtime::FindingsOf;
 using sluice::runtime::PortStats;
+using sluice::runtime::ReadClients;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
@@ -61,7 +64,7 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
   AppHooks hooks;
   hooks.line = [&] { return sluice::rpc_app::ClientLine(PortStats::Read(session.port())); };
   if (settings.clients) {
-    hooks.findings = [&] { return sluice::rpc_app::FindingsOf(PortStats::Read(session.port())); };
+    hooks.findings = [&] { return FindingsOf(ReadClients(PortStats::Read(session.port()))); };
   }
   hooks.report = [&](nlohmann::ordered_json& report) {
     nlohmann::ordered_json names = nlohmann::ordered_json::array();
@@ -82,8 +85,8 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
       std::move(hooks));
   if (!settings.clients || exit_code != 0) return exit_code;
   const PortStats port = PortStats::Read(session.port());
-  const bool good = port.Get("wire_client_answered") > 0 &&
-                    port.Get("wire_client_wrong") + sluice::rpc_app::Missing(port) == 0;
+  const auto clients = ReadClients(port);
+  const bool good = clients.answered > 0 && clients.wrong + clients.missing() == 0;
   if (!good) std::fprintf(stderr, "%s\n", sluice::rpc_app::ClientLine(port).c_str());
   return good ? 0 : 1;
 }

@@ -9,16 +9,12 @@
 #include <vector>
 
 #include "engine/rpc/server.h"
-#include "runtime/hooks.h"
 #include "runtime/port_stats.h"
 
 namespace sluice::rpc_app {
 
 /// Returns the text that follows a line of statistics; empty without built-in clients.
 std::string ClientLine(const runtime::PortStats& port);
-/// Returns the number of the built-in clients' calls that have no ending yet.
-uint64_t Missing(const runtime::PortStats& port);
-runtime::Findings FindingsOf(const runtime::PortStats& port);
 
 /// Adds the members of the coherent interface's report. `counts`: one per worker.
 void Extend(const runtime::PortStats& port, const std::vector<engine::rpc::Counts>& counts,

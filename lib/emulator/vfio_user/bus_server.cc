@@ -76,7 +76,7 @@ void BusServer::Accept() {
   // Does not accept a newcomer while a client that hung up still has unread messages.
   pollfd hung_up = {client_ != nullptr ? client_->fd() : -1, POLLRDHUP, 0};
   if (poll(&hung_up, 1, 0) > 0) return;
-  File socket = listener_->Accept();
+  base::OwnedFd socket = listener_->Accept();
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {

@@ -12,7 +12,7 @@
 namespace sluice::emulator::vfio_user {
 namespace {
 
-bool IsEventfd(const File& file) {
+bool IsEventfd(const base::OwnedFd& file) {
   char path[64];
   std::array<char, 64> target;
   std::snprintf(path, sizeof(path), "/proc/self/fd/%d", file.fd());
@@ -48,7 +48,7 @@ void ClientInterrupts::Signal(uint32_t vector) {
   }
 }
 
-bool ClientInterrupts::Set(uint32_t start, std::vector<File> files) {
+bool ClientInterrupts::Set(uint32_t start, std::vector<base::OwnedFd> files) {
   if (!signal_ || !std::ranges::all_of(files, IsEventfd)) return false;
   const std::scoped_lock lock(mutex_);
   enabled_ = true;
@@ -63,12 +63,12 @@ bool ClientInterrupts::Set(uint32_t start, std::vector<File> files) {
 
 void ClientInterrupts::Clear(uint32_t start, uint32_t count) {
   const std::scoped_lock lock(mutex_);
-  for (uint32_t i = start; i < start + count; ++i) files_[i] = File();
+  for (uint32_t i = start; i < start + count; ++i) files_[i] = base::OwnedFd();
 }
 
 void ClientInterrupts::Disable() {
   const std::scoped_lock lock(mutex_);
-  for (File& file : files_) file = File();
+  for (base::OwnedFd& file : files_) file = base::OwnedFd();
   enabled_ = false;
   pending_ = 0;
   awaited_.fill(0);

@@ -33,7 +33,7 @@ class ClientInterrupts final : public device::InterruptSink {
 
   /// Assigns `files`, which must be eventfds, to vectors [start, start + files.size()). If one is
   /// not an eventfd or signals are unavailable, returns false and has no effect.
-  bool Set(uint32_t start, std::vector<File> files);
+  bool Set(uint32_t start, std::vector<base::OwnedFd> files);
   /// Removes the eventfds of vectors [start, start + count).
   void Clear(uint32_t start, uint32_t count);
   /// Removes all eventfds and pending interrupts: the client disabled its interrupts.
@@ -55,7 +55,7 @@ class ClientInterrupts final : public device::InterruptSink {
   uint64_t pending_ = 0;
   /// For each raised and unsignalled vector, the write that it must follow; otherwise 0.
   std::array<uint64_t, regs::kVectors> awaited_{};
-  std::array<File, regs::kVectors> files_;
+  std::array<base::OwnedFd, regs::kVectors> files_;
 };
 
 }  // namespace sluice::emulator::vfio_user

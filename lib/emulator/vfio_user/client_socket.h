@@ -20,9 +20,9 @@ namespace sluice::emulator::vfio_user {
 class ClientSocket {
  public:
   /// `socket` must be a connected stream socket.
-  explicit ClientSocket(File socket) : socket_(std::move(socket)) {}
+  explicit ClientSocket(base::OwnedFd socket) : socket_(std::move(socket)) {}
 
-  const File& file() const { return socket_; }
+  const base::OwnedFd& file() const { return socket_; }
   /// Receives available data, at most one piece. Returns false if the client is gone; if the data
   /// is invalid, also sets `*wrong` to the reason.
   bool Receive(const char** wrong);
@@ -55,7 +55,7 @@ class ClientSocket {
   /// gone.
   bool TrySend(std::span<const uint8_t> bytes, int file, size_t* sent);
 
-  File socket_;
+  base::OwnedFd socket_;
   MessageReader reader_;
   std::vector<uint8_t> piece_ = std::vector<uint8_t>(64 * 1024);
   std::vector<uint8_t> outbox_;

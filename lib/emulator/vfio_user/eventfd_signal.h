@@ -28,7 +28,7 @@ class EventfdSignal {
 
  private:
   aio_context_t context_ = 0;
-  File nothing_;  ///< File from which zero bytes are read.
+  base::OwnedFd nothing_;  ///< File from which zero bytes are read.
 };
 
 }  // namespace sluice::emulator::vfio_user

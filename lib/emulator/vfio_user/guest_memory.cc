@@ -25,7 +25,7 @@ bool GuestMemory::Overlaps(uint64_t begin, uint64_t end) const {
   return address + entry.bytes > begin;
 }
 
-const char* GuestMemory::Map(const DmaMap& map, const File& file) {
+const char* GuestMemory::Map(const DmaMap& map, const base::OwnedFd& file) {
   if (!HostMappings::IsRange(map.address, map.bytes)) return kNoRange;
   if (Overlaps(map.address, map.address + map.bytes)) return "maps overlap";
   if (maps_.size() >= kMaxMaps) return "too many mappings";
@@ -38,9 +38,9 @@ const char* GuestMemory::Map(const DmaMap& map, const File& file) {
     }
   } else if (reachable) {
     if (!copies_) {
-      copies_ = File(memfd_create("sluice-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+      copies_ = base::OwnedFd(memfd_create("sluice-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       if (ftruncate(copies_.fd(), static_cast<off_t>(HostMappings::kMaxBus)) != 0) {
-        copies_ = File();
+        copies_ = base::OwnedFd();
         return "too much mapped memory has no file";
       }
     }
@@ -73,7 +73,7 @@ void GuestMemory::ForgetCopies() {
   }
 }
 
-const char* GuestMemory::Reach(const DmaMap& map, const File& file, bool stand_in) {
+const char* GuestMemory::Reach(const DmaMap& map, const base::OwnedFd& file, bool stand_in) {
   const uint64_t end = map.address + map.bytes;
   for (uint64_t at = map.address; at < end; at = AreaEnd(at)) {
     const uint64_t area = AreaOf(at);

@@ -33,7 +33,7 @@ class GuestMemory {
   /// device can access a map that is readable and writable: through its file, which must be a
   /// memory file, or through messages if it has no file. Other maps are recorded, and an access to
   /// them is a fault. A map without a file may be added only while the device is stopped.
-  const char* Map(const DmaMap& map, const File& file);
+  const char* Map(const DmaMap& map, const base::OwnedFd& file);
   /// Returns null, or the reason why the range cannot be unmapped: it would split a map.
   const char* WhyNotUnmap(const DmaUnmap& unmap) const;
   /// Removes maps. WhyNotUnmap must have returned null, and the device must be stopped until it has
@@ -65,7 +65,7 @@ class GuestMemory {
   using Maps = std::map<uint64_t, Entry>;
 
   bool Overlaps(uint64_t begin, uint64_t end) const;
-  const char* Reach(const DmaMap& map, const File& file, bool stand_in);
+  const char* Reach(const DmaMap& map, const base::OwnedFd& file, bool stand_in);
   /// Registers the copy of a map that Reach has added.
   void AddCopies(const DmaMap& map);
   void Withdraw(uint64_t begin, uint64_t end);
@@ -73,7 +73,7 @@ class GuestMemory {
   bar::DmaSpace& dma_;
   MessageDma& messages_;
   HostMappings mappings_;
-  File copies_;               ///< Sparse file for maps without a file: byte n is address n.
+  base::OwnedFd copies_;      ///< Sparse file for maps without a file: byte n is address n.
   std::set<uint64_t> areas_;  ///< Indices of the areas of all current and earlier maps with files.
   Maps maps_;                 ///< Keyed by address.
 };

@@ -11,7 +11,7 @@
 namespace sluice::emulator::vfio_user {
 
 LinesMemory::LinesMemory(size_t bytes) {
-  File file(memfd_create("sluice-lines", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  base::OwnedFd file(memfd_create("sluice-lines", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0 ||
       fcntl(file.fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return;

@@ -26,7 +26,7 @@ class LinesMemory {
   void Clear();
 
  private:
-  File file_;
+  base::OwnedFd file_;
   uint8_t* begin_ = nullptr;
   size_t bytes_ = 0;
 };

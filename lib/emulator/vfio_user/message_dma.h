@@ -119,7 +119,7 @@ class MessageDma final : public bar::RemoteMemory {
   void Ask(const Range& range, const uint8_t* at, size_t bytes);
   void Wake();
 
-  const File wake_;
+  const base::OwnedFd wake_;
   uint32_t max_transfer_bytes_ = kMaxTransferBytes;
   std::vector<Range> ranges_;  ///< Sorted by copy. Changed only while the device is stopped.
 

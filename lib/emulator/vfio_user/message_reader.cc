@@ -8,7 +8,7 @@
 
 namespace sluice::emulator::vfio_user {
 
-const char* MessageReader::Read(std::span<const uint8_t> bytes, std::vector<File> files) {
+const char* MessageReader::Read(std::span<const uint8_t> bytes, std::vector<base::OwnedFd> files) {
   if (wrong_ != nullptr) return wrong_;
   // Owner of the files: the last message that begins in this piece.
   enum { kNobody, kComplete, kWaiting } owner = kNobody;
@@ -37,7 +37,7 @@ const char* MessageReader::Read(std::span<const uint8_t> bytes, std::vector<File
   }
   if (files.empty()) return nullptr;
   if (owner == kNobody) return wrong_ = "files came in the middle of a message";
-  std::vector<File>& to = owner == kWaiting ? files_ : messages_.back().files;
+  std::vector<base::OwnedFd>& to = owner == kWaiting ? files_ : messages_.back().files;
   std::move(files.begin(), files.end(), std::back_inserter(to));
   return to.size() > kMaxMessageFiles ? wrong_ = "a message has too many files" : nullptr;
 }

@@ -17,7 +17,7 @@ namespace sluice::emulator::vfio_user {
 struct Message {
   Header header{};
   std::vector<uint8_t> payload;
-  std::vector<File> files;
+  std::vector<base::OwnedFd> files;
 };
 
 /// Parses the messages of one connection. Used by one thread. Its input is untrusted: after the
@@ -27,7 +27,7 @@ class MessageReader {
   /// Parses one piece as returned by one call of recvmsg. A UNIX stream socket delivers files with
   /// the bytes that they were sent with and ends a piece with those bytes, so the files belong to
   /// the last message that begins in the piece. Returns null, or the permanent error.
-  const char* Read(std::span<const uint8_t> bytes, std::vector<File> files);
+  const char* Read(std::span<const uint8_t> bytes, std::vector<base::OwnedFd> files);
   /// Returns the complete messages in order. The caller may move them out.
   std::deque<Message>& messages() { return messages_; }
   const std::deque<Message>& messages() const { return messages_; }
@@ -35,8 +35,8 @@ class MessageReader {
   size_t waiting_bytes() const { return buffer_.size(); }
 
  private:
-  std::vector<uint8_t> buffer_;  ///< Bytes of the incomplete message.
-  std::vector<File> files_;      ///< Files of the incomplete message.
+  std::vector<uint8_t> buffer_;       ///< Bytes of the incomplete message.
+  std::vector<base::OwnedFd> files_;  ///< Files of the incomplete message.
   std::deque<Message> messages_;
   const char* wrong_ = nullptr;
 };

@@ -47,7 +47,7 @@ std::vector<uint8_t> Bytes(const T& value) {
 
 }  // namespace
 
-Session::Session(File socket, Peer peer, const FunctionParts& parts)
+Session::Session(base::OwnedFd socket, Peer peer, const FunctionParts& parts)
     : parts_(parts), peer_(peer), socket_(std::move(socket)) {}
 
 bool Session::Turn(std::string* reason) {
@@ -280,8 +280,8 @@ Session::Outcome Session::MapMemory(const Message& message) {
   DmaMap map;
   if (!Get(message, &map)) return {.fatal = kCutOff};
   if (message.files.size() > 1) return {.fatal = "a mapping has several files"};
-  const File none;
-  const File& file = message.files.empty() ? none : message.files[0];
+  const base::OwnedFd none;
+  const base::OwnedFd& file = message.files.empty() ? none : message.files[0];
   // QEMU also sends maps for BARs of the function, which it has mapped itself. The device must not
   // transfer to BARs.
   if (!file && host_->IsBar(map.address, map.bytes)) map.flags = 0;

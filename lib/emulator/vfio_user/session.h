@@ -27,7 +27,7 @@ namespace sluice::emulator::vfio_user {
 /// unmaps the client's memory.
 class Session {
  public:
-  Session(File socket, Peer peer, const FunctionParts& parts);
+  Session(base::OwnedFd socket, Peer peer, const FunctionParts& parts);
 
   int fd() const { return socket_.file().fd(); }
   int alarm() const { return alarm_.fd(); }

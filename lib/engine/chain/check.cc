@@ -12,9 +12,9 @@
 namespace sluice::engine::chain {
 namespace {
 
+using config::Errors;
 using device::pcie_switch::Granules;
 using device::pcie_switch::OnDeath;
-using runtime::Errors;
 
 template <typename Named>
 std::string NamesOf(const std::vector<Named>& all) {
@@ -28,8 +28,8 @@ void ReportDuplicates(const std::vector<Named>& all, const std::string& path, Er
   std::set<std::string_view> seen;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!seen.insert(all[i].name).second)
-      runtime::AddError(errors, path + "[" + std::to_string(i) + "].name: \"" + all[i].name +
-                                    "\": this name is used twice: give unique names");
+      config::AddError(errors, path + "[" + std::to_string(i) + "].name: \"" + all[i].name +
+                                   "\": this name is used twice: give unique names");
   }
 }
 
@@ -52,7 +52,7 @@ class ChainCheck {
 
  private:
   void AddError(const std::string& where, const std::string& what) {
-    runtime::AddError(errors_, path_ + where + ": " + what);
+    config::AddError(errors_, path_ + where + ": " + what);
   }
   std::string NodePath(size_t i) const { return ".nodes[" + std::to_string(i) + "]"; }
   size_t IndexOf(std::string_view name) const {
@@ -196,14 +196,14 @@ bool CheckGraph(Graph* graph, Errors* errors) {
     const std::string path = "devices[" + std::to_string(i) + "]";
     for (size_t j = 0; j < i; ++j) {
       if (graph->devices[j].port == device.port)
-        runtime::AddError(errors, path + ".port: " + std::to_string(device.port) + ": \"" +
-                                      graph->devices[j].name + "\" already uses this port");
+        config::AddError(errors, path + ".port: " + std::to_string(device.port) + ": \"" +
+                                     graph->devices[j].name + "\" already uses this port");
     }
     for (const std::string& name : device.from.value_or(std::vector<std::string>{})) {
       if (FindByName(graph->devices, name) == nullptr)
-        runtime::AddError(errors, path + ".from: \"" + name +
-                                      "\": no such device; give devices from " +
-                                      NamesOf(graph->devices));
+        config::AddError(errors, path + ".from: \"" + name +
+                                     "\": no such device; give devices from " +
+                                     NamesOf(graph->devices));
     }
   }
   for (size_t i = 0; i < graph->chains.size(); ++i) {
@@ -213,8 +213,8 @@ bool CheckGraph(Graph* graph, Errors* errors) {
     for (size_t j = 0; j < i; ++j) {
       for (const FlowMatch& flow : chain.flows) {
         if (std::ranges::find(graph->chains[j].flows, flow) != graph->chains[j].flows.end())
-          runtime::AddError(errors, path + ".flows: " + NameOf(flow) + ": \"" +
-                                        graph->chains[j].name + "\" already has this flow");
+          config::AddError(errors, path + ".flows: " + NameOf(flow) + ": \"" +
+                                       graph->chains[j].name + "\" already has this flow");
       }
     }
   }

@@ -9,12 +9,12 @@
 namespace sluice::engine::chain {
 namespace {
 
+using config::Errors;
+using config::ObjectReader;
 using device::pcie_switch::OnDeath;
 using device::pcie_switch::Select;
 using device::pcie_switch::State;
 using device::pcie_switch::StateRule;
-using runtime::Errors;
-using runtime::ObjectReader;
 
 constexpr uint32_t kMaxWays = 64;
 constexpr uint32_t kMaxBuffer = 1u << 24;
@@ -67,7 +67,7 @@ std::vector<std::string> ReadNames(ObjectReader& reader, std::string_view key, s
     if (item.is_string()) {
       names.push_back(item.get<std::string>());
     } else {
-      runtime::AddError(errors, path + ": give a name, \"...\"");
+      config::AddError(errors, path + ": give a name, \"...\"");
     }
   });
   return names;
@@ -162,7 +162,7 @@ Node ReadNode(const nlohmann::json& json, const std::string& path, Errors* error
   reader.Array("to", kMaxWays, [&](const nlohmann::json& item, const std::string& at) {
     node.to.push_back(ReadWay(item, at, errors));
     if (node.to.back().value && node.choose == Select::kNothing)
-      runtime::AddError(errors, at + ".if: requires \"choose\" in the node");
+      config::AddError(errors, at + ".if: requires \"choose\" in the node");
   });
   reader.Finish();
   return node;
@@ -196,7 +196,7 @@ Chain ReadChain(const nlohmann::json& json, const std::string& path, Errors* err
 
 std::optional<Graph> ReadGraph(std::string_view text, Errors* errors) {
   const size_t before = errors->size();
-  const auto json = runtime::ParseJson(text, errors, kMaxGraphBytes);
+  const auto json = config::ParseJson(text, errors, kMaxGraphBytes);
   if (!json) return std::nullopt;
   Graph graph;
   ObjectReader reader(*json, "", errors);

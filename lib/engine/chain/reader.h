@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "config/json_reader.h"
 #include "engine/chain/graph.h"
-#include "runtime/json_reader.h"
 
 namespace sluice::engine::chain {
 
@@ -18,10 +18,10 @@ inline constexpr uint32_t kMaxChains = 256;
 /// Returns a valid graph: names resolve, edges lead to later nodes and end at a NIC or the host,
 /// and messages fit. Nodes are sorted. Returns nullopt and adds lines to `errors` if the text is
 /// invalid.
-std::optional<Graph> ReadGraph(std::string_view text, runtime::Errors* errors);
+std::optional<Graph> ReadGraph(std::string_view text, config::Errors* errors);
 
 /// Checks a graph from another source and sorts its nodes, as ReadGraph does. Returns false and
 /// adds lines to `errors` if the graph is invalid.
-bool CheckGraph(Graph* graph, runtime::Errors* errors);
+bool CheckGraph(Graph* graph, config::Errors* errors);
 
 }  // namespace sluice::engine::chain

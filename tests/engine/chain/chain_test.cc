@@ -32,7 +32,7 @@ std::string FileText(const std::string& name) {
 }
 
 Graph Read(const std::string& text) {
-  runtime::Errors errors;
+  config::Errors errors;
   auto graph = ReadGraph(text, &errors);
   for (const std::string& error : errors) ADD_FAILURE() << error;
   return graph.value_or(Graph{});
@@ -89,12 +89,12 @@ TEST(Reader, OnlyDevicesThatExecuteSomethingHaveAnExecutor) {
   };
   EXPECT_EQ(Read(text(R"("kind": "legacy", "executor": "./mine.so")")).devices.at(0).executor,
             "./mine.so");
-  runtime::Errors errors;
+  config::Errors errors;
   EXPECT_FALSE(ReadGraph(text(R"("kind": "nic", "executor": "copy")"), &errors));
   EXPECT_FALSE(ReadGraph(text(R"("kind": "legacy", "options": ")" + std::string(1025, 'x') + "\""),
                          &errors));
   EXPECT_EQ(errors,
-            (runtime::Errors{
+            (config::Errors{
                 "devices[0].executor: only streaming and legacy devices have this member: omit it",
                 "devices[0].options: give at most 1024 bytes"}));
 }
@@ -181,7 +181,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
        "at least 64 bytes more than its length"},
   };
   for (const auto& [text, line] : cases) {
-    runtime::Errors errors;
+    config::Errors errors;
     EXPECT_FALSE(ReadGraph(text, &errors)) << line;
     bool told = false;
     for (const std::string& error : errors) {
@@ -193,11 +193,11 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
   // The same flow is in two chains.
   const std::string chain = R"("flows": ["udp:1"], "message": 64, "nodes": [
       {"name": "in", "device": "nic", "to": [{"nodes": ["out"]}]}, {"name": "out", "device": "nic"}]})";
-  runtime::Errors errors;
+  config::Errors errors;
   EXPECT_FALSE(ReadGraph("{" + std::string(kDevices) + R"(, "chains": [{"name": "x", )" + chain +
                              R"(, {"name": "y", )" + chain + "]}",
                          &errors));
-  EXPECT_EQ(errors, (runtime::Errors{"chains[1].flows: udp:1: \"x\" already has this flow"}));
+  EXPECT_EQ(errors, (config::Errors{"chains[1].flows: udp:1: \"x\" already has this flow"}));
 }
 
 TEST(Reader, TheSchemaHasTheMembersThatTheReaderKnows) {
@@ -214,7 +214,7 @@ TEST(Reader, TheSchemaHasTheMembersThatTheReaderKnows) {
       {"node", R"({"chains": [{"nodes": [{"?": 1}]}]})"},
       {"way", R"({"chains": [{"nodes": [{"to": [{"?": 1}]}]}]})"}};
   for (const auto& [name, text] : graphs) {
-    runtime::Errors errors;
+    config::Errors errors;
     EXPECT_FALSE(ReadGraph(text, &errors));
     std::set<std::string> known;
     for (const std::string& error : errors) {

@@ -83,8 +83,8 @@ class Scheduling(unittest.TestCase):
         for sent in ("client_requests", "accepted", "returned"):
             self.assertEqual(wire[sent], count, sent)
         # Each answer after the client's timeout counts as late.
-        self.assertEqual(wire.get("client_timeouts", 0), wire.get("client_late", 0))
-        self.assertEqual(wire.get("client_answers", 0) + wire.get("client_late", 0), count)
+        self.assertEqual(wire.get("client_lost", 0), wire.get("client_late", 0))
+        self.assertEqual(wire.get("client_answered", 0) + wire.get("client_late", 0), count)
         for nothing in ("wrong", "unknown"):
             self.assertEqual(wire.get("client_" + nothing, 0), 0)
         self.assertEqual((report["consumed_pkts"], report["sent_pkts"]), (count, count))

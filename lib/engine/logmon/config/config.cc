@@ -6,17 +6,17 @@
 #include <set>
 #include <utility>
 
+#include "config/json_reader.h"
 #include "engine/logmon/filter/regex_file.h"
 #include "engine/logmon/scan/rule_set.h"
-#include "runtime/json_reader.h"
 
 namespace sluice::engine::logmon {
 
 namespace {
 
+using config::Errors;
+using config::ObjectReader;
 using nlohmann::json;
-using runtime::Errors;
-using runtime::ObjectReader;
 
 constexpr uint32_t kMaxWindowS = 86'400;
 constexpr double kMaxNumber = 1e300;
@@ -115,7 +115,7 @@ class Reader {
     if (auto dimensions = Dimensions::Compile(named, filter, &error)) {
       about->dimensions = *std::move(dimensions);
     } else {
-      runtime::AddError(errors_, path + ": " + error);
+      config::AddError(errors_, path + ": " + error);
     }
   }
 
@@ -203,7 +203,7 @@ Config ReadFilters(ObjectReader& root, const std::string& folder, Errors* errors
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
                                   Errors* errors) {
   const size_t before = errors->size();
-  const std::optional<json> root = runtime::ParseJson(text, errors, kMaxConfigBytes);
+  const std::optional<json> root = config::ParseJson(text, errors, kMaxConfigBytes);
   if (!root) return std::nullopt;
   ObjectReader reader(*root, "", errors);
   Config config = ReadFilters(reader, folder, errors);

@@ -16,7 +16,7 @@
 #include "engine/logmon/metric/alert.h"
 #include "engine/logmon/metric/dimensions.h"
 
-namespace sluice::runtime {
+namespace sluice::config {
 class ObjectReader;
 }
 
@@ -47,7 +47,7 @@ struct Config {
 };
 
 /// Parses `text`. If it is not a valid configuration, returns nullopt and adds the faults to
-/// `errors` (runtime::Errors). The size of `text` and the number of its filters are checked before
+/// `errors` (config::Errors). The size of `text` and the number of its filters are checked before
 /// the first filter is compiled; expressions in files are counted later. Paths in `text` are
 /// relative to `folder`.
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
@@ -55,7 +55,7 @@ std::optional<Config> ParseConfig(std::string_view text, const std::string& fold
 
 /// Parses the member "filters" of `root`, which may have other members. Adds faults to `errors`,
 /// which must be the list that `root` uses.
-Config ReadFilters(runtime::ObjectReader& root, const std::string& folder,
+Config ReadFilters(config::ObjectReader& root, const std::string& folder,
                    std::vector<std::string>* errors);
 
 }  // namespace sluice::engine::logmon

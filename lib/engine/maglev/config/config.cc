@@ -6,16 +6,16 @@
 #include <functional>
 #include <utility>
 
+#include "config/json_reader.h"
 #include "packet/mac_text.h"
-#include "runtime/json_reader.h"
 
 namespace sluice::engine::maglev {
 
 namespace {
 
+using config::Errors;
+using config::ObjectReader;
 using nlohmann::json;
-using runtime::Errors;
-using runtime::ObjectReader;
 
 constexpr uint64_t kMax16 = 0xffff;
 constexpr uint64_t kMax32 = 0xffffffff;
@@ -92,7 +92,7 @@ BackendSetup ReadBackend(const json& value, const std::string& path, Errors* err
     if (id >= 1 && id <= kMax32) {
       backend.quic_ids.push_back(static_cast<uint32_t>(id));
     } else {
-      runtime::AddError(errors, at + ": give a whole number, 1 ... 4294967295");
+      config::AddError(errors, at + ": give a whole number, 1 ... 4294967295");
     }
   });
   reader.Finish();
@@ -167,7 +167,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
     health = ReadHealth(*member, at, errors);
     // TCP and HTTP checks need a port: the check's or the VIP's.
     if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
-      runtime::AddError(errors, at + ".port: required, since the VIP has no port");
+      config::AddError(errors, at + ".port: required, since the VIP has no port");
     }
   }
   reader.Finish();
@@ -211,7 +211,7 @@ Config ReadRoot(const json& root, Errors* errors) {
     if (address) {
       setup.balancers.push_back(*address);
     } else {
-      runtime::AddError(errors, path + ": give an IPv4 or IPv6 address");
+      config::AddError(errors, path + ": give an IPv4 or IPv6 address");
     }
   });
   ReadAddress(reader, "own_address", &setup.own_address);
@@ -294,7 +294,7 @@ class Adder {
   // nullopt.
   std::optional<json> Read(const std::string& key, const std::string& value) {
     Errors wrong;
-    std::optional<json> object = runtime::ParseJson(value, &wrong);
+    std::optional<json> object = config::ParseJson(value, &wrong);
     if (!object) Skip(key, key + ": " + wrong.front());
     return object;
   }
@@ -304,7 +304,7 @@ class Adder {
     if (!object) return;
     Errors wrong;
     if (object->is_object() && object->contains("name") && (*object)["name"] != name) {
-      runtime::AddError(&wrong, key + ".name: omit it, since the key contains the VIP's name");
+      config::AddError(&wrong, key + ".name: omit it, since the key contains the VIP's name");
     }
     Config one;
     ReadVip(*object, key, &wrong, &one);
@@ -351,7 +351,7 @@ class Adder {
 };
 
 void ReportFaults(const std::vector<Fault>& faults, Errors* errors) {
-  for (const Fault& fault : faults) runtime::AddError(errors, fault.text);
+  for (const Fault& fault : faults) config::AddError(errors, fault.text);
 }
 
 }  // namespace
@@ -365,11 +365,11 @@ std::string Printable(std::string text) {
 std::optional<Config> ParseConfig(std::string_view text, Errors* errors,
                                   const Additions& additions) {
   const size_t before = errors->size();
-  const std::optional<json> root = runtime::ParseJson(text, errors);
+  const std::optional<json> root = config::ParseJson(text, errors);
   if (!root) return std::nullopt;
   const Config file = ReadRoot(*root, errors);
   if (errors->size() == before)
-    ReportFaults(FindFaults(file.setup, runtime::kMaxErrors + 1), errors);
+    ReportFaults(FindFaults(file.setup, config::kMaxErrors + 1), errors);
   if (errors->size() != before) return std::nullopt;
   // Another key may depend on a skipped one. Such a key becomes a fault in the next iteration and
   // is then skipped, too.
@@ -390,7 +390,7 @@ std::optional<Config> ParseConfig(std::string_view text, Errors* errors,
 }
 
 std::optional<Config> ReadConfig(const std::string& path, Errors* errors) {
-  const std::optional<std::string> text = runtime::ReadFile(path, errors);
+  const std::optional<std::string> text = config::ReadFile(path, errors);
   return text ? ParseConfig(*text, errors) : std::nullopt;
 }
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Texts for gflags' flags: values in readable form, error lines and help lines, for all programs
+// with gflags. Control path.
+#pragma once
+
+#include <gflags/gflags.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sluice::host {
+
+/// Returns whether lib/runtime or an application defines the flag, not a library that they use.
+bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag);
+
+/// For programs without EAL: sets the flags that `arguments` name, each as --name=value or --name
+/// value, or as --name for a bool. Returns false, with one line in `error`, if an argument is not a
+/// flag of lib/runtime or the application.
+bool SetFlags(std::span<char* const> arguments, std::string* error);
+
+/// For programs without EAL: returns the text that --help, -h or --version request. Help is the
+/// usage of `program` ("name: summary") and its flags; version is the program's name and `version`.
+/// Returns an empty text if none of them is present.
+std::string Information(std::span<char* const> arguments, std::string_view program,
+                        std::string_view version);
+
+/// For programs without EAL: prints the text for --help or --version, or sets the flags. A leading
+/// "--" is allowed, as after EAL's arguments. Returns false if the program must end with
+/// `exit_code`: 0, or 2 after a line on standard error.
+bool ParseFlags(int argc, char** argv, std::string_view program, std::string_view version,
+                int* exit_code);
+
+/// Returns whether the flag `name` has its default value. The flag must exist.
+inline bool IsDefault(const char* name) {
+  return gflags::GetCommandLineFlagInfoOrDie(name).is_default;
+}
+
+/// Returns the shortest text for `value`, a flag value of gflags' type `type` ("double", "string",
+/// …). gflags itself writes doubles with 17 digits.
+std::string FlagText(std::string_view type, const std::string& value);
+
+/// Returns `text` with control characters replaced by '?', so that user input cannot break a line
+/// or control a terminal.
+std::string OneLine(std::string text);
+
+/// Returns "--name=value: fix", the error line for a flag with a wrong current value.
+std::string FlagComplaint(const std::string& name, std::string_view fix);
+
+/// Description of a shared flag for one application.
+struct OwnHelp {
+  std::string_view flag;
+  std::string_view text;
+};
+
+/// Returns a help line for each flag of lib/runtime and the application: name, description (from
+/// `own`, if present) and default.
+std::string FlagHelp(std::span<const OwnHelp> own = {});
+
+}  // namespace sluice::host

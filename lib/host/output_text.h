@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Output of a program's reports to a file or to standard output. Control path.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace sluice::host {
+
+/// Replaces the file's contents with `text`; "-" is standard output. Returns false if not all of it
+/// was written.
+bool WriteText(const std::string& path, const std::string& text);
+
+/// Returns whether a line can be written without blocking. A pipe without a reader or a stopped
+/// terminal blocks the writer, which then cannot react to signals.
+bool TakesText(std::FILE* file);
+
+}  // namespace sluice::host

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Duration and output of programs without EAL. Each of these programs defines the flags itself,
+// with different defaults. Control path.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace sluice::host {
+
+struct RunSettings {
+  double duration_s = 0;      ///< 0: until a signal or another end.
+  double stats_period_s = 0;  ///< 0: no lines.
+  std::string json;           ///< Path, "-" for standard output, empty for none.
+
+  /// Returns the stream for text, which must not mix with the JSON.
+  std::FILE* Text() const { return json == "-" ? stderr : stdout; }
+};
+
+/// Checks --duration_s, --stats_period_s and --json, which the program defines. Returns a line that
+/// names the bad flag and the fix, or an empty text.
+std::string RunFlagsComplaint();
+RunSettings ReadRunFlags();
+
+}  // namespace sluice::host

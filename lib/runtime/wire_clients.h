@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Results of clients that are the wire of a model NIC, as statistics of the port.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "emulator/client_counts.h"
+#include "host/measures.h"
+#include "runtime/hooks.h"
+#include "runtime/port_stats.h"
+
+namespace sluice::runtime {
+
+/// Returns the requests of the wire's clients; zeroes if the wire has no clients.
+inline emulator::ClientCounts ReadClients(const PortStats& port) {
+  emulator::ClientCounts counts;
+  for (const auto& [name, member] : emulator::kClientCounts)
+    counts.*member = port.Get("wire_" + std::string(name));
+  return counts;
+}
+
+/// Returns the findings of the clients, in requests.
+inline Findings FindingsOf(const emulator::ClientCounts& counts) {
+  return {.lost = counts.lost + counts.missing(),
+          .corrupted = counts.wrong,
+          .duplicated = counts.duplicated};
+}
+
+/// Returns the latency statistics of correct answers, in microseconds. They come from the wire's
+/// statistics wire_client_mean_ns, wire_client_p50_ns, …
+inline nlohmann::ordered_json ClientLatency(const PortStats& port) {
+  const auto us = [&](const char* name) { return host::Us(port.Get(name)); };
+  return {{"count", port.Get("wire_client_answered")}, {"mean", us("wire_client_mean_ns")},
+          {"p50", us("wire_client_p50_ns")},           {"p99", us("wire_client_p99_ns")},
+          {"p99.9", us("wire_client_p999_ns")},        {"max", us("wire_client_max_ns")}};
+}
+
+}  // namespace sluice::runtime
