@@ -12,7 +12,7 @@
 namespace sluice::device {
 
 /// Collects copies of at most `kFrames` frames, each of at most `kMaxFrameBytes` bytes, to be sent
-/// in order.
+/// in order. `kBytes` is the size of the memory for the copies.
 template <uint32_t kFrames, uint32_t kBytes, uint32_t kMaxFrameBytes>
 class FrameStaging {
  public:

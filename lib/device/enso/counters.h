@@ -34,10 +34,10 @@ enum class Event : uint32_t {
   kTxConfigs,                 ///< Configuration commands, including unknown ones.
   kTxConfigsUnknown,          ///< Unknown configuration commands.
   kTxZeroLength,              ///< Slots of length 0, which wedge transmission.
-  kTxOversize,                ///< Frames whose header gives more than kMaxTxFrameFlits: deadlock.
-  kFlowInsertsLost,           ///< Flow entries lost: all four rows were in use.
-  kDmaFaults,                 ///< Accesses outside the memory that the host registered.
-  kWedged,                    ///< 1 once a frame has wedged the DMA write engine.
+  kTxOversize,       ///< Frames whose header gives a length above kMaxTxFrameFlits: deadlock.
+  kFlowInsertsLost,  ///< Flow entries lost: all four rows were in use.
+  kDmaFaults,        ///< Accesses outside the memory that the host registered.
+  kWedged,           ///< 1 once a frame has wedged the DMA write engine.
   kCount,
 };
 

@@ -51,8 +51,9 @@ inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
 /// and fetching a line from another core's cache costs hundreds of cycles.
 inline constexpr uint32_t kAheadBytes = 16 * regs::enso::kFlitBytes;
 
-/// The side of a copy that is host memory. Its lines are prefetched for writing: the NIC writes to
-/// pipes, and software that sends from a pipe later returns the buffer.
+/// The side of a copy that is host memory. Its lines are always prefetched for writing: the NIC
+/// writes to pipes, and software that sends from a pipe later returns the flits to the NIC, which
+/// overwrites them.
 enum class HostSide : uint8_t { kTo, kFrom };
 
 /// Copies a flit and prefetches the line `ahead` bytes after the host's line.

@@ -28,11 +28,11 @@ class Framer {
   /// Returns whether the FIFO is full without a whole frame. This state is permanent.
   bool stuck() const { return held_ == regs::enso::kMaxTxFrameFlits; }
 
-  /// Reads the `bytes` (> 0) bytes at `data` in flits; the last flit is padded with zeros. Cuts the
-  /// frames that become complete, and delivers full bursts to `sink`. Ends early when frames()
-  /// reaches `until`, or when the FIFO is stuck. Returns the number of flits read. `ahead` is the
-  /// distance in bytes from a line of `data` to the line to prefetch, which may be in another
-  /// buffer.
+  /// Reads the bytes at `data` in flits; the last flit is padded with zeros. `bytes` must not be 0.
+  /// Cuts the frames that become complete, and delivers full bursts to `sink`. Ends early when
+  /// frames() reaches `until`, or when the FIFO is stuck. Returns the number of flits read. `ahead`
+  /// is the distance in bytes from a line of `data` to the line to prefetch, which may be in
+  /// another buffer.
   uint32_t Append(const uint8_t* data, uint32_t bytes, uintptr_t ahead, uint64_t until,
                   FrameSink& sink);
 

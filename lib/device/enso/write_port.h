@@ -40,8 +40,8 @@ class WritePort {
   /// Returns whether all packet buffers are held; tails then also stop.
   bool stalled() const { return held_ == regs::enso::kPacketBuffers; }
 
-  /// Writes all 64 bytes of slot `index` of a ring; nothing if writes are discarded (silent()).
-  /// `bus` is the ring's bus address, `ring` its address in this process (null if the ring is not
+  /// Writes all 64 bytes of slot `index` of a ring, unless writes are discarded (silent()). `bus`
+  /// is the ring's bus address, `ring` its address in this process (null if the ring is not
   /// reachable as a whole). The signal word is stored last with release order, after all earlier
   /// writes. A slot that is unreachable or unaligned counts as a fault.
   void WriteSlot(uint8_t* ring, uint64_t bus, uint32_t index, uint64_t signal, uint64_t word1,

@@ -76,7 +76,7 @@ constexpr uint32_t LatencyBucket(uint64_t ns) {
   const uint32_t bucket = (log - 2) * 8 + static_cast<uint32_t>((ns >> (log - 3)) & 7);
   return bucket < kLatencyBuckets ? bucket : kLatencyBuckets - 1;
 }
-/// Returns the shortest time of a bucket, in ns.
+/// Returns the shortest latency of a bucket, in ns.
 constexpr uint64_t LatencyOf(uint32_t bucket) {
   if (bucket < 16) return bucket;
   const uint32_t log = bucket / 8 + 2;
@@ -123,7 +123,7 @@ struct DmaTable {
 
   /// Returns the card's address of [bus, bus + bytes), or null if no single range contains it.
   uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
-    uint32_t first = 0, last = count;  // The range is among [first, last).
+    uint32_t first = 0, last = count;  // The index of the range is in [first, last).
     while (first < last) {
       const uint32_t middle = (first + last) / 2;
       const DmaRange& range = ranges[middle];

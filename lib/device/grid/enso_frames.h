@@ -22,7 +22,7 @@ struct EnsoFrameMemory {
   const uint8_t* stream;     ///< Input of this turn: the held flits followed by the chunk.
   uint32_t total;            ///< Flits of the input.
   uint16_t lengths[kFlits];  ///< Frame length in bytes if a frame begins at this flit.
-  uint16_t jumps[kFlits];    ///< First flit of the 2^n-th frame after this one.
+  uint16_t jumps[kFlits];    ///< First flit of the frame 2^n frames later, after n calls of Double.
   uint16_t firsts[kFlits];   ///< First flit of each frame.
   uint8_t begins[kFlits];    ///< 1: a frame begins here.
   uint32_t orders[kFlits];   ///< Number of each frame; see CheckTag.

@@ -51,7 +51,7 @@ inline bool IsEmpty(const EnsoPipe& pipe, uint32_t head) {
   return ((head ^ Load(&pipe.tail)) & regs::enso::kPointerMask) == 0;
 }
 
-/// Result of FramesAccepted: there is nothing to notify.
+/// Result of FramesAccepted: no notification is to be written.
 inline constexpr uint32_t kNoSlot = ~0u;
 
 /// Publishes frames that were appended to pipe `id`, up to `tail`. Returns the slot of buffer

@@ -25,7 +25,9 @@ struct EnsoReceiveMemory {
   uint32_t keys[kBatchFrames];
   /// First flit of each frame in its pipe, possibly with the flag kSkipped; or kDropped.
   uint32_t places[kBatchFrames];
-  uint32_t slots[kBatchFrames];  ///< Valid for the first frame of each pipe: see Place and Publish.
+  /// Reserved flit (set by Fits), then notification slot (set by Publish). Valid for the first
+  /// frame of each pipe.
+  uint32_t slots[kBatchFrames];
   uint32_t sources[kBatchFrames];  ///< RingFrame::flit of each frame, in order of arrival.
   uint16_t lengths[kBatchFrames];  ///< Indexed by arrival.
   uint32_t before[kBatchFrames];   ///< Flits of the sorted frames before this one.
@@ -94,7 +96,7 @@ class EnsoReceiver {
     }
     return first;
   }
-  /// Returns the flits of the sorted frames [first, last).
+  /// Returns the number of flits of the sorted frames [first, last).
   uint32_t FlitsOf(uint32_t first, uint32_t last) const {
     return (last == batch_.count ? flits_ : memory_.before[last]) - memory_.before[first];
   }
@@ -160,8 +162,9 @@ class EnsoReceiver {
     return fits;
   }
 
-  /// Checks the room of each pipe. Stores the pipe's reserved flit in slots[] of its first frame if
-  /// all its frames fit and can be written, else kNone. Returns false if frames have to wait.
+  /// Checks the room of each pipe. If all frames of a pipe fit and can be written, stores
+  /// EnsoPipe::reserved in slots[] of the pipe's first frame, else kNone. Returns false if frames
+  /// have to wait.
   bool Fits() {
     const uint64_t full = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
       if (!IsFirst(i)) return 0;

@@ -46,9 +46,9 @@ struct alignas(64) IpuRing {
   uint64_t place;  ///< A RingPlace.
   // Owned by the blocks that work on the ring.
   uint32_t head;  ///< End of the completed descriptors.
-  /// End of the descriptors that are completed or will be next. Stored before the host can see a
-  /// completion, because the host may respond with a doorbell at once. RX: end of the descriptors
-  /// that are reserved for batches.
+  /// End of the descriptors that are completed or about to be completed. Stored before the host can
+  /// see a completion, because the host may respond with a doorbell at once. RX: end of the
+  /// descriptors that are reserved for batches.
   uint32_t reserved;
   uint32_t busy;  ///< TX: 1 while a block may complete descriptors.
   // Values as the host stored them.
@@ -64,7 +64,7 @@ struct IpuRxSettings {
   uint32_t scatter;
 };
 
-/// Nibbles of the longest input of the hash: IPv6 addresses and ports.
+/// Number of nibbles of the longest hash input: IPv6 addresses and ports.
 inline constexpr uint32_t kHashNibbles = 2 * 36;
 
 /// All settings that steer frames. Receive blocks copy them.

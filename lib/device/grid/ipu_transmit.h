@@ -21,7 +21,7 @@ inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
 inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
 static_assert(kIpuSendWindow > 2 * regs::ipu::kMaxSegments &&
               kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes);
-/// Bytes of card memory of each transmit block.
+/// Size of each transmit block's staging memory on the card, in bytes.
 inline constexpr uint32_t kIpuStagingBytes = kIpuSendFlits * kFlitBytes;
 
 struct IpuTransmitMemory {
@@ -30,7 +30,7 @@ struct IpuTransmitMemory {
   Quad looks[kIpuQueues];       ///< The first 16 bytes of the queue's IpuRing.
   uint32_t epochs[kIpuQueues];  ///< Epoch to which `heads` belongs; 0: none yet.
   uint32_t heads[kIpuQueues];
-  uint32_t reports;    ///< Descriptors of this turn that were reported.
+  uint32_t reports;    ///< Descriptors of this turn whose completion was reported.
   uint32_t confirmed;  ///< Epoch of the current queue, read after it is marked busy.
   // Indexed by descriptor.
   uint64_t data[kIpuSendWindow];   ///< Address of the descriptor's bytes; 0: unreachable.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Accesses to memory that is shared by blocks of a grid, or by the card and its host. The functions
-// exist for two compilers: g++ uses C++ atomics, clang emits PTX (PTX ISA 7.5, "Memory Consistency
-// Model").
+// exist for two compilers: g++ compiles them to atomic builtins, clang to PTX (PTX ISA 7.5, "Memory
+// Consistency Model").
 //
 // FenceCard orders accesses to card memory, FenceSystem accesses to host memory across PCIe. A
 // 16-byte access is one read or write on the bus; four of them by adjacent threads of a warp are

@@ -95,8 +95,8 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   return order;
 }
 
-/// Returns true if a run of ascending numbers begins at frame i. Frames of a flow are in order
-/// within a run.
+/// Returns true if frame i begins a new run of ascending numbers; false for frame 0, which begins
+/// the first run. Frames of a flow are in order within a run.
 inline bool BeginsRun(const uint32_t* orders, uint32_t i) {
   return i != 0 && (orders[i] == kNoOrder || orders[i - 1] == kNoOrder ||
                     static_cast<int32_t>(orders[i] - orders[i - 1]) < 0);

@@ -21,13 +21,13 @@ struct FlowUse {
 class FlowAges {
  public:
   bool empty() const { return rules_.empty(); }
-  /// Adds a rule that ages after `patience_ns` without a hit. `cookie` is the host's name of the
+  /// Adds a rule that ages after `patience_ns` without a hit. `cookie` is the host's name for the
   /// rule.
   void Add(FlowUse& use, uint64_t cookie, uint64_t patience_ns, uint64_t now_ns);
   void Remove(FlowUse& use);
   void Clear();
 
-  /// Checks some of the rules. Returns true if there are unreported aged rules now and there were
+  /// Checks some of the rules. Returns true if there are aged rules to report now, and there were
   /// none before the call.
   bool Look(uint64_t now_ns);
   /// Returns the cookie of an aged rule that was not reported yet, and marks the rule as reported.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's exact-match table over any selection of the 5-tuple, Ethernet addresses, VLAN tags
-// and whether the frame is a fragment. Rules that select the same fields form a profile. A lookup
-// tries the profiles in use; those with more fields come first.
+// The device's exact-match table. A rule may select any of these fields: the 5-tuple, the Ethernet
+// addresses, the VLAN tags, and whether the frame is a fragment. Rules that select the same fields
+// form a profile. A lookup tries the profiles in use; those with more fields come first.
 #pragma once
 
 #include <array>

@@ -30,8 +30,8 @@ class FrameEndpoint {
   /// Opens the endpoint in [base, base + bytes). Returns false, and opens nothing, if the memory
   /// does not hold a valid endpoint for frames.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint64_t now_ns);
-  /// Closes the endpoint permanently; its memory is not accessed again. Frames in it are counted as
-  /// discarded, except those that the host still owns because its load waits.
+  /// Closes the endpoint; its memory is not accessed again before the next Enable. Frames in it are
+  /// counted as discarded, except those that the host still owns because its load waits.
   void Disable(Statistics& statistics);
   /// Closes the endpoint of a dead host: counts all frames that it held without accessing its
   /// memory.

@@ -33,7 +33,8 @@ inline constexpr uint32_t kMaxExtensions = 8;
 inline uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 inline uint16_t Load16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
 
-/// Adds the class of the transport header and whether the frame contains its ports.
+/// Sets the transport header's part of the packet class, and has_ports if the frame contains the
+/// ports.
 inline void ParseTransport(bool fragment, Headers& headers) {
   if (fragment) {
     headers.packet_class |= kClassFragment;
@@ -147,7 +148,7 @@ inline uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t 
 }
 
 /// Returns whether the transport checksum is good: the sum over the pseudo-header and the `bytes`
-/// of the segment or datagram must be all ones (RFC 768, RFC 9293).
+/// bytes of the segment or datagram must be all ones (RFC 768, RFC 9293).
 inline bool TransportChecksumGood(const WireFrame& frame, const Headers& headers, uint32_t bytes) {
   const uint8_t* ip = frame.data + headers.ip_offset;
   const uint32_t addresses = headers.ip_version == 4 ? 8 : 32;

@@ -41,7 +41,7 @@ struct Layout {
   uint32_t ip;
   uint32_t tcp;
   uint32_t bytes;
-  uint32_t segment;  ///< Payload of each segment except the last.
+  uint32_t segment;  ///< Payload bytes of each segment except the last.
 };
 
 /// Updates a segment's copied headers for `payload` bytes. `at` is the payload's offset in the

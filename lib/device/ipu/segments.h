@@ -36,10 +36,10 @@ class PieceReader {
   uint32_t at_ = 0;  ///< Offset in the current piece.
 };
 
-/// Splits the frame of `length` bytes (at most kMaxLargeFrameBytes) in `pieces` according to
-/// `command`, its first descriptor, and sends the segments. Updates each segment's lengths,
-/// identification, sequence number, flags and checksums (RFC 9293, 3.1). Returns false and sends
-/// nothing if the command or the IP header is invalid.
+/// Splits a frame of `length` bytes, at most kMaxLargeFrameBytes, into segments and sends them.
+/// `pieces` reads the frame, and `command` is the high word of its first descriptor. Updates each
+/// segment's lengths, identification, sequence number, flags and checksums (RFC 9293, 3.1). Returns
+/// false and sends nothing if the command or the IP header is invalid.
 bool SendSegments(uint64_t command, uint32_t length, PieceReader pieces, TxStaging& staging,
                   FrameSink& sink, Statistics& statistics);
 

@@ -35,16 +35,17 @@ struct DispatcherConfig {
   uint32_t cores = 1;                ///< 1 … kMaxCores.
   uint32_t queue_capacity = 32;      ///< Capacity of each process's queue; ≥ 1.
   uint32_t suspended_capacity = 32;  ///< Maximum number of suspended calls per process; ≥ 1.
-  /// Limit from a switch to the process's first load. A process that returns its core after every
-  /// switch without a load is killed after this time.
+  /// Maximum time from a switch to the process's first load. A process that returns its core after
+  /// every switch without a load is killed after this time.
   uint64_t switch_bound = 1'000'000'000;
-  uint64_t leave_bound = 1'000'000'000;  ///< Limit from YIELDNOW to the kernel's load.
-  uint64_t preempt_bound = 100'000'000;  ///< Limit from an interrupt to the end of the handler.
+  uint64_t leave_bound = 1'000'000'000;  ///< Maximum time from YIELDNOW to the kernel's load.
+  uint64_t preempt_bound = 100'000'000;  ///< Maximum time from an interrupt to the handler's end.
   /// Interval at which the interrupt of a running handler is repeated, because an interrupt that
   /// arrives before the handler waits has no effect.
   uint64_t interrupt_every = 1'000'000;
-  uint64_t handler_bound = 0;             ///< Limit from a call's delivery to its end; 0: no limit.
-  uint64_t nested_bound = 1'000'000'000;  ///< Limit from a call's suspension to Resume.
+  /// Maximum time from a call's delivery to its end; 0: no limit.
+  uint64_t handler_bound = 0;
+  uint64_t nested_bound = 1'000'000'000;  ///< Maximum time from a call's suspension to Resume.
   /// Idle time after which a process loses a core, and after which the core is retired; 0: never.
   uint64_t retire_after = 0;
   /// Minimum number of cores that are neither reclaimed nor retired for being idle.

@@ -35,7 +35,7 @@ class Placement {
   virtual std::optional<ProcessId> Next(CoreId core, uint64_t now_ns) = 0;
   /// Returns whether the process on `core` should yield to one that wants a core.
   virtual bool Preempts(CoreId core, uint64_t now_ns) = 0;
-  /// Reports that the process is off `core`. Called once per process that Next returned.
+  /// Reports that the process has left `core`. Called once for each process that Next returned.
   virtual void Left(CoreId core, uint64_t now_ns) = 0;
 };
 

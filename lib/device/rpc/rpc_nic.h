@@ -73,7 +73,7 @@ class RpcNic final : public Device {
   bool AddService(ProcessId process, uint32_t max_cores, Service service);
   /// Reports that the service's process has started. `entries` has one entry per procedure,
   /// `endpoints` one unused endpoint per core. Returns false if either has the wrong size, if an
-  /// endpoint is invalid, or if the process has no service. `incarnation` is the kernel's name of
+  /// endpoint is invalid, or if the process has no service. `incarnation` is the kernel's name for
   /// this process, returned to the kernel as the data of every switch to it.
   bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints,
              uint64_t incarnation = 0);

@@ -28,7 +28,7 @@ struct Service {
   uint16_t port = 0;           ///< UDP.
   wire::Table table;           ///< Must be valid.
   std::vector<Entry> entries;  ///< Indexed by procedure of the table, while the process runs.
-  uint64_t incarnation = 0;    ///< The kernel's name of the process.
+  uint64_t incarnation = 0;    ///< The kernel's name for the process.
 };
 
 /// The table of services. Used by one thread.

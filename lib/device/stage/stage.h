@@ -39,7 +39,8 @@ class Stage {
   bool Step();
 
  private:
-  /// Limit of the total size of a batch's messages except the first, in bytes.
+  /// Limit of a streaming batch in bytes, not counting its first message. Each message counts with
+  /// the node's maximum message size.
   static constexpr uint32_t kBatchBytes = 1u << 20;
 
   bool ServeStream(NodeSlot& slot);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The switch's state of a stream's node: a Lane for its sending half, a Hop for its receiving half.
+// State that the switch keeps for each node of a stream: a Lane for the sending half, a Hop for the
+// receiving half.
 #pragma once
 
 #include <cstdint>

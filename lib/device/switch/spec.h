@@ -24,7 +24,8 @@ using PortMask = uint16_t;
 inline constexpr uint32_t kMaxNodes = 16;  ///< Maximum number of nodes per stream.
 inline constexpr PortMask kAllPorts = 0xffff;
 
-/// Addresses of the switch itself: registers, memory and windows. Each of them belongs to one node.
+/// Addresses of the switch itself: registers, memory and windows. Each register, memory and window
+/// belongs to one node.
 inline constexpr uint64_t kSwitchBase = 1ull << 40;
 /// Registers of 8 bytes, one per node: the number of bytes that the node has consumed.
 inline constexpr uint64_t kRegisters = kSwitchBase;
@@ -132,7 +133,7 @@ enum class Drop : uint8_t {
   kClosed,      ///< TLP: its stream is closed or has failed, or its device is dead.
   kStageDead,   ///< The receiving device is dead.
   kSenderDied,  ///< The sending device died before the message ended.
-  kStreamFailed,  ///< It was in the switch when its stream failed.
+  kStreamFailed,  ///< The message was in the switch when its stream failed.
   kBadCredit,     ///< TLP: invalid credits, more than were sent or less than before.
   kBadRecord,     ///< A legacy device's result without a pending descriptor.
   kRefused,       ///< A legacy device could not process the message.

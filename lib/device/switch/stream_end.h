@@ -79,8 +79,8 @@ class StreamWriter {
   /// Disables credits, so that only the port's flow control applies.
   void IgnoreCredits() { granules_ = ~0u; }
   size_t waiting() const { return waiting_.size(); }
-  /// Returns the granules that were sent and have not left the switch; at least 0, even if the
-  /// switch reports more than was sent.
+  /// Returns the number of granules that were sent and have not left the switch; at least 0, even
+  /// if the switch reports more than were sent.
   uint64_t outstanding() const { return sent_ - std::min(sent_, freed_); }
 
  private:

@@ -10,8 +10,8 @@
 namespace sluice::device::pcie_switch {
 namespace {
 
-/// Returns the nodes that could get the same message twice: as one of `targets`, or as the
-/// replacement of a dead one.
+/// Returns the nodes that could get a message twice: as a target and as the replacement of a dead
+/// target, or as the replacement of two dead targets.
 NodeMask Twice(const StreamSpec& spec, NodeMask targets) {
   NodeMask once = 0, twice = 0;
   for (NodeId target = 0; target < spec.nodes.size(); ++target) {
