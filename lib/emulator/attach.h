@@ -22,7 +22,7 @@ namespace sluice::emulator {
 
 struct ModelInfo;  ///< Describes a model: kEnsoModel, kIpuModel.
 
-/// Values of the settings that the hardware's management tool would make, in the order of
+/// Values of the settings that the hardware's management tool controls, in the order of
 /// ModelInfo::settings. 0 selects the model's default or, for a device in another process, that
 /// device's value.
 inline constexpr size_t kMaxModelSettings = 4;
@@ -55,10 +55,10 @@ class Attachment {
   virtual const bar::RingMemory& register_memory() const = 0;
   /// Makes a ring's memory reachable for the device until Unmap; BusOf returns the device's
   /// address. All of DPDK's memory is already reachable, except memory that an application has
-  /// registered with rte_extmem_register, which needs MapExternal. With a `name` (unique per NIC, ≤
-  /// 31 characters) a device in another process keeps the memory after this process ends, until
-  /// Unmap; see Adopt. Returns false if the device has no room or is gone. Control path, any
-  /// thread; bounded wait.
+  /// registered with rte_extmem_register, which needs MapExternal. `name` is empty, or unique per
+  /// NIC and at most 31 characters long. Memory with a name outlives this process: a device in
+  /// another process keeps it until Unmap (see Adopt). Returns false if the device has no room or
+  /// is gone. Control path, any thread; bounded wait.
   virtual bool Map(const bar::RingMemory& memory, std::string_view name = {}) = 0;
   virtual void Unmap(const bar::RingMemory& memory) = 0;
   /// Makes [begin, begin + bytes) of the application's memory, in whole pages, reachable at its

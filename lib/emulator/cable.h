@@ -28,7 +28,7 @@ std::optional<std::string> CablePath(std::string_view name, std::string* error);
 
 class CableWire final : public Wire {
  public:
-  /// Time that the second end waits for an answer of the first before it starts unconnected.
+  /// Time that the second end waits for an answer from the first before it starts unconnected.
   static constexpr std::chrono::milliseconds kPatience{2000};
 
   /// Joins the other end if it listens; otherwise listens for it. `nic` names the model in the log.

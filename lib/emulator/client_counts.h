@@ -17,7 +17,7 @@ struct ClientCounts {
   uint64_t requests = 0;    ///< All requests that were sent.
   uint64_t answered = 0;    ///< Requests with a correct answer in time.
   uint64_t wrong = 0;       ///< Requests with an answer that is not correct.
-  uint64_t refused = 0;     ///< Requests that were answered by an error.
+  uint64_t refused = 0;     ///< Requests that were answered with an error.
   uint64_t lost = 0;        ///< Requests that were not answered in time.
   uint64_t duplicated = 0;  ///< Further answers to requests that were answered before.
   uint64_t late = 0;        ///< Answers to requests that are counted as lost.

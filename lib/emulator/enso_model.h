@@ -10,7 +10,7 @@ namespace sluice::emulator {
 
 extern const ModelInfo kEnsoModel;
 
-/// Returns the settings, which are made over JTAG on the hardware. Sizes are powers of two; 0
+/// Returns the settings; on the hardware, they are set over JTAG. Sizes are powers of two; 0
 /// selects the hardware's defaults.
 SettingValues EnsoSettings(uint32_t pipe_flits, uint32_t nb_entries = 0,
                            bool notify_per_packet = false);

@@ -23,7 +23,7 @@ struct FaultOptions {
   double duplicate = 0;
   /// Probability that a frame is delayed until a later frame of its flow has passed.
   double reorder = 0;
-  double corrupt = 0;           ///< Probability of one flipped bit in the last quarter (payload).
+  double corrupt = 0;           ///< Probability of one flipped bit in the frame's last quarter.
   uint64_t delay_ns = 0;        ///< Delay of every frame.
   uint64_t down_period_ns = 0;  ///< Period in which the carrier is lost once; 0 for never.
   uint64_t down_length_ns = 0;  ///< Duration of the loss, at the end of the period.

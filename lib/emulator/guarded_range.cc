@@ -26,7 +26,7 @@ struct Slot {
   std::atomic<int> alarm{-1};
   std::atomic<bool> whole{false};
 };
-/// Number of slots: enough for a host that uses all ranges of a DmaSpace, plus some.
+/// More slots than a DmaSpace has ranges, because a host may use all of them.
 std::array<Slot, 16384> slots;
 std::mutex slots_mutex;  ///< Serializes writers.
 

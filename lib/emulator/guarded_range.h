@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Guards memory with pages that another process can remove, by truncating its file, or by punching
-// a hole in a file of huge pages while no page is free. An access to such a page raises SIGBUS; in
-// guarded memory it ends one link instead of the process.
+// Guards memory whose pages another process can remove, by truncating the memory's file, or by
+// punching a hole in a file of huge pages while no page is free. An access to such a page raises
+// SIGBUS; in guarded memory it ends one link instead of the process.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,9 @@ class LossAlarm {
   const int fd_;
 };
 
-/// Guards [begin, begin + bytes) during its lifetime. An access to a page that the file cannot
-/// supply then finds zeros, which are private to the process from then on, and rings the alarm.
-/// Ranges may overlap; all their alarms ring. A range must consist of whole pages of the mapped
-/// page size.
+/// Guards [begin, begin + bytes) during its lifetime. An access to a page that the file no longer
+/// contains reads zeros, which are private to the process from then on, and rings the alarm. Ranges
+/// may overlap; all their alarms ring. A range must consist of whole pages of the mapped page size.
 ///
 /// The first range installs a handler for SIGBUS. The handler preserves errno and forwards every
 /// other SIGBUS to the previous handler. Control path; guarded accesses may come from any thread.

@@ -52,7 +52,7 @@ class HostMappings {
   /// translated its addresses again.
   void ForgetFormer();
 
-  /// Returns whether a host may have whole pages at the range.
+  /// Returns whether the range consists of whole pages at addresses that a host can use.
   static bool IsRange(uint64_t bus, uint64_t bytes);
 
   /// Adds a ring: the first `bytes` of a sealed file.
@@ -63,7 +63,7 @@ class HostMappings {
   const char* RemoveRing(uint64_t bus);
 
   static constexpr uint64_t kMaxBus = uint64_t{1} << 57;  ///< Upper limit of virtual addresses.
-  /// Limits far above the memory that DPDK reserves and the size of rings.
+  /// These limits are far above the memory that DPDK reserves and the sizes of its rings.
   static constexpr uint64_t kMaxAreaBytes = uint64_t{1} << 40;
   static constexpr uint64_t kMaxRingBytes = uint64_t{1} << 34;
   static constexpr uint64_t kPlacesBytes = uint64_t{1} << 40;

@@ -14,7 +14,7 @@ namespace sluice::emulator {
 /// Ranges are [begin, end) with begin < end. Used by one thread at a time.
 class Intervals {
  public:
-  /// The key is the begin, the value is the end.
+  /// The key is the start of a range, the value its end.
   using Map = std::map<uint64_t, uint64_t>;
 
   const Map& map() const { return map_; }

@@ -32,7 +32,7 @@ class MergedRanges {
 
   bar::DmaSpace& dma_;
   const uint64_t distance_;
-  /// Maps the begin of a range to its end, as stored in `dma_`.
+  /// Maps the start of a range to its end, as stored in `dma_`.
   std::map<uint64_t, uint64_t> ranges_;
 };
 

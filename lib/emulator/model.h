@@ -19,7 +19,7 @@ namespace sluice::emulator {
 
 struct GridProgram;
 
-/// A setting that the hardware's management tool would make.
+/// A setting that the hardware's management tool controls.
 struct ModelSetting {
   std::string_view key;   ///< Flag of sluice-device.
   std::string_view help;  ///< Help text of that flag.

@@ -30,7 +30,7 @@ inline std::pair<std::string_view, std::string_view> Cut(std::string_view text, 
 }
 
 /// Parses all of `text` as a number from `least` to `most`. A fraction or a sign is accepted only
-/// if T has it. Returns false on failure; `value` may have changed.
+/// if T can represent it. Returns false on failure; `value` may have changed.
 template <typename T>
 bool ReadNumber(std::string_view text, std::type_identity_t<T> least, std::type_identity_t<T> most,
                 T* value) {

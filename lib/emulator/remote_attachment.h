@@ -100,7 +100,7 @@ class Remote final : public Attachment, private DpdkMemory {
   std::unique_ptr<Connection> connection_;  ///< Changed only by the watching thread.
   Holdings holdings_;
   std::map<const void*, GuardedRange> guards_;  ///< Guards of the queue, rings, and DPDK's memory.
-  std::string missing_;  ///< Reason if the device cannot reach all of DPDK's memory.
+  std::string missing_;  ///< Reason why the device cannot reach all DPDK memory, else empty.
   TotalStatistics totals_;
   uint8_t mac_[6] = {};
   bool wire_enabled_ = false;

@@ -12,7 +12,8 @@
 namespace sluice::emulator {
 namespace {
 
-/// Short captures are repeated in the ring until it can supply full bursts.
+/// Minimum number of ring entries: shorter captures are repeated, so that the ring can supply full
+/// bursts.
 constexpr size_t kRingEntries = 1024;
 constexpr size_t kLine = 64;
 

@@ -23,7 +23,7 @@ struct ReplayOptions {
   std::string file;
   double rate_pps = 0;  ///< 0: as fast as the device accepts frames.
   uint64_t count = 0;   ///< Frames to send; 0: unlimited.
-  uint64_t loop = 0;    ///< How often the capture is played; 0: unlimited.
+  uint64_t loop = 0;    ///< Number of times that the capture is played; 0: unlimited.
 
   /// Parses the text after "wire=pcap:". If it is invalid, returns false and sets `error` to one
   /// line.

@@ -42,8 +42,8 @@ class Runner {
   /// there was no work, another thread is stepping the model, or a Hold exists.
   bool TurnForOther();
 
-  /// Switches the wire's source. Returns true when the change is in force, or false if the model
-  /// was not stepped for kPatience; the change is then made in the next step.
+  /// Switches the wire's source on or off. Returns true when the change is in force, or false if
+  /// the model was not stepped for kPatience; the change is then made in the next step.
   bool EnableWire(bool enabled);
   /// Names and values of the counters. If the model is not stepped, Read returns the last values.
   const std::vector<std::string>& names() const { return names_; }

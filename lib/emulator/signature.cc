@@ -31,8 +31,8 @@ uint64_t Signature(const device::WireFrame& frame, const Headers& headers) {
   return uint64_t{end} << 32 | crc;
 }
 
-/// Returns whether IPv4's total length exceeds the frame within its last flit. A NIC that derives
-/// the frame's length from the total length sends the flit's padding as well.
+/// Returns whether IPv4's total length exceeds the frame, but not the frame's last flit. A NIC that
+/// derives the frame's length from the total length sends the flit's padding as well.
 bool ClaimsPadding(const device::WireFrame& frame, const Headers& headers) {
   return headers.error == ParseError::kIpv4TotalLength &&
          packet::TotalLengthCutsWell(frame.data, frame.length);

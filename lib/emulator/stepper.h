@@ -43,7 +43,7 @@ class Stepper final : public device::FrameSink {
   /// decrease. Returns false if there was no work.
   bool Step(uint64_t now_ns);
 
-  /// Switches the wire's source from the next step on. Initially off.
+  /// Switches the wire's source on or off, effective in the next step. Initially off.
   void EnableWire(bool enabled, uint64_t now_ns);
   bool LinkUp(uint64_t now_ns) { return wire_.LinkUp(now_ns); }
 

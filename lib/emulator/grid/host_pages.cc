@@ -12,7 +12,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Ranges that neither overlap nor touch. Maps the begin of each range to its end.
+/// Ranges that neither overlap nor touch. Maps the start of each range to its end.
 using Disjoint = std::map<uintptr_t, uintptr_t>;
 
 /// Adds the pages of `range`.

@@ -37,8 +37,9 @@ class HostPages {
   /// line.
   bool Keep(const Range& range, std::string* error);
 
-  /// Makes the pages of `ranges` and of Keep accessible. Registers new pages and unregisters
-  /// removed ones; pages in both sets stay registered. Logs pages that cannot be registered.
+  /// Makes the pages of `ranges` and of earlier Keep calls accessible, and no others. Registers
+  /// missing pages and unregisters pages that are no longer needed. Logs pages that cannot be
+  /// registered.
   void Change(std::span<const Range> ranges);
 
  private:

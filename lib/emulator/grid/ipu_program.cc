@@ -38,7 +38,7 @@ const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* stagi
   return nullptr;
 }
 
-// Disables rings with a changed location, like IpuNic::MemoryTaken.
+// Disables rings whose memory was moved or removed, like IpuNic::MemoryTaken.
 void FindRings(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
   const auto is_gone = [&](const IpuRing& ring) {

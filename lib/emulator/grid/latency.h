@@ -7,8 +7,8 @@
 
 namespace sluice::emulator {
 
-/// Returns the time in ns within which `share` (below 1) of all measured frames returned, rounded
-/// down to a bucket of the histogram; 0 if no frame was measured.
+/// Returns the quantile `share` of the latency in ns, rounded down to a bucket of the histogram; 0
+/// if no frame was measured. `share` is below 1.
 inline uint64_t Quantile(const device::grid::Counters& counters, double share) {
   uint64_t all = 0;
   for (const uint64_t count : counters.latency) all += count;

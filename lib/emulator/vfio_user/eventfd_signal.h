@@ -2,8 +2,8 @@
 //
 // Signals eventfds of another process without blocking. The owner of an eventfd can make a write to
 // it block and can clear O_NONBLOCK at any time. The kernel therefore does the write: it increments
-// an eventfd when asynchronous input completes (IOCB_FLAG_RESFD, io_submit(2)) and never waits for
-// it.
+// an eventfd when an asynchronous read completes (IOCB_FLAG_RESFD, io_submit(2)) and never waits
+// for the eventfd.
 #pragma once
 
 #include <linux/aio_abi.h>

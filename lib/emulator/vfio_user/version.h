@@ -20,9 +20,9 @@ struct Agreement {
 /// null, or one line with the reason why no connection is possible.
 const char* ReadVersion(std::span<const uint8_t> payload, Agreement* agreement);
 
-/// Returns the payload of the answer. QEMU accepts no answer that is larger than its request, so
-/// the answer contains only the device's capabilities that fit into `most` bytes (4 or more).
-/// `max_maps` is the number of maps that the device always accepts.
+/// Returns the payload of the answer. QEMU rejects an answer that is larger than its request, so
+/// the answer contains only the device's capabilities that fit into `most` bytes. `most` is at
+/// least 4. `max_maps` is the number of maps that the device always accepts.
 std::vector<uint8_t> WriteVersion(const Agreement& agreement, size_t max_maps, size_t most);
 
 }  // namespace sluice::emulator::vfio_user
