@@ -120,8 +120,8 @@ class LineQueueConsumer {
   }
 
   uint64_t consumed() const { return consumed_ - start_; }
-  /// Returns the number of reads that found a sequence number of this queue (IsForeign) that was
-  /// neither the expected one nor that of the overwritten item.
+  /// Returns the number of reads that found a sequence number of this queue (not IsForeign) that
+  /// was neither the expected one nor that of the overwritten item.
   uint64_t faults() const { return faults_; }
 
  private:

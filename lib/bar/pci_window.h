@@ -22,7 +22,7 @@
 
 namespace sluice::bar {
 
-/// Position of the lines in memory. The caller owns all of it.
+/// Position of the lines in memory, which the caller owns.
 struct PciWindowPlace {
   /// The first host line, 64-byte aligned; pairs are 64 bytes apart.
   volatile void* bar = nullptr;

@@ -71,8 +71,8 @@ const ThreadLane& ThisThread() {
 }
 
 void Wait(const Waiting& waiting) {
-  // The pointers in `waiting` are valid only in the process that set them; a shared queue may be
-  // used by others.
+  // The pointers in `waiting` are valid only in the process that set them; other processes may use
+  // the same queue.
   const bool ours = waiting.step != nullptr && waiting.process == getpid();
   ours ? waiting.step(waiting.context) : std::this_thread::yield();
 }

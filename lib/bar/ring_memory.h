@@ -23,10 +23,11 @@ class RingMemory {
   static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
   RingMemory() = default;
-  /// Maps `bytes` (a multiple of the page size, > 0) of zeroes; with `mirrored`, maps them a second
-  /// time directly after the first. Does not change errno on success. On failure the result is
-  /// empty and errno is set: EINVAL for the size, EEXIST if the memory cannot be at `at` (optional,
-  /// aligned to a huge page), else the kernel's error.
+  /// Maps `bytes` of zeroes; with `mirrored`, maps them a second time directly after the first.
+  /// `bytes` is a multiple of the page size and not 0. `at`, unless null, is the required address,
+  /// aligned to a huge page. Does not change errno on success. On failure the result is empty and
+  /// errno is set: EINVAL for the size, EEXIST if the memory cannot be at `at`, else the kernel's
+  /// error.
   static RingMemory Create(size_t bytes, bool mirrored, Pages pages, void* at = nullptr);
 
   /// Maps the first `bytes` of a file that another process made with Create and passed on. Closes

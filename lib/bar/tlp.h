@@ -45,9 +45,9 @@ struct TlpRead {
   friend bool operator==(const TlpRead&, const TlpRead&) = default;
 };
 
-/// Returns the link bytes of a read of `length` > 0 bytes in requests of at most `mrrs` bytes.
-/// Completions contain at most `mps` bytes; or at most `rcb` bytes (then rcb < mps), if the
-/// completer splits them there.
+/// Returns the link bytes of a read of `length` > 0 bytes in requests of at most `mrrs` bytes. Each
+/// completion contains at most `mps` bytes, or at most `rcb` bytes if the completer splits
+/// completions at the read completion boundary (rcb < mps).
 constexpr TlpRead TlpReadBytes(uint64_t length, uint32_t mps, uint32_t mrrs, uint32_t rcb) {
   const uint64_t unit = rcb < mps ? rcb : mps;
   const uint64_t completions = length / mrrs * TlpCount(mrrs, unit) + TlpCount(length % mrrs, unit);
