@@ -193,7 +193,8 @@ inline constexpr uint32_t kEndpointBlock = 0x300;
 inline constexpr uint32_t kRingBase = 0x00;     ///< 8 bytes: bus address, 64-byte aligned.
 inline constexpr uint32_t kRingEntries = 0x08;  ///< Power of two, kMinRing … kMaxRing.
 inline constexpr uint32_t kRingBuffer = 0x0c;   ///< RX: bytes of every posted buffer.
-/// kRing… bits. A ring is disabled before the next register read returns.
+/// kRing… bits. After kRingEnable is cleared, the ring is disabled before the next register read
+/// returns.
 inline constexpr uint32_t kRingControl = 0x10;
 inline constexpr uint32_t kRingStatus = 0x14;  ///< RO: 1 enabled; 0 disabled, or rejected.
 inline constexpr uint32_t kRingHead = 0x18;    ///< RO: descriptors completed by the device.
@@ -272,8 +273,8 @@ inline constexpr uint16_t kRxPtp = 1u << 9;         ///< IEEE 1588 over Ethernet
 inline constexpr uint16_t kRxStamped = 1u << 10;    ///< kRxStamp belongs to this frame.
 inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< The rule has a mark; only with kRxFlowHit.
 
-/// If kRxTag is set, otherwise unused bits of `high` contain the 16 bits of the tag: the lower 14
-/// from bit 48 on, the upper two from bit 27 on.
+/// If kRxTag is set, the 16 bits of the tag are in bits of `high` that have no other use: the lower
+/// 14 from bit 48 on, the upper two from bit 27 on.
 constexpr uint64_t RxTagBits(uint16_t tag) {
   return uint64_t{tag & 0x3fffu} << 48 | uint64_t{tag & 0xc000u} << 13;
 }
