@@ -23,8 +23,8 @@ inline uint64_t SumBytes(const uint8_t* bytes, size_t size, uint64_t sum = 0) {
   return sum;
 }
 
-/// Returns `sum` as a 16-bit one's complement number. It is 0 only if every added word was 0;
-/// otherwise a zero of the arithmetic is returned as 0xffff.
+/// Returns `sum` as a 16-bit one's complement number. It is 0 only if every added word was 0; any
+/// other sum that is a multiple of 0xffff is returned as 0xffff.
 constexpr uint16_t FoldSum(uint64_t sum) {
   sum = (sum & 0xffffffff) + (sum >> 32);
   sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);

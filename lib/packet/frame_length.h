@@ -27,7 +27,8 @@ constexpr uint32_t FlitSpan(uint32_t length) {
 
 /// Bytes 12…19 of an untagged IPv4 frame as one big-endian word: EtherType, version and header
 /// length, type of service, total length, identification. One load covers all fields that determine
-/// the frame's form. Engines use it too, so that a loop that inlines both tests the word once.
+/// the frame's form. Engines use it too, so that a loop that inlines FrameLength and an engine
+/// tests the word once.
 struct LeadingWord {
   uint64_t bits;
 

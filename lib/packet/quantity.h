@@ -13,7 +13,7 @@ struct Unit {
   double factor;
 };
 inline constexpr Unit kMultiples[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}};
-/// Factors to ns; a number without a unit is not a time.
+/// Factors that convert to nanoseconds; a number without a unit is not a time.
 inline constexpr Unit kTimeUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
 /// Parses all of `text`, for example "14.88M": digits with an optional point, and one of `units`.
