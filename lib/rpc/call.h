@@ -44,8 +44,8 @@ enum class CallError : uint8_t {
   kTruncated,      ///< Ends inside the header: send no answer. No field is valid.
   kNotACall,       ///< A reply, or an invalid type: send no answer. Only xid is valid.
   kRpcVersion,     ///< Answer MSG_DENIED, RPC_MISMATCH. xid is valid.
-  kBadCredential,  ///< Answer AUTH_BADCRED: longer than allowed, or malformed for its flavor. xid,
-                   ///< program, version and procedure are valid, as for the next two.
+  kBadCredential,  ///< Answer AUTH_BADCRED: longer than allowed, or malformed for its flavor. After
+                   ///< this error and the next two, xid, program, version and procedure are valid.
   kFlavor,         ///< Answer AUTH_REJECTEDCRED: neither AUTH_NONE nor AUTH_SYS.
   kBadVerifier,    ///< Answer AUTH_BADVERF: longer than allowed.
 };

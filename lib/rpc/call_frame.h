@@ -28,7 +28,7 @@ std::string_view FrameErrorName(FrameError error);
 
 /// A parsed frame. Points into the frame.
 struct CallFrame {
-  packet::Datagram datagram;                ///< Invalid after kNotUdp, kMalformed … kOptions.
+  packet::Datagram datagram;                ///< Invalid after kNotUdp … kOptions.
   CallError error = CallError::kTruncated;  ///< Valid after kNone and kCall.
   Call call;                                ///< Valid as defined by `error`.
 

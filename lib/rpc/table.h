@@ -54,8 +54,8 @@ inline constexpr uint32_t kNoType = UINT32_MAX;
 /// The type without values, at index 0 of every table.
 inline constexpr uint32_t kVoidType = 0;
 
-/// An arm of a union. The arm after the last one is for all other discriminants: the default, or
-/// kNoType. The offsets of the steps of an arm's type count from the discriminant.
+/// An arm of a union. A union's arms are followed by one more, for all other discriminants: the
+/// default, or kNoType. The offsets of the steps of an arm's type count from the discriminant.
 struct Arm {
   uint32_t value = 0;
   uint32_t type = kNoType;

@@ -10,8 +10,8 @@
 
 namespace sluice::rpc {
 
-/// Iteration over a value of a type of a sound table. `Byte` is uint8_t or const uint8_t. The stack
-/// is bounded and part of the object: 1.5 KiB.
+/// Iterates over one value, whose type is in a sound table (Table::IsSound). `Byte` is uint8_t or
+/// const uint8_t. The stack is bounded and part of the object: 1.5 KiB.
 template <typename Byte>
 class Walk {
  public:

@@ -37,8 +37,8 @@ using Constants = std::map<std::string, int64_t, std::less<>>;
 /// `*error`: "file:line:column: what is wrong".
 std::optional<CompiledX> CompileX(std::string_view text, std::string_view file, std::string* error,
                                   const Constants& constants = {});
-/// Parses "NAME=NUMBER,NAME=NUMBER…". Returns nullopt on failure, with one line in `*error`, as
-/// above.
+/// Parses "NAME=NUMBER,NAME=NUMBER…". Returns nullopt on failure, with one line in `*error` in the
+/// format of CompileX.
 std::optional<Constants> ReadConstants(std::string_view text, std::string_view name,
                                        std::string* error);
 
