@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A processor of virtual time as a fibre. Its program is sequential code with blocking operations
+// A processor in virtual time, as a fibre. Its program is sequential code with blocking operations
 // on a window. It sees the contents of all memories at the time of the processor's clock. While it
 // waits, the other processors run.
 #pragma once

@@ -20,7 +20,7 @@ constexpr PortId kRoot = 0;
 constexpr PortId kNic = 1;
 constexpr uint64_t kHostMemory = 1ull << 38;
 constexpr uint64_t kBetween = 1ull << 17;      // Distance between the buffers of neighbouring hops.
-constexpr uint64_t kDescriptors = 1ull << 16;  // Offset of a hop's descriptors after its data.
+constexpr uint64_t kDescriptors = 1ull << 16;  // Offset of a hop's descriptors from its data.
 constexpr uint32_t kSlots = 4;
 constexpr uint32_t kWindowGranules = 512;
 

@@ -34,7 +34,7 @@ struct ChainParameters {
   uint32_t messages = 1;
   uint32_t message_bytes = 64;   ///< Data bytes at every hop; 1 to kMostChainBytes.
   Picoseconds compute = 0;       ///< Processing time of each accelerator per message.
-  Picoseconds cpu_reaction = 0;  ///< Delay from data in memory to the doorbell.
+  Picoseconds cpu_reaction = 0;  ///< Delay from data's arrival in memory to the doorbell.
   Picoseconds pipeline = 0;      ///< Delay of the switch per TLP.
   fabric::Costs costs;
   fabric::LinkParameters link;

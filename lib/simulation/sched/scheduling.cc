@@ -18,7 +18,7 @@
 namespace sluice::simulation {
 namespace {
 
-/// Room for concurrent messages of all workers.
+/// Returns a queue depth with room for concurrent messages of all workers.
 uint32_t QueueDepth(const SchedulingParameters& parameters) { return 64 + 4 * parameters.workers; }
 
 struct WaveChannels {

@@ -3,10 +3,10 @@
 // Measures how old the host state known to the agent is when the host rules on the agent's
 // decision. The window from that state to the ruling starts at the later of two moments: the host's
 // last message about the task (an event, or the outcome of an earlier decision), or one one-way
-// time before the agent last saw an empty event queue. A decision can become stale in this window
-// (T1 to T3 of Borrill's critique of Wave). If the state changes as a Poisson process of rate L,
-// independent of decisions, a fraction 1 - exp(-L W) of the decisions is stale, where W is the
-// length of the window.
+// link delay before the agent last saw an empty event queue. A decision can become stale in this
+// window (T1 to T3 of Borrill's critique of Wave). If the state changes as a Poisson process of
+// rate L, independent of decisions, a fraction 1 - exp(-L W) of the decisions is stale, where W is
+// the length of the window.
 #pragma once
 
 #include <algorithm>

@@ -32,7 +32,7 @@ class TaskChanges {
   /// Stops all further changes.
   void Stop() { stopped_ = true; }
 
-  /// Records that the agents' state of worker `number` may be out of date from now on.
+  /// Records that the agents' knowledge about worker `number` may be out of date from now on.
   void Note(uint32_t number);
   /// Called when worker `number` is on a CPU; applies its frozen change, if any.
   void Thaw(uint32_t number);

@@ -30,7 +30,7 @@ class Workload {
     for (uint32_t worker = workers; worker-- > 0;) free_.push_back(worker);
   }
 
-  /// Names the task `gtid` as the worker's task.
+  /// Sets the worker's task to `gtid`.
   void Name(uint32_t worker, engine::sched::Gtid gtid) {
     names_.erase(workers_[worker].gtid);
     workers_[worker].gtid = gtid;

@@ -46,8 +46,8 @@ struct RecordedTrace {
 };
 RecordedTrace OpenTrace(const std::string& path, double seconds);
 
-/// Computes, for the same accesses, the fractions in the fast tier under two other placements: LRU,
-/// and the best fixed set.
+/// Computes, for the same accesses, the fraction in the fast tier under each of two other
+/// placements: LRU, and the best fixed set.
 class Baselines {
  public:
   Baselines(uint32_t pages, uint32_t fast_pages);
