@@ -38,7 +38,7 @@ struct SwapLayout {
   uint32_t first = 0;         ///< First pair.
   Slot slots = 1;             ///< Number of slots; at least 1.
   uint32_t queue_depth = 16;  ///< Number of event links, and thus of pending events. At least 1.
-  /// Whether Ask() is a swap. If false, it equals Send(), and every decision is an offer of the
+  /// If true, Ask() is a swap. If false, Ask() equals Send(), and every decision is an offer of the
   /// agent.
   bool asks = true;
 

@@ -5,9 +5,9 @@
 // its outcome.
 //
 // A host that enforces a decision and an agent that recalls it cannot synchronize through one
-// memory: the host may have the line in its cache when the agent writes to it. Therefore the
-// protocol has no claim. The host's ruling is authoritative, a transaction has an id, CANCEL is a
-// request, and only the outcome line shows which was first. Cached lines (write-through) are
+// memory: the host may have the line in its cache when the agent writes to it. Therefore neither
+// end can claim a decision. The host's ruling is authoritative, a transaction has an id, CANCEL is
+// a request, and only the outcome line shows which was first. Cached lines (write-through) are
 // invalidated after each use and each read without a result, so that the next read or Prefetch()
 // loads the current line.
 //
