@@ -25,7 +25,7 @@ bool HostEnd::LoadOtherwise(Line& line, Action action) {
 /// Waits for an answer, at most `patience_cycles`. `word` is the line's current control word, which
 /// is not an answer.
 Got HostEnd::Await(Line& line, uint64_t word, uint64_t patience_cycles) {
-  /// Polls of the line between two checks of the clock and of the preemption word.
+  /// Number of polls of the line between two checks of the clock and of the preemption word.
   constexpr uint32_t kLooks = 64;
   const uint64_t& control = line.line().control;
   const bool sleeps = wait_ != WaitMethod::kPause;

@@ -158,7 +158,7 @@ class HostEnd {
 
   // The fast path of each request. All other cases are in host_end.cc.
 
-  /// LoadAndWait() for the first row of kHostWay.
+  /// Fast version of LoadAndWait() for the first row of kHostWay.
   Got LoadNext(Line& line, uint64_t patience_cycles) {
     const uint64_t number = line.number_ + 1;
     line.number_ = number;

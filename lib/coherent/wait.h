@@ -15,7 +15,7 @@ namespace sluice::coherent {
 
 enum class WaitMethod : uint8_t {
   kUmwait,    ///< umonitor, umwait: Intel since Tremont and Alder Lake.
-  kMonitorx,  ///< monitorx, mwaitx: AMD since Zen.
+  kMonitorx,  ///< monitorx, mwaitx: AMD since Excavator.
   kPause,     ///< Polls with pause; any processor.
 };
 
