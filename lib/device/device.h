@@ -49,7 +49,7 @@ class Device {
   virtual ~Device() = default;
 
   /// Handle register accesses as they arrive at the BAR; `bytes` is 1, 2, 4 or 8. Reads beyond the
-  /// decoded region return all ones; each device defines the effect of stores there.
+  /// decoded region return all ones; each device defines the effect of stores beyond it.
   virtual void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) = 0;
   virtual uint64_t ReadRegister(uint32_t offset, uint32_t bytes) = 0;
 
@@ -74,7 +74,7 @@ class Device {
   virtual void SetMastering(bool on) { static_cast<void>(on); }
 
   /// Called after the host has removed a part of its DMA memory; the rest keeps its addresses. The
-  /// device looks up all bus addresses that it uses again, and counts the accesses that then fail.
+  /// device translates all its bus addresses again. Accesses to removed memory count as faults.
   virtual void MemoryTaken() {}
 
   /// Receives frames from the wire, in order. Each accepted frame is delivered to the host or

@@ -62,7 +62,7 @@ class RoundRobin {
  private:
   uint32_t mask_ = 0;
   uint64_t since_ = 0;  ///< Cycle in which the mask was set.
-  uint32_t first_ = 0;  ///< The counter in that cycle, computed with the previous mask.
+  uint32_t first_ = 0;  ///< The counter in cycle since_, computed with the previous mask.
 };
 
 /// The global rate limiter: in the first `numerator` of every `denominator` cycles, one flit passes
@@ -73,8 +73,8 @@ class RateLimiter {
 
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
-  /// Adds one flit for each cycle since the last call, if the rate allows a flit in that cycle.
-  /// Returns the number of flits that may pass now; kUnlimited if the limiter is off.
+  /// Adds one flit for each cycle since the last call in which the rate allows a flit. Returns the
+  /// number of flits that may pass now; kUnlimited if the limiter is off.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;

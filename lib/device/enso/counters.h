@@ -24,7 +24,7 @@ enum class Event : uint32_t {
   kRxNotifications,      ///< Notifications written.
   kRxNotificationsLost,  ///< Not written: the ring was full or disabled, the engine wedged, or bus
                          ///< mastering off.
-  kRxNotificationsUnclaimed,  ///< Written into the gap slot of a full ring, tail not advanced.
+  kRxNotificationsUnclaimed,  ///< Written into the unused slot of a full ring, tail not advanced.
   kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
   kRxHeadTriggers,            ///< Stores of a pipe's rx_head.
   kRxHeadTriggersLost,        ///< Stores of rx_head that found the trigger queue full.

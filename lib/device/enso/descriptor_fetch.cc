@@ -83,7 +83,7 @@ bool DescriptorFetcher::Fetch() {
 }
 
 void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t first, uint32_t count) {
-  constexpr uint32_t kAhead = 8;  // slots; this thread will write their completions
+  constexpr uint32_t kAhead = 8;  // In slots: this thread will write their completions.
   for (uint32_t i = 0; i < count; ++i) {
     // The acquire load pairs with the host's store of the signal word, which follows its stores of
     // the slot.

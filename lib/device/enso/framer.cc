@@ -95,7 +95,7 @@ void Framer::CutFrames(Source& source, uint32_t most) {
     } while (from != stop);
     if (length <= kFlitBytes) continue;
 
-    // A longer frame, whose first flit is copied.
+    // A longer frame; its first flit is already copied.
     const uint32_t whole = Flits(length);
     const uint32_t left = static_cast<uint32_t>(end - from) / kFlitBytes;
     const uint32_t here = std::min({whole, left, kMaxTxFrameFlits});

@@ -25,7 +25,7 @@ class Framer {
         tally_(tally),
         staging_(kStagingFlits * regs::enso::kFlitBytes) {}
 
-  /// Returns whether the FIFO is full without a whole frame. This state is permanent.
+  /// Returns whether the FIFO is full and contains no whole frame. This state is permanent.
   bool stuck() const { return held_ == regs::enso::kMaxTxFrameFlits; }
 
   /// Reads the bytes at `data` in flits; the last flit is padded with zeros. `bytes` must not be 0.

@@ -50,8 +50,8 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
     return;
   }
   if (Full(nb)) {
-    // The hardware writes into the gap slot without advancing the tail; the next notification
-    // overwrites it.
+    // The hardware writes into the unused slot of the full ring without advancing the tail; the
+    // next notification overwrites the slot.
     WriteSlot(id, pipe, nb);
     ++tally_[Event::kRxNotificationsUnclaimed];
     return;
@@ -66,7 +66,7 @@ void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
 }
 
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {
-  constexpr uint32_t kAhead = 8;  // slots; the host cleared them in the previous lap
+  constexpr uint32_t kAhead = 8;  // In slots: the host cleared them in the previous lap.
   const uint32_t slot = nb.rx_tail & registers_.nb_mask();
   PrefetchForWrite(reinterpret_cast<uintptr_t>(nb.rx_ring) +
                    (slot + kAhead) * uint64_t{kFlitBytes});

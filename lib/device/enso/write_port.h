@@ -2,9 +2,9 @@
 //
 // The port through which notifications and completions are written to host memory. A frame of
 // several flits for a pipe that is disabled, or whose notification buffer is disabled, wedges the
-// port (docs/enso-hardware.md, "Traps"): then no notification or completion leaves the NIC again.
-// The managers of tails and status bits, which precede the port, continue until all packet buffers
-// hold frames that cannot leave.
+// port permanently (docs/enso-hardware.md, "Traps"): no further notification or completion leaves
+// the NIC. The managers of tails and status bits, which precede the port, continue until all packet
+// buffers hold frames that cannot leave.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class WritePort {
     ++tally_[Event::kRxStuck];
     return true;
   }
-  /// Returns whether all packet buffers are held; tails then also stop.
+  /// Returns whether all packet buffers are held; in this state, tails stop as well.
   bool stalled() const { return held_ == regs::enso::kPacketBuffers; }
 
   /// Writes all 64 bytes of slot `index` of a ring, unless writes are discarded (silent()). `bus`

@@ -107,7 +107,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   }
   if (Load(&buffer.rx_memory) == 0) return card.Count(Event::kRxNotificationsLost);
   const bool claimed = ClaimSlot(card, buffer, &slot);
-  // If the ring is full, the gap slot is overwritten and the tail does not advance.
+  // If the ring is full, its unused slot is overwritten and the tail does not advance.
   if (!claimed) slot = Load(&buffer.rx_tail) & card.nb_mask;
   const bool silent = Load(&card.wedged) != 0;
   card.Count(!claimed ? Event::kRxNotificationsUnclaimed

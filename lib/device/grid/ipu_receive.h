@@ -77,7 +77,7 @@ class IpuReceiver {
   /// Returns the number of frames that are not dropped; they come first in sorted order.
   uint32_t ForQueues() const { return memory_.starts[kIpuDropped]; }
 
-  /// Returns whether frames are processed now, even if only counted as drops.
+  /// Returns whether frames are processed now; this includes frames that are only counted as drops.
   bool Delivers() const {
     using namespace regs::ipu;
     return memory_.config % 2 == 0 && batch_.count <= settings_.batch_frames &&

@@ -19,7 +19,7 @@ struct Headers {
   uint16_t l4_offset;     ///< Valid if ip_version != 0; within the frame.
   uint16_t ip_end;     ///< End of the datagram according to its length field, limited to the frame.
   uint8_t ip_version;  ///< 4, 6, or 0: no complete IP header.
-  uint8_t protocol;    ///< Protocol of the last parsed header.
+  uint8_t protocol;    ///< Protocol after the last parsed IP or extension header.
   bool has_ports;      ///< TCP or UDP, not fragmented, and the frame contains the ports.
   /// An incomplete source route (IPv4 option, IPv6 routing header). The transport checksum then
   /// covers the final destination, which differs from the one in the IP header.

@@ -71,7 +71,7 @@ struct Action {
     kYieldNow,   ///< Answer the load of the user endpoint: return to the kernel.
     kRetire,     ///< Answer the load of the kernel endpoint: the core is not needed.
     kInterrupt,  ///< Interrupt the core; YIELDNOW follows when the handler has ended.
-    kKill,       ///< The process exceeded a limit: the kernel must kill it (then Gone).
+    kKill,       ///< The process exceeded a limit: the kernel must kill it and report Gone.
     kWake,       ///< Interrupt a retired core, so that its kernel loads again.
     kSuspended,  ///< `call` waits for the call in the line; Resume or a time-out follows.
     kTooMany,    ///< Like kSuspended, but `call` continues at once: too many are suspended.
@@ -182,8 +182,8 @@ class Dispatcher {
   ProcessId process(CoreId core) const { return cores_[core].process; }
   /// Returns whether the core belongs to a process, or is being switched to or from one.
   bool InUse(CoreId core) const { return InUse(cores_[core]); }
-  /// Returns the core to which the process's next call goes at once. Returns nothing if the call
-  /// would have to wait or be rejected because the queue is full.
+  /// Returns the core that would get the process's next call immediately. Returns nothing if the
+  /// call would have to wait or be rejected because the queue is full.
   std::optional<CoreId> WaitingCore(ProcessId process) const {
     const uint32_t waiting = processes_[process].waiting;
     if (waiting == 0) return {};

@@ -2,10 +2,10 @@
 //
 // Nested calls: calls that a service makes before it answers a call. Defines the contents of the
 // line that its process writes instead of a reply (coherent::Kind::kCall), and the contents that
-// the device delivers to the continuation. No thread waits: the process gives a code and a data
-// pointer for the answer, and the device delivers the answer there like any other request. After
-// Lauberhorn (Xu and Roscoe, HOTOS '25) section 7: nested RPCs, with an end-point made for the
-// reply.
+// the device delivers to the continuation. No thread waits: the process specifies a code address
+// and a data pointer for the answer, and the device delivers the answer with them like any other
+// request. After Lauberhorn (Xu and Roscoe, HOTOS '25) section 7: nested RPCs, with an end-point
+// made for the reply.
 #pragma once
 
 #include <array>

@@ -43,7 +43,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   if (slots_.empty()) return Count(RpcCounter::kNoSlot);
   const ProcessId process = found.process;
   const std::span<const uint8_t> xdr(read.call.arguments, read.call.argument_bytes);
-  // Unmarshals directly into the line if a core waits there.
+  // Unmarshals directly into the line if a core waits at it.
   const std::optional<CoreId> core = dispatcher_.WaitingCore(process);
   End* end = core ? &User(process, *core) : nullptr;
   if (end != nullptr && !end->nic->Waits(Pair::kReceive)) end = nullptr;

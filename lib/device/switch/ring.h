@@ -18,7 +18,7 @@ struct Held {
   std::array<uint32_t, 2> key{};
   uint64_t sequence = 0;  ///< Number of the message in its lane.
   uint16_t lane = 0;
-  NodeMask targets = 0;  ///< Remaining targets. The element is freed when it becomes 0.
+  NodeMask targets = 0;  ///< Remaining targets. The element is freed when `targets` becomes 0.
   uint16_t length = 0;   ///< Bytes in `data`, which excludes the message's header.
   uint8_t granules = 0;
   bool first = false;
