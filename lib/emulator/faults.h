@@ -17,7 +17,7 @@
 
 namespace sluice::emulator {
 
-/// Probabilities are per frame, 0…1.
+/// Faults to inject. Probabilities are per frame, 0…1.
 struct FaultOptions {
   double drop = 0;
   double duplicate = 0;

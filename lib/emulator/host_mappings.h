@@ -18,9 +18,10 @@
 
 namespace sluice::emulator {
 
-/// Used by the control thread. Meanwhile the device may translate addresses and access memory,
-/// including removed memory: removed address space reads as zeros until ForgetFormer or the
-/// destructor releases it. The device must have stopped by then.
+/// The mapped memory of one host. Used by the control thread. Meanwhile the device may translate
+/// addresses and access memory, including removed memory: removed address space reads as zeros
+/// until ForgetFormer or the destructor releases it. The device must have stopped before the
+/// release.
 ///
 /// Every value comes from the host and is untrusted. Functions return null on success. Otherwise
 /// they return one line with the error and have no effect unless stated. They throw std::bad_alloc

@@ -31,7 +31,7 @@ class ReservedSpace {
   /// the system cannot map them.
   void Blank(uint8_t* at, size_t bytes);
   /// Restores the initial state without memory; the range must not be accessed any more. Throws as
-  /// Blank.
+  /// Blank does.
   void Vacate(uint8_t* at, size_t bytes);
 
  private:

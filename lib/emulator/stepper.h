@@ -78,7 +78,7 @@ class Stepper final : public device::FrameSink {
   bool enabled_ = false;
   uint64_t now_ns_ = 0;
   uint64_t taken_ = 0;          ///< Frames that the device accepted, including dropped ones.
-  std::vector<uint64_t> base_;  ///< Counters of the previous devices.
+  std::vector<uint64_t> base_;  ///< Sums of the counters of previous devices.
   uint64_t abandoned_ = 0;      ///< Frames that hosts had not returned when they were disconnected.
   uint64_t returned_ = 0;
   uint64_t returned_bytes_ = 0;

@@ -35,8 +35,8 @@ struct WireTotals {
   uint64_t skipped = 0;   ///< Capture records that the wire cannot carry.
 };
 
-/// Frames keep their order. All times are nanoseconds of the stepping thread's clock, which never
-/// decreases.
+/// The wire of one NIC. Frames keep their order. All times are nanoseconds of the stepping thread's
+/// clock, which never decreases.
 class Wire {
  public:
   virtual ~Wire() = default;

@@ -20,9 +20,9 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// Every value comes from the client. Functions throw std::bad_alloc if this process is out of
-/// memory; the object may then only be destroyed. If a file loses a page, the device reads zeros
-/// and the alarm rings.
+/// The memory of one client. Every value comes from the client and is untrusted. Functions throw
+/// std::bad_alloc if this process is out of memory; the object may then only be destroyed. If a
+/// file loses a page, the device reads zeros and the alarm rings.
 class GuestMemory {
  public:
   /// All arguments must outlive this object.
