@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host memory that a device may access, by bus address; it acts like an IOMMU. The host
-// registers ranges, and the device translates every address that it receives. A wild descriptor is
-// then a counted fault and not a crash.
+// registers ranges, and the device translates every address that it receives. A descriptor with an
+// invalid address therefore causes a counted fault instead of a crash.
 #pragma once
 
 #include <array>

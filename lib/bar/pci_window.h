@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host side of a window in a PCI BAR. Host lines are in the BAR, where the device polls them as
-// local memory. NIC lines are in host memory if the device can store there, so that polling them
-// needs no round trip. Otherwise they follow the host lines in the BAR, and every read of one
-// blocks.
+// local memory. NIC lines are in host memory if the device can store to host memory, so that
+// polling them needs no round trip. Otherwise they follow the host lines in the BAR, and every read
+// of one blocks.
 //
 // On processors with MOVDIR64B, a line is written with that instruction, which PCIe transports as
 // one write. Otherwise it is written with eight stores and a fence, and may tear. PCIe does not
@@ -42,10 +42,10 @@ class PciWindow {
   /// Returns null (errno EINVAL) if the BAR is too small, null or not aligned to 64 bytes, or if
   /// the number of lines is out of range.
   static std::unique_ptr<PciWindow> Over(const PciWindowPlace& place);
-  /// Maps the BAR of a device from byte `offset` (64-byte aligned). `path` is its resourceN, or
-  /// resourceN_wc for a write-combining mapping; any file may serve as an emulated BAR. Returns
-  /// null and sets errno on failure: EINVAL if `offset` or `lines` is invalid or the file is too
-  /// small, else the kernel's error.
+  /// Maps the BAR of a device from byte `offset`, which must be a multiple of 64. `path` is its
+  /// resourceN, or resourceN_wc for a write-combining mapping; any file may serve as an emulated
+  /// BAR. Returns null and sets errno on failure: EINVAL if `offset` or `lines` is invalid or the
+  /// file is too small, else the kernel's error.
   static std::unique_ptr<PciWindow> Open(const char* path, uint64_t offset, uint32_t lines,
                                          Line* nic_lines = nullptr);
   ~PciWindow();

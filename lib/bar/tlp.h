@@ -73,8 +73,8 @@ constexpr uint64_t TlpRate(uint32_t generation, uint32_t lanes, uint32_t mps) {
 }
 
 /// Returns the share of descriptors in the bytes that a packetized NIC reads to send and receive a
-/// frame of `frame` bytes. Descriptors of `descriptor_rx` and `descriptor_tx` bytes are fetched
-/// `batch` at once, in completions of at most `mps` bytes.
+/// frame of `frame` bytes. Descriptors of `descriptor_rx` and `descriptor_tx` bytes are fetched in
+/// groups of `batch`, in completions of at most `mps` bytes.
 constexpr double FracMetadata(uint32_t descriptor_rx, uint32_t descriptor_tx, uint32_t frame,
                               uint32_t mps, uint32_t batch) {
   constexpr uint32_t kReadRequest = 512;

@@ -20,7 +20,7 @@ inline constexpr uint32_t kLineBytes = 64;
 inline constexpr uint32_t kMaxWindowLines = 4096;
 
 /// The unit of exchange, in little-endian words. The upper half of word 7 belongs to the window: a
-/// carrier that may tear lines stores a CRC32C of the other bytes there.
+/// carrier that may tear lines stores a CRC32C of all other bytes in it.
 struct alignas(kLineBytes) Line {
   std::array<uint64_t, 8> word{};
 
