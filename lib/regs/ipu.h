@@ -207,8 +207,8 @@ inline constexpr uint64_t kRingInterruptArm = uint64_t{1} << 32;
 
 inline constexpr uint32_t kRingEnable = 1u << 0;
 inline constexpr uint32_t kRingScatter = 1u << 1;  ///< RX: a frame may span buffers.
-/// RX: a posted buffer has kStampBytes before its kRingBuffer bytes. In the first buffer of a
-/// frame, the device stores there the value of kClock at the frame's arrival.
+/// RX: a posted buffer has kStampBytes before its kRingBuffer bytes. In a frame's first buffer, the
+/// device stores in these bytes the value of kClock at the frame's arrival.
 inline constexpr uint32_t kRingStamp = 1u << 2;
 inline constexpr uint32_t kStampBytes = 8;
 
