@@ -11,7 +11,7 @@ namespace sluice::packet {
 /// One Ethernet frame, without FCS, that an engine may read and rewrite in place. The interface
 /// owns the memory, which is valid until the engine returns its verdict.
 struct Frame {
-  /// Bytes at `spare`: the longest frame that an Ensō NIC can send.
+  /// Bytes at `spare`: the design limit of an Ensō NIC's frames.
   static constexpr uint32_t kSpareBytes = 1536;
 
   uint8_t* data;      ///< First byte of the Ethernet header.
