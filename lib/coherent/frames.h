@@ -40,8 +40,8 @@ struct Record {
   }
 };
 
-/// Returns the size in bytes of a record for a frame of `length` bytes with `headroom` bytes (a
-/// multiple of 8).
+/// Returns the size in bytes of a record for a frame of `length` bytes with `headroom` bytes, which
+/// must be a multiple of 8.
 constexpr uint32_t RecordBytes(uint32_t length, uint32_t headroom) {
   return kRecordBytes + headroom + (length + 7) / 8 * 8;
 }
@@ -65,8 +65,8 @@ class FrameWriter {
   explicit FrameWriter(std::span<uint8_t> room, uint32_t headroom = 0)
       : room_(room), headroom_(headroom) {}
 
-  /// Returns the destination of a frame of `length` bytes (kMinFrameBytes … kMaxFrameBytes), or
-  /// null if the frame does not fit or `max_count` records are written.
+  /// Returns the destination of a frame of `length` bytes, or null if the frame does not fit or
+  /// `max_count` records are written. `length` must be kMinFrameBytes … kMaxFrameBytes.
   uint8_t* Add(uint32_t length, uint32_t max_count, uint16_t flags = 0) {
     const uint32_t stride = RecordBytes(length, headroom_);
     if (count_ == max_count || stride > room_.size() - used_) return nullptr;

@@ -17,8 +17,8 @@ namespace sluice::coherent {
 /// Result of polling a pair.
 enum class Seen : uint8_t {
   kNothing,
-  kLoad,        ///< The host has loaded a line; it did not own the other one.
-  kReturned,    ///< The host has loaded a line and returned the other one, see returned().
+  kLoad,        ///< The host has loaded a line; it did not own the other line.
+  kReturned,    ///< The host has loaded a line and returned the other line, see returned().
   kTriedAgain,  ///< A load reached its time limit and was answered with TRYAGAIN.
   kLeft,        ///< The host has left on request: its core is free.
   kOverdue,     ///< The host did not leave within the time limit. Closed.
