@@ -7,10 +7,10 @@
 //
 // The worker owns a frame from the Poll that returned it until it loads the other line. No frame is
 // copied. An answer that is too long for its frame's room is written after all frames of the line;
-// engines build it there (packet::Frame::spare). An answer that does not fit there either is sent
-// in another line after the current line has been handed over. All later answers of the burst
-// follow it, so that answers keep the order of their frames. Frames that the engine sends by itself
-// are sent in other lines: at once if no earlier answer of the current line is outstanding,
+// engines build it at that address (packet::Frame::spare). An answer for which the line has no room
+// is sent in another line after the current line has been handed over. All later answers of the
+// burst follow it, so that answers keep the order of their frames. Frames that the engine sends by
+// itself are sent in other lines: at once if no earlier answer of the current line is outstanding,
 // otherwise after the line like a late answer.
 #pragma once
 

@@ -29,10 +29,10 @@ class EnsoPipes {
   static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes,
                 "a frame that fits into Frame::spare must not exceed kMaxFrameBytes");
 
-  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that exceed
-  /// kMaxFrameBytes, or with headers from which the NIC would derive a wrong length, are sent
-  /// through `exception`, if it has a value. On failure returns std::nullopt and sets `error` to
-  /// one line.
+  /// Opens `pipes` pipes on a net_enso port; at least 1 and at most kMaxPipesPerWorker. Frames that
+  /// exceed kMaxFrameBytes, or with headers from which the NIC would derive a wrong length, are
+  /// sent through `exception`, if it has a value. On failure returns std::nullopt and sets `error`
+  /// to one line.
   static std::optional<EnsoPipes> Open(uint16_t port, uint32_t pipes,
                                        std::optional<MbufTransmitter> exception,
                                        std::string* error);

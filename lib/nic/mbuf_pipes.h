@@ -25,8 +25,8 @@ class MbufPipes {
   /// Maximum frame length: larger than any jumbo frame.
   static constexpr uint32_t kMaxFrameBytes = 9728;
 
-  /// The port must be started. Answers are sent through the transmit queue of the same number, in
-  /// mbufs from `pool`.
+  /// The port must be started. Answers are sent through the transmit queue with the number `queue`,
+  /// in mbufs from `pool`.
   MbufPipes(uint16_t port, uint16_t queue, rte_mempool* pool);
 
   uint32_t Receive(std::span<Span> spans, QueueCounters& counters);

@@ -2,7 +2,7 @@
 //
 // The packetized interface: one descriptor and one buffer per packet, through any ethdev. It is the
 // baseline of all comparisons. The application's worker builds one PacketizedQueue per receive
-// queue. Answers are sent on the transmit queue of the same number.
+// queue; answers are sent on the transmit queue with the same number.
 #pragma once
 
 #include <rte_ethdev.h>

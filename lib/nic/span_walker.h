@@ -2,8 +2,8 @@
 //
 // Runs an engine over contiguous bytes for the streaming interface. Used by StreamingQueue;
 // independent of the source of the spans. Assigns spans to the lanes of the lockstep (lockstep.h)
-// and handles the rare cases there: the end of a span, flits without a frame, and runs that have
-// become long.
+// and handles the cases that the lockstep does not cover: the end of a span, flits without a frame,
+// and runs that have become long.
 #pragma once
 
 #include <algorithm>
