@@ -73,7 +73,7 @@ struct Action {
     kInterrupt,  ///< Interrupt the core; YIELDNOW follows when the handler has ended.
     kKill,       ///< The process exceeded a limit: the kernel must kill it and report Gone.
     kWake,       ///< Interrupt a retired core, so that its kernel loads again.
-    kSuspended,  ///< `call` waits for the call in the line; Resume or a time-out follows.
+    kSuspended,  ///< `call` waits for the nested call in the line; Resume or a time-out follows.
     kTooMany,    ///< Like kSuspended, but `call` continues at once: too many are suspended.
     kTimedOut,   ///< `call` waited too long and continues without an answer.
     kAnswered,   ///< `call` was executed; its reply is in the line.
