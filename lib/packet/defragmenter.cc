@@ -16,7 +16,7 @@ constexpr uint32_t kFragmentHeaderBytes = 8;
 /// Returns the offset of the fragment's data in the frame.
 uint32_t PartOf(const Headers& headers) { return headers.l4 != 0 ? headers.l4 : headers.payload; }
 
-/// Returns the bytes of headers that the reassembled datagram keeps.
+/// Returns the number of header bytes that the reassembled datagram keeps.
 uint32_t HeaderBytes(const Headers& headers) {
   return headers.IsIpv6() ? headers.l3 + kIpv6HeaderBytes : PartOf(headers);
 }

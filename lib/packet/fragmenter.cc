@@ -17,8 +17,8 @@ constexpr uint32_t kFragmentHeaderBytes = 8;
 constexpr uint8_t kFragmentHeader = 44;
 constexpr uint16_t kMoreFragments = 0x2000;
 
-/// Identifications of datagrams between the same hosts must differ (RFC 6864 section 4.3), so all
-/// threads share one counter.
+/// Returns the identification of the next datagram. Identifications of datagrams between the same
+/// hosts must differ (RFC 6864 section 4.3), so all threads share one counter.
 uint32_t NextIdentification() {
   static std::atomic<uint32_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
