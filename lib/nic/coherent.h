@@ -171,9 +171,9 @@ class CoherentQueue {
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }
 
-  /// Waits until the NIC has read the last frames, with bounded patience. Frames that it has not
-  /// read then count in tx_full. Frames in lines that were not loaded are not handled, like frames
-  /// that remain in a ring.
+  /// Waits until the NIC has read the last frames or the patience ends. Frames that it has not read
+  /// by the end of the wait count in tx_full. Frames in lines that were not loaded are not handled,
+  /// like frames that remain in a ring.
   void Drain() {
     FlushSent();
     Patience patience;

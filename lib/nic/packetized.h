@@ -26,7 +26,7 @@ class PacketizedQueue {
  public:
   static constexpr uint32_t kMaxBurst = 64;
 
-  /// The port must be started and must have this queue in both directions. `burst` is limited to 1
+  /// The port must be started and must have this queue in both directions. `burst` is clamped to 1
   /// … kMaxBurst. `pool` provides mbufs for frames that the engine sends by itself; if null, these
   /// frames are dropped.
   PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst,
