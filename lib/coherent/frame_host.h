@@ -118,7 +118,8 @@ class FrameHost {
     if (end_.state(Pair::kTransmit) == State::kWaiting) AcceptGrant();
     return {answered_.frames + sent_.frames, answered_.bytes + sent_.bytes};
   }
-  /// Notes that the NIC has closed the endpoint on request. Only Outstanding and Unseen may follow.
+  /// Records that the NIC has closed the endpoint on request. Only Outstanding and Unseen may
+  /// follow.
   void Withdraw() { withdrawn_ = true; }
   bool withdrawn() const { return withdrawn_; }
   /// Returns the number of received frames that Wait has not returned to the caller yet.
