@@ -26,7 +26,7 @@ class RingPlace {
   uint64_t word() const { return word_; }
   bool enabled() const { return word_ != 0; }
   uint32_t entries() const { return 1u << (word_ & kLogMask); }
-  /// Returns descriptor `index`, a free-running count.
+  /// Returns the descriptor with the free-running index `index`.
   uint8_t* At(uint32_t index) const {
     auto* const ring = reinterpret_cast<uint8_t*>(word_ & ~kLogMask);
     return ring + uint64_t{index & (entries() - 1)} * regs::ipu::kDescriptorBytes;

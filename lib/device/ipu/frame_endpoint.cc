@@ -54,8 +54,8 @@ void FrameEndpoint::Disable(Statistics& statistics) {
   if (filling_) statistics[kStatLineRxDiscards] += writer_.count();
   for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
     Sending& sending = Of(pair);
-    // While the load waits, the host still owns the frames that it returned with it, and counts
-    // them itself.
+    // While a load waits for its answer, the host still owns the frames that it returned with the
+    // load, and counts them itself.
     if (!sending.busy || end_->Waits(pair)) continue;
     while (sending.frames.Next()) {
       const coherent::Record record = sending.frames.record();

@@ -212,7 +212,8 @@ void Switch::Abandon(Lane& lane, Drop reason) {
   Withdraw(streams_[lane.stream].lanes[lane.node], lane.sequence, static_cast<NodeMask>(~0u));
 }
 
-/// Handles a write of consumed bytes, or the record of a legacy device that does not send messages.
+/// Handles a write that reports consumed bytes, or the record of a legacy device that does not send
+/// messages.
 void Switch::AcceptCredits(PortId port, const Tlp& tlp) {
   const uint64_t index = (tlp.address - kRegisters) / 8;
   const bool mine = index < hops_.size() && hops_[index].used && hops_[index].spec.port == port &&

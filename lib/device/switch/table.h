@@ -88,7 +88,7 @@ using Key = std::array<uint64_t, 3>;
 struct Entry {
   Key value{};
   Key mask{~0ull, ~0ull, ~0ull};  ///< Masked tables only: bits that must be equal.
-  uint32_t priority = 0;          ///< Masked tables only: the lowest priority wins.
+  uint32_t priority = 0;          ///< Masked tables only: the lowest number wins.
   Action action{};
 };
 
