@@ -27,7 +27,7 @@ sockaddr_un AddressOf(const std::string& path) {
   return address;
 }
 
-/// Returns false and sets `error` if a socket cannot have that path.
+/// Returns false and sets `error` if a socket cannot have the path `path`.
 bool MakeAddress(const std::string& path, sockaddr_un* address, std::string* error) {
   if (path.empty() || path.size() > kMaxPathChars) {
     *error = "give a path of 1 to " + std::to_string(kMaxPathChars) + " characters";
@@ -46,9 +46,9 @@ bool WithAddress(Call call, const base::OwnedFd& socket, const sockaddr_un& addr
   return call(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
-/// Binds and listens at a temporary path, then links `path` to it. Otherwise another process could
-/// connect before listen(), be refused, and consider the socket dead. Returns false with errno;
-/// EEXIST means that the path exists.
+/// Binds and listens at a temporary path, then links `path` to it. With bind() at `path` itself,
+/// another process could connect before listen(), be refused, and consider the socket dead. Returns
+/// false with errno; EEXIST means that the path exists.
 bool ListenAt(const std::string& path, const base::OwnedFd& socket) {
   const std::string unready = path + "~" + std::to_string(getpid());
   const sockaddr_un address = AddressOf(unready);

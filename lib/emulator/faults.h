@@ -80,7 +80,7 @@ class FaultyWire final : public Wire {
   std::uniform_real_distribution<double> uniform_{0.0, 1.0};
   FrameFifo fifo_{kFrames, kBytes};
   std::vector<uint8_t> held_;  ///< The held frame; empty if no frame is held.
-  uint32_t held_for_ = 0;      ///< Number of frames that have passed it.
+  uint32_t held_for_ = 0;      ///< Number of frames that have passed the held frame.
   uint64_t start_ns_ = 0;
   double policed_until_ns_ = 0;  ///< Virtual time of the next conforming frame.
   bool started_ = false;

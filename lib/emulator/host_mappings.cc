@@ -25,8 +25,8 @@ bool IsRingRange(uint64_t bus, uint64_t bytes) {
   return bus != 0 && HostMappings::IsRange(bus, bytes) && bytes <= HostMappings::kMaxRingBytes;
 }
 
-/// If the file contains that part and has all of `seals`, sets `*page` to the file's page size and
-/// returns null. Otherwise returns the reason.
+/// Returns null and sets `*page` to the file's page size if the file has all of `seals` and
+/// contains `bytes` bytes at `offset`, both multiples of kPage. Otherwise returns the reason.
 const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint64_t* page) {
   // Only memory files support seals. This avoids waiting for a file system.
   const int sealed = fcntl(file, F_GET_SEALS);

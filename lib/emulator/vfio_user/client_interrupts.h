@@ -51,7 +51,7 @@ class ClientInterrupts final : public device::InterruptSink {
   const MessageDma& messages_;
   mutable std::mutex mutex_;  ///< Guards the following members.
   EventfdSignal signal_;
-  bool enabled_ = false;  ///< Set from the first Set to Disable.
+  bool enabled_ = false;  ///< True from the first call of Set until Disable.
   uint64_t pending_ = 0;
   /// For each raised and unsignalled vector, the write that it must follow; otherwise 0.
   std::array<uint64_t, regs::kVectors> awaited_{};
