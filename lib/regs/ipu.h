@@ -50,7 +50,8 @@ inline constexpr uint32_t kFirmware = 0x024;  ///< RO: major << 16 | minor << 8 
 
 inline constexpr uint32_t kPortStatus = 0x028;  ///< RO: kPortCarrier.
 inline constexpr uint32_t kPortCarrier = 1u << 0;
-/// RO, 8 bytes, as kStationAddress: the address assigned to the device at its creation.
+/// RO, 8 bytes, in the format of kStationAddress: the address assigned to the device at its
+/// creation.
 inline constexpr uint32_t kPermanentAddress = 0x030;
 
 /// Bits of kPortControl:
