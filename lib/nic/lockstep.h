@@ -337,7 +337,8 @@ class Lockstep {
   }
 
   /// Returns true if the frame is sent in place as part of its run. `word` is the frame's leading
-  /// word on arrival. If the engine has not changed it, no further check is needed.
+  /// word on arrival. If it is the word of a plain IPv4 frame and the engine has not changed it,
+  /// CutsWell() is not called.
   static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
                            const packet::Frame& frame, packet::Verdict verdict) {
     return StaysWhereItWas(at, length, frame, verdict) && StaysWhole(at, word, frame.length);

@@ -22,7 +22,8 @@ struct RegionRow {
   static constexpr uint32_t kGroup = 8;
 
   swap::Entry first = 0;
-  swap::Entry step = 0;  ///< Distance in bytes.
+  /// Difference of consecutive entries: the distance of the frames in bytes.
+  swap::Entry step = 0;
   uint32_t frames = 0;
 
   /// Returns the longest row at the start of `region`; it may be empty. The region must have
