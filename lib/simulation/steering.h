@@ -10,10 +10,11 @@
 namespace sluice::simulation {
 
 struct SteeringCosts {
-  fabric::Picoseconds dispatcher = 0;  ///< Dedicated core of the host: time per RPC.
-  /// Worker of the host: time to get an RPC from a dispatcher.
+  fabric::Picoseconds dispatcher = 0;  ///< Time per RPC on the host's dedicated dispatcher core.
+  /// Time that a host worker needs to get an RPC from a dispatcher.
   fabric::Picoseconds worker_local = 0;
-  fabric::Picoseconds worker_nic = 0;  ///< Worker of the host: time to get an RPC from the NIC.
+  /// Time that a host worker needs to get an RPC from the NIC.
+  fabric::Picoseconds worker_nic = 0;
 
   constexpr fabric::Picoseconds Removed() const { return dispatcher + worker_local - worker_nic; }
   /// Returns the number of cores saved at this rate.

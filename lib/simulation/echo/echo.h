@@ -38,11 +38,12 @@ struct EchoParameters {
   fabric::LinkParameters link{.generation = 3};
   PacketRings rings;
   uint32_t buffers = 1024;  ///< Buffers of the NIC for frames that wait for the link; at least 1.
-  /// Time of a worker per packet, including descriptors and buffer.
+  /// Time that a worker spends per packet, including its descriptors and its buffer.
   fabric::Picoseconds packet_time = 14'700;
-  /// Time of a worker per frame or notification that directly follows its predecessor in memory.
+  /// Time that a worker spends per frame or notification that directly follows its predecessor in
+  /// memory.
   fabric::Picoseconds line_time = 5'000;
-  /// Time of the application per frame on a worker; 0 for a plain echo.
+  /// Time that the application on a worker spends per frame; 0 for a plain echo.
   fabric::Picoseconds request_time = 0;
   uint32_t workers = 1;  ///< At least 1; frames are spread round-robin.
   uint32_t pipes = 2;    ///< Per worker, at least 1; frames are spread round-robin.

@@ -30,7 +30,7 @@ class WireOut {
   /// remaining frames have the link to themselves and would leave faster.
   WireOut(Picoseconds from, Picoseconds until) : from_(from), until_(until) {}
 
-  /// Sends a frame that arrived at `came`.
+  /// Sends a frame that arrived at time `came`.
   void Leaves(Picoseconds now, Picoseconds came) {
     free_at_ = std::max(free_at_, now) + kFrameTime;
     ++left_;
