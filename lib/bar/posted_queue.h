@@ -30,8 +30,8 @@ struct RegisterAccess {
 struct Waiting {
   void (*step)(void* context) = nullptr;  ///< Null: the thread yields the CPU.
   void* context = nullptr;
-  /// Process in which the pointers are valid; in other processes with a copy, the thread yields the
-  /// CPU.
+  /// Process in which the pointers are valid. In other processes that have a copy of this struct,
+  /// the thread yields the CPU.
   pid_t process = 0;
 };
 
