@@ -26,8 +26,8 @@ struct Headers {
   bool source_routed;
 };
 
-/// Returns the link's part of the packet class: kClassEther, or kClassVlan or kClassQinq according
-/// to the outer tag. The length is as for ParseAny.
+/// Returns the link-layer part of the packet class: kClassEther, or kClassVlan or kClassQinq
+/// according to the outer tag. The frame must have the minimum length that ParseAny requires.
 uint16_t LinkClass(const WireFrame& frame);
 
 /// Parses a frame; `frame.length` is at least regs::ipu::kMinFrameBytes.
