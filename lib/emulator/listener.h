@@ -31,8 +31,8 @@ class Listener {
   /// Returns whether the path still refers to this socket; another process may replace it.
   bool OwnsPath() const;
 
-  /// Returns the descriptor to poll for `*patience`. While connections wait for a descriptor,
-  /// returns −1 and reduces `*patience`.
+  /// Returns the listening descriptor, to be polled for `*patience`. For kRest after an Accept
+  /// without a connection, returns −1 and limits `*patience` to the rest of that time.
   int Await(std::chrono::milliseconds* patience) const {
     using std::chrono::milliseconds;
     const auto left = std::chrono::ceil<milliseconds>(rests_until_ - Clock::now());

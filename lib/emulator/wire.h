@@ -14,8 +14,8 @@ namespace sluice::emulator {
 /// Ethernet minimum without FCS, to which a MAC pads shorter frames.
 inline constexpr uint32_t kMinFrameBytes = 60;
 
-/// Returns `from` - `amount`, or 0 if that is negative: the two counters are read one after the
-/// other.
+/// Returns `from` - `amount`, or 0 if that is negative, which is possible because the two counters
+/// are read one after the other.
 constexpr uint64_t Less(uint64_t from, uint64_t amount) {
   return from > amount ? from - amount : 0;
 }
