@@ -84,7 +84,8 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
   { binding.Open(options, error) } -> std::same_as<Opened>;
   /// Returns a readable name of the unit that a worker polls, for example "queue 0".
   { constant.Place(worker) } -> std::same_as<std::string>;
-  /// Returns whether worker i polls receive queue i of the port, in rte_flow too.
+  /// Returns whether worker i polls the port's receive queue i, which rte_flow rules also call
+  /// queue i.
   { constant.has_queues() } -> std::same_as<bool>;
   /// Returns the size in bytes of the longest IP packet that workers receive:
   /// InterfaceOptions::packet_bytes, adapted to the limits of the port.
