@@ -113,8 +113,8 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   /// Publishes a decision. Requires CanCommit(slot).
   {channel.Commit(slot, item, Urgency::kInterrupt)};
   /// Requests the decision back, with an interrupt. The outcome shows whether the request was in
-  /// time. Returns false if the decision does not exist or cannot be recalled (swap_nic.h: the
-  /// answer to an ask).
+  /// time. Returns false if the decision does not exist or cannot be recalled, like the answer to
+  /// an ask in swap_nic.h.
   { channel.Recall(slot) } -> std::same_as<bool>;
   /// Returns the result of the last decision of `slot`, and the host's state at that time: exactly
   /// once for each Commit, unless the host lost its memory. Returns false while it is pending. A
