@@ -2,7 +2,7 @@
 //
 // Maps the first flit of a frame to its pipe (docs/enso-hardware.md, "Steering"). The key consists
 // of fields at fixed offsets, masked by protocol and SYN. If the flow table has no entry for the
-// key, the fallback selects the pipe. The receive path calls it for every frame.
+// key, the fallback selects the pipe. The receive path steers every frame.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's clock and the timestamps of PTP frames that it holds for the host.
+// The device's clock and the timestamps of PTP frames that the device holds for the host.
 #pragma once
 
 #include <algorithm>
