@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interrupts for waiting threads of the host's process: one eventfd per number.
+// Interrupts for waiting threads of the host's process: one eventfd per interrupt vector.
 #pragma once
 
 #include <array>
