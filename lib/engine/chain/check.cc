@@ -162,7 +162,7 @@ class ChainCheck {
       if (*it == at) return text;
     }
   }
-  /// Checks that no message reaches a node twice if a node is bypassed.
+  /// Checks that no message reaches a node twice, whichever nodes are bypassed.
   void CheckTwice() {
     for (size_t i = 0; i < chain_.nodes.size(); ++i) {
       for (const Way& way : chain_.nodes[i].to) {

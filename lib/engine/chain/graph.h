@@ -33,12 +33,12 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// An edge from a node.
+/// Edges to one or more nodes, used by messages whose chosen value (Node::choose) matches.
 struct Way {
   /// Compared with the chosen value in the bits of `mask`. Unset: always matches.
   std::optional<uint64_t> value;
   uint64_t mask = ~0ull;
-  std::vector<std::string> nodes;  ///< Each node gets a copy.
+  std::vector<std::string> nodes;  ///< Each node gets a copy of the message.
   friend bool operator==(const Way&, const Way&) = default;
 };
 
@@ -49,10 +49,12 @@ struct Node {
   device::pcie_switch::StateRule state_rule = device::pcie_switch::StateRule::kFixed;
   device::pcie_switch::State state{};
   device::pcie_switch::OnDeath on_death = device::pcie_switch::OnDeath::kFail;
-  std::string bypass;  ///< Replacement node; set for OnDeath::kBypass.
+  /// Node that gets the messages if this node fails; set for OnDeath::kBypass.
+  std::string bypass;
   device::pcie_switch::Select choose = device::pcie_switch::Select::kNothing;
   uint32_t ways = 1;  ///< Range of round robin and hash.
-  /// Credits: granules of 64 bytes that may be sent before any has left the switch.
+  /// Credits: number of 64-byte granules that may be sent before the switch has forwarded the
+  /// first.
   uint32_t window = 64;
   std::vector<Way> to;
   friend bool operator==(const Node&, const Node&) = default;

@@ -15,9 +15,9 @@ inline constexpr size_t kMaxGraphBytes = size_t{1} << 20;
 inline constexpr uint32_t kMaxDevices = device::pcie_switch::kMaxPorts;
 inline constexpr uint32_t kMaxChains = 256;
 
-/// Returns a valid graph: names resolve, edges lead to later nodes and end at a NIC or the host,
-/// and messages fit. Nodes are sorted. Returns nullopt and adds lines to `errors` if the text is
-/// invalid.
+/// Returns a valid graph: all names resolve, edges lead to later nodes, each chain starts and ends
+/// at a NIC or the host, and messages fit into the buffers. Nodes are sorted. Returns nullopt and
+/// adds lines to `errors` if the text is invalid.
 std::optional<Graph> ReadGraph(std::string_view text, config::Errors* errors);
 
 /// Checks a graph from another source and sorts its nodes, as ReadGraph does. Returns false and
