@@ -66,8 +66,8 @@ packet::Verdict ReflectEcho::ReflectOther(uint8_t* frame, uint32_t length) {
   if (headers.HasPorts()) packet::SwapPorts(frame + headers.l4);
   if (headers.payload_bytes != 0 && !headers.IsLaterFragment()) {
     uint8_t& byte = frame[headers.payload];
-    // The payload starts on an even offset of the checksummed bytes: the byte is
-    // the first, in memory order, of its word.
+    // The payload starts at an even offset of the checksummed bytes, so this byte is the first byte
+    // in memory of its 16-bit word.
     const uint8_t old_byte = byte++;
     packet::RepairL4Checksum(frame, headers, old_byte, byte);
   }
