@@ -68,8 +68,8 @@ class MessageServer {
   struct Options {
     std::vector<Flow> flows;
     uint32_t messages = 0;        ///< Maximum number of messages at a time; up to kMostMessages.
-    uint64_t timeout_cycles = 0;  ///< Maximum time from a message's last part to its next part or
-                                  ///< its answer, in TSC cycles.
+    uint64_t timeout_cycles = 0;  ///< Maximum time in TSC cycles from a message's latest part to
+                                  ///< its next part or, once complete, to its answer.
     uint64_t cycles_hz = 0;       ///< Frequency of `now`.
   };
   static constexpr uint32_t kMostMessages = 1u << 12;
@@ -130,7 +130,7 @@ class MessageServer {
   struct Slot {
     enum class State : uint8_t { kFree, kFilling, kWhole, kTaken } state = State::kFree;
     uint32_t generation = 0;
-    uint64_t since = 0;   ///< TSC cycles at the message's last part.
+    uint64_t since = 0;   ///< TSC cycles when the message's latest part arrived.
     uint32_t number = 0;  ///< Chosen by the sender.
     uint32_t length = 0;
     std::vector<uint8_t> data;  ///< Bytes received so far; a claimed length allocates no memory.
@@ -181,7 +181,7 @@ class MessageServer {
   std::vector<Slot> slots_;
   /// Free slots. The slot that was freed first is used next, so that numbers are reused late.
   std::deque<uint32_t> free_;
-  /// Slots in kFilling, by sender; at most half of all.
+  /// Slots in kFilling, by sender; at most half of all slots.
   absl::flat_hash_map<Sender, uint32_t> filling_;
   std::vector<std::deque<Whole>> whole_;  ///< Indexed by flow.
   uint32_t looked_ = 0;                   ///< Next slot for Expire.

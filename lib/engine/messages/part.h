@@ -55,7 +55,7 @@ inline std::optional<Part> ReadPart(std::span<const uint8_t> payload) {
   return part;
 }
 
-/// Writes kPartHeaderBytes. The bytes of the part must follow.
+/// Writes the header of `part`, kPartHeaderBytes long. The caller writes the part's bytes after it.
 inline void WritePartHeader(uint8_t* to, const Part& part) {
   packet::StoreBe32(to, kPartMagic);
   packet::StoreBe32(to + 4, part.number);
