@@ -23,8 +23,8 @@ namespace sluice::engine::rpc {
 
 using device::rpc::RpcCounter;
 
-/// Indexed by RpcCounter. Each counter counts the same events as the NIC's, except that the
-/// interface counts drops, by reason.
+/// Indexed by RpcCounter. Each counter counts the same events as the NIC's counter. Drops are not
+/// counted here: the interface counts them by reason.
 using Counts = std::array<uint64_t, device::rpc::kRpcCounters>;
 
 class Server {
