@@ -38,7 +38,8 @@ class Neighbor {
     kBadSource,    ///< The answer would go to a group, to ourselves or to the unspecified address.
     kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.
     kUnsupported,  ///< A source route with remaining stops; a solicitation after extension headers.
-    kNoRoom,       ///< The longer advertisement does not fit into the solicitation's buffer.
+    kNoRoom,       ///< The advertisement is longer than the solicitation and does not fit into its
+                   ///< buffer.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
@@ -81,7 +82,7 @@ class Neighbor {
 
   [[gnu::noinline]] Outcome Answer(uint8_t* frame, uint32_t length, uint32_t tailroom) const;
   Outcome AnswerArp(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
-  /// Returns the outcome of an echo request that is not answered, regardless of its checksums;
+  /// Returns the outcome of an echo request that is not answered even if its checksums are correct;
   /// nullopt if it may be answered.
   template <typename Address>
   std::optional<Outcome> RefuseEcho(const uint8_t* frame, uint32_t length,
