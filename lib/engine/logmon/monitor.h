@@ -47,12 +47,15 @@ struct MonitorOptions {
   bool pass_on = false;
   uint32_t max_sources = 100000;
   uint64_t out_of_order_bytes = 16 << 20;  ///< Memory for TCP segments that wait for earlier ones.
-  uint32_t out_of_order_window = 65536;    ///< Maximum distance ahead of the stream.
-  /// Age at which missing TCP bytes are skipped; 0: they are skipped only when memory is needed.
+  uint32_t out_of_order_window =
+      65536;  ///< Maximum distance in bytes of a waiting segment ahead of the stream.
+  /// Time in TSC cycles after which missing TCP bytes are skipped; 0: they are skipped only when
+  /// memory is needed.
   uint64_t gap_cycles = 0;
-  /// Age at which an idle source is removed; 0: only when room is needed.
+  /// Time in TSC cycles after which an idle source is removed; 0: only when room is needed.
   uint64_t idle_cycles = 0;
-  uint64_t session_cycles = 0;  ///< Maximum distance between lines of a session; 0: unlimited.
+  /// Maximum time in TSC cycles between two lines of a session; 0: unlimited.
+  uint64_t session_cycles = 0;
   ScanLimits scan;
 };
 
@@ -325,8 +328,9 @@ class Monitor {
     tcp_.Forget(state.tcp);
     ReceiverOf(flow, state).Forget();
   }
-  /// Ends a source that is idle or at shutdown. Datagrams have no other end than silence. A stream
-  /// has not ended, so its unfinished line is torn.
+  /// Ends an idle source, or any source at shutdown. The last line of a datagram source then counts
+  /// as complete, because datagrams have no end mark. A TCP stream has not ended, so its unfinished
+  /// line is torn.
   void EndSource(const packet::FlowKey& flow, SourceState& state) {
     if (TransportOf(flow) == Transport::kLines) {
       ReceiverOf(flow, state).End();

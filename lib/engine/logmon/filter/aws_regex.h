@@ -34,7 +34,7 @@ class AwsRegex {
  private:
   AwsRegex() = default;
   std::unique_ptr<const RE2> bytes_;
-  std::unique_ptr<const RE2> characters_;  ///< Null if it would match the same text as bytes_.
+  std::unique_ptr<const RE2> characters_;  ///< Null if it would match the same texts as bytes_.
   std::optional<RegexNeedle> line_needle_, part_needle_;
 };
 

@@ -221,7 +221,8 @@ DateTemplate OfPattern(std::string_view pattern) {
 void AddWithDate(std::string_view pattern, size_t at, std::vector<DateTemplate>* to) {
   for (const char* one : kDefaults) {
     std::string_view inner = one;
-    // Defaults that are not patterns are inserted by name, which no line contains.
+    // fail2ban inserts the name of a default that is not a pattern ("Epoch" or "TAI64N"). Log lines
+    // do not contain these names.
     if (inner == "EPOCH") inner = "Epoch";
     if (!ConsumePrefix(kUnbound, &inner)) ConsumePrefix(kLineBegin, &inner);
     std::string whole(pattern);

@@ -45,9 +45,9 @@ class JsonSelector {
   std::vector<Step> steps_;
 };
 
-/// Returns a clause for lines with a JSON string that contains `text`; quotes in `text` must be
-/// those of the string. Lines with a backslash also satisfy the clause, because they may contain
-/// the text with escapes.
+/// Returns a clause for lines with a JSON string that contains `text`. A quote at the start or end
+/// of `text` is the string's delimiter. Lines with a backslash also satisfy the clause, because
+/// they may contain the text with escapes.
 Clause JsonTextClause(std::string_view text);
 
 }  // namespace sluice::engine::logmon

@@ -12,7 +12,7 @@ namespace sluice::engine::logmon {
 /// unchanged, all other bytes become \xhh.
 std::string ExpressionOf(std::string_view bytes);
 
-/// Appends the expression to `expression`.
+/// Appends the expression for `bytes` to `expression`.
 void AppendExpressionOf(std::string_view bytes, std::string* expression);
 
 }  // namespace sluice::engine::logmon

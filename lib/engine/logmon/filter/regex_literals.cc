@@ -17,7 +17,7 @@ using Kind = RegexNode::Kind;
 using Run = std::vector<std::bitset<256>>;
 
 constexpr size_t kMaxAlternatives = 4;
-// Longer runs would hardly reduce the number of lines.
+// Longer runs would exclude few additional lines.
 constexpr size_t kMaxRun = 24;
 
 bool IsLiteral(const RegexNode& node) {

@@ -9,9 +9,9 @@
 
 namespace sluice::engine::logmon {
 
-/// Returns the clauses of a line for which `tree` matches after the removal of one piece, the time
-/// stamp, at any position. The piece may tear one run of bytes, so each clause contains two runs or
-/// two halves. Runs do not contain line ends.
+/// Returns the clauses of a line for which `tree` matches after one piece, the time stamp, is
+/// removed at any position. The piece may split one run of bytes, so each clause contains two runs
+/// or the two halves of one. Runs do not contain line ends.
 Clauses TornLiteralsOf(const RegexNode& tree);
 
 }  // namespace sluice::engine::logmon

@@ -23,7 +23,8 @@ ByteSet Bytes(std::string_view bytes) {
   return set;
 }
 
-/// Returns the class of \d, \w, \s or a complement, as RE2 defines it.
+/// Returns the bytes of \d, \w or \s as RE2 defines them, or their complement for a capital letter;
+/// nullopt for other letters.
 std::optional<ByteSet> PerlClass(char letter) {
   ByteSet set;
   switch (absl::ascii_tolower(static_cast<unsigned char>(letter))) {

@@ -21,12 +21,12 @@ struct Origin {
   Speaker speaker;      ///< For filters that combine lines.
 };
 
-/// Lines of one origin: bytes begin … end - 1 of a text, at least one. The last line ends there,
-/// with or without a line end.
+/// One or more lines of one origin: bytes `begin` to `end` - 1 of a text. The last line ends at
+/// `end`, whether or not it has a line end.
 struct TextPart {
   uint32_t begin = 0, end = 0;
   bool truncated = false;  ///< The part is the start of one line.
-  /// Length including LF of a header line before the only other line of the part; 0: no header.
+  /// Length, including LF, of the header line before the part's only other line; 0: no header.
   uint32_t header = 0;
   Origin origin;
 };
@@ -34,8 +34,8 @@ struct TextPart {
 /// For one thread. Allocates only at construction.
 class GatheredText {
  public:
-  /// Maximum length of several parts. The copy is then still in the first-level cache when
-  /// Hyperscan reads it.
+  /// Maximum total length if the text has more than one part. A text of this length is still in the
+  /// L1 cache when Hyperscan reads it.
   static constexpr uint32_t kBytes = 16384;
   /// Bytes after the room returned by Place that may be read and written.
   static constexpr uint32_t kSpareBytes = 128;

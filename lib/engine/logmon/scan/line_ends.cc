@@ -31,7 +31,7 @@ struct Word {
 };
 
 #ifdef SLUICE_AVX2
-/// A block of 32 bytes with the same interface.
+/// A block of 32 bytes, with the same interface as Word.
 struct Vector {
   static constexpr int kBytes = 32;
   static constexpr int kBitsPerByte = 1;
@@ -99,7 +99,7 @@ uint64_t CountIn(const char*& at, const char* end, uint64_t& after_cr) {
 }
 
 #ifdef SLUICE_AVX2
-/// Returns a bit for each of 64 bytes.
+/// Returns a mask with one bit for each of the 64 bytes at `at`; bits of CR and LF are set.
 uint64_t AnyMarkedIn64(const char* at) {
   return AnyMarked<Vector>(at) | uint64_t{AnyMarked<Vector>(at + Vector::kBytes)} << 32;
 }

@@ -13,7 +13,7 @@ const char* FindLineEnd(const char* at, const char* end);
 /// Returns the address after the last CR or LF in [begin, end), else `begin`.
 const char* AfterLastLineEnd(const char* begin, const char* end);
 
-/// Returns the number of line ends in [begin, end). A CR at `end` counts.
+/// Returns the number of line ends in [begin, end). A CR as the last byte counts.
 uint64_t CountLineEnds(const char* begin, const char* end);
 
 /// Returns the address after the line end at `line_end`, which is before `end`.

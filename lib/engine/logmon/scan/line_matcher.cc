@@ -20,8 +20,8 @@ LineMatcher::LineMatcher(const RuleSet& rules) : rules_(rules) {
     all_filters_.set(i);
     rules.filters()[i].Prepare(scratch_);
   }
-  // A line with a needle has at least one byte and a line end, except the last one. A longer text
-  // is a single line.
+  // Each line with a needle except the last has at least two bytes: one byte of text and the line
+  // end. A text longer than kBytes is a single line.
   hits_.reserve(GatheredText::kBytes / 2 + 1);
   is_seen_.resize(rules.expressions().size());
   seen_.reserve(is_seen_.size());

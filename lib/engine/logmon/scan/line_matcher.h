@@ -82,10 +82,10 @@ class LineMatcher {
   std::string_view text_;
   std::vector<Hit> hits_;
   uint32_t line_begin_ = 0;  ///< Start of the line of the last hit.
-  uint32_t next_line_ = 0;   ///< After the end of that line.
-  bool disordered_ = false;  ///< A needle was reported after one of a later line.
+  uint32_t next_line_ = 0;   ///< Position after the end of the last hit's line.
+  bool disordered_ = false;  ///< A needle was reported after a needle of a later line.
 
-  // Needles of the last hit that do not decide alone.
+  // Needles found in the line of the last hit that alone do not decide about a filter.
   std::vector<uint32_t> seen_;
   std::vector<bool> is_seen_;
   std::vector<Tally> tallies_;

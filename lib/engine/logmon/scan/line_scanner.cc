@@ -139,8 +139,8 @@ ScanCounters LineScanner::counters() const {
   return counters;
 }
 
-/// Processes a piece of 1 to part_bytes_ bytes. `whole`: its last line ends with it, with or
-/// without a line end.
+/// Processes a piece of 1 to part_bytes_ bytes. `whole`: the last line ends at the end of the
+/// piece, even without a line end.
 void LineScanner::ScanPiece(LineState& state, std::string_view piece, bool whole, LineSink sink) {
   if (state.flags != 0 && !ApplyFlags(state, piece)) return;
   if (!IsStaged(state, piece)) {
@@ -185,8 +185,8 @@ bool LineScanner::ApplyFlags(LineState& state, std::string_view& piece) {
   return RemoveLine(state, piece, line);
 }
 
-/// Moves the current line out of `piece` if both together are too long for a part. Returns false if
-/// no bytes remain.
+/// If the unfinished line and `piece` together exceed part_bytes_, moves the rest of that line out
+/// of `piece`. Returns false if no bytes remain.
 bool LineScanner::MakeFit(LineState& state, std::string_view& piece, bool whole, LineSink sink) {
   const size_t length = unfinished_.Length(state.unfinished);
   if (length + piece.size() <= part_bytes_) return true;
@@ -215,7 +215,8 @@ bool LineScanner::RemoveLine(LineState& state, std::string_view& piece, size_t l
   return !piece.empty();
 }
 
-/// Adds `bytes` to the line in `state` and ends the line; later bytes of the line are ignored.
+/// Adds `bytes` to the line in `state` and ends the line. Bytes beyond the maximum line length are
+/// dropped.
 void LineScanner::AddLine(LineState& state, std::string_view bytes, LineSink sink) {
   const size_t most = line_bytes_ - unfinished_.Length(state.unfinished);
   const bool truncated = bytes.size() > most;

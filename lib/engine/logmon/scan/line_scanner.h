@@ -25,7 +25,7 @@ namespace sluice::engine::logmon {
 /// the bytes of the unfinished line. Call Forget() or Finish() before dropping the state.
 struct LineState {
   uint32_t unfinished = 0;  ///< Number of the line in UnfinishedLines; 0: none.
-  uint16_t flags = 0;       ///< Bits in line_scanner.cc: skipping, after CR.
+  uint16_t flags = 0;       ///< Bits defined in line_scanner.cc.
 };
 
 struct ScanCounters {
@@ -35,7 +35,8 @@ struct ScanCounters {
   uint64_t given_up = 0;     ///< Searches aborted after too many steps.
   uint64_t unread_json = 0;  ///< Lines that start with `{` and are invalid for a JSON filter.
   uint64_t truncated_lines = 0;
-  uint64_t torn_lines = 0;       ///< Dropped: before or after a gap, or with their source.
+  /// Dropped lines: next to a gap, or unfinished when their source was forgotten.
+  uint64_t torn_lines = 0;
   uint64_t no_memory_lines = 0;  ///< Dropped because the memory of unfinished lines is full.
 };
 
@@ -69,7 +70,7 @@ class LineScanner {
       return AddStaged(state, false);
     FeedPieces(state, bytes, sink);
   }
-  /// Adds complete lines; the last one ends with `bytes`, with or without a line end.
+  /// Adds complete lines; the last line ends at the end of `bytes`, even without a line end.
   void Lines(std::string_view bytes, LineSink sink);
   /// Adds a message as a single line: line ends at its end are ignored, others become spaces.
   /// `header` is Speaker::header, at most kMaxHeaderBytes, without line ends.
@@ -122,7 +123,7 @@ class LineScanner {
   void Keep(LineState& state, std::string_view bytes);
 
   const uint32_t line_bytes_;
-  const uint32_t part_bytes_;  ///< Maximum size of several lines that become one part of the text.
+  const uint32_t part_bytes_;  ///< Maximum total size of several lines in one part of the text.
   LineMatcher matcher_;
   UnfinishedLines unfinished_;
   GatheredText text_;

@@ -11,7 +11,8 @@ namespace sluice::engine::logmon {
 
 struct CopiedText {
   uint64_t line_ends = 0;  ///< LF, CR LF and CR.
-  /// Sum of 16-bit words; equals packet::SumBytes modulo 0xffff, 0 only if that is 0.
+  /// Sum of the 16-bit words, congruent to packet::SumBytes modulo 0xffff; 0 only if SumBytes
+  /// returns 0.
   uint64_t sum = 0;
 };
 

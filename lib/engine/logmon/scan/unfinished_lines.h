@@ -26,7 +26,7 @@ class UnfinishedLines {
   /// Starts `line`, which has no bytes yet. May read kSpareBytes after `bytes`.
   bool Begin(uint32_t& line, std::string_view bytes);
   /// Replaces the bytes of `line` by at least one byte. Returns false and does nothing unless both
-  /// fit into one block. May read kSpareBytes after `bytes`.
+  /// the old and the new bytes fit into one block. May read kSpareBytes after `bytes`.
   bool Replace(uint32_t line, std::string_view bytes) {
     if (line == 0 || Length(line) > kFirstBytes || bytes.size() > kFirstBytes) return false;
     // Copies a whole block, because the compiler knows its size.

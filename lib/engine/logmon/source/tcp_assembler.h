@@ -46,8 +46,8 @@ struct TcpLimits {
 ///                                       ///< end of the previous one was not seen.
 class TcpAssembler {
  public:
-  /// A segment up to this far before the stream's position is a retransmission, because senders
-  /// have fewer bytes outstanding.
+  /// A segment that starts up to this many bytes before the stream's position is a retransmission,
+  /// because senders have fewer bytes outstanding.
   static constexpr int32_t kMaxBehind = 16 << 20;
 
   TcpAssembler(const TcpLimits& limits, SourceCounters& counters)

@@ -34,7 +34,7 @@ struct TcpSegment {
 /// The window in a segment that the receiver of a stream sent.
 struct TcpWindow {
   uint32_t acknowledged = 0;  ///< Number of the next byte that the receiver expects.
-  uint16_t window = 0;        ///< Number of bytes that it accepts from there on, before scaling.
+  uint16_t window = 0;        ///< Number of bytes accepted from `acknowledged` on, before scaling.
   uint8_t shift = 0;          ///< SYN: scale factor of later windows (RFC 7323).
   bool syn = false;
 };

@@ -32,11 +32,11 @@ class WaitingBytes {
   /// Returns false if the pool does not have enough room for all of them; a part may then be
   /// stored.
   bool Keep(Waiting& waiting, uint32_t sequence, std::string_view bytes);
-  /// Frees the first blocks that contain no byte at or after `sequence`. After the stream advanced,
-  /// call it before the functions below.
+  /// Frees the first blocks as long as they have no arrived byte at or after `sequence`. Call it
+  /// after the stream has advanced, before the functions below.
   void Advance(Waiting& waiting, uint32_t sequence);
-  /// Returns the number of the first byte at or after `sequence` that has arrived. There must be
-  /// one.
+  /// Returns the number of the first byte at or after `sequence` that has arrived. Requires that
+  /// one has.
   uint32_t FirstFrom(const Waiting& waiting, uint32_t sequence) const;
   /// Returns the contiguous bytes from `sequence` on, at most to the end of their block; empty if
   /// the byte at `sequence` is missing. Valid until Keep, Advance or Forget for this stream.
@@ -49,7 +49,8 @@ class WaitingBytes {
   uint64_t memory_bytes() const { return blocks_.size() * sizeof(Block); }
 
  private:
-  /// Contains kBlockBytes bytes starting at a multiple of kBlockBytes.
+  /// Contains kBlockBytes bytes. The sequence number of the first byte, `begin`, is a multiple of
+  /// kBlockBytes.
   struct Block {
     uint32_t next = 0;
     uint32_t begin = 0;
