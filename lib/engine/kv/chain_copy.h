@@ -65,7 +65,8 @@ class ChainRequest {
     *bytes = bytes_;
     return copied_;
   }
-  /// Cancels the request. Returns false if the owner is already copying; its answer follows soon.
+  /// Cancels the request. Returns false if the owner has already started to copy; its answer is
+  /// available soon.
   bool Withdraw() {
     State asked = State::kAsked;
     return state_.compare_exchange_strong(asked, State::kNone, std::memory_order_acquire);

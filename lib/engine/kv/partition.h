@@ -83,7 +83,7 @@ struct ItemCopy {
 enum class Copied : uint8_t {
   kWhole,     ///< All items of the chain as of one moment.
   kChanged,   ///< The owner changed the chain meanwhile.
-  kTooShort,  ///< `to` is too short; `bytes` is the size needed at one moment.
+  kTooShort,  ///< `to` is too short; `bytes` is the size of a complete copy.
 };
 
 /// Totals of one partition. The owner writes them; other threads load them relaxed.

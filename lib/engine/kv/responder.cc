@@ -176,7 +176,8 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied, std::span<ui
   return BuildMemcached(frame, in_place);
 }
 
-// Ignores the padding of short frames, which would only reduce the ratio.
+// Compares sizes without the padding of short frames, which would only reduce the ratio of the
+// answer to the request.
 bool Responder::MayAnswer(const uint8_t* frame, Protocol protocol) {
   const uint32_t in = datagram_.payload + datagram_.payload_bytes;
   const uint32_t out = protocol == Protocol::kMica

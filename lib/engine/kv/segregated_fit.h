@@ -4,8 +4,8 @@
 // immediately, up to kMaxBlock (MICA, NSDI'14, section 4.3.1; the classes are those of TLSF,
 // ECRTS'04). Used by one thread; others may load words of blocks, even of freed ones.
 //
-// A block starts with a head of 32 bits, which the user must not write. In a free block, the two
-// words after that of the head are the links of its list, and the last word is the size.
+// A block starts with a head of 32 bits, which the user must not write. In a free block, the second
+// and third 64-bit words are the links of its list, and the last word is the block's size.
 #pragma once
 
 #include <array>

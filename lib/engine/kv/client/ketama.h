@@ -27,7 +27,7 @@ class Ring {
     /// digest.
     kWeighted,
     /// MEMCACHED_BEHAVIOR_KETAMA with MD5 as HASH and KETAMA_HASH: 100 points per server, one per
-    /// digest. If a weight is not 1, it is the same as kWeighted.
+    /// digest. If any weight is not 1, equals kWeighted.
     kPlain,
   };
 

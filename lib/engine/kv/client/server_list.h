@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Parses server lists of flags, files and etcd. A server is host, host:port or [ipv6]:port, with an
-// optional suffix /?weight as in libmemcached's --SERVER.
+// Parses server lists from flags, files and etcd. A server is host, host:port or [ipv6]:port, with
+// an optional suffix /?weight as in libmemcached's --SERVER.
 #pragma once
 
 #include <cstdint>

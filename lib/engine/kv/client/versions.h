@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The values that a get of an item may return. Every set of an item is a new version. The server
-// may execute concurrent sets of an item in any order, so the last value may be any of them. When
-// the number of outstanding sets of an item drops to 0 and all of them were acknowledged, every
-// version before the first set of this busy period is obsolete.
+// may execute concurrent sets of an item in any order, so the last value may be any of them. An
+// item is busy while a set of it is outstanding. When a busy period ends and all of its sets were
+// acknowledged, every version before its first set is obsolete.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class Versions {
   struct Item {
     uint32_t issued = 0;
     uint32_t oldest = 0;
-    uint32_t first_open = 0;  // Version of the first set of this busy period.
+    uint32_t first_open = 0;  // Version of the first set of the current busy period.
     uint32_t open : 31 = 0;   // Number of outstanding sets.
     uint32_t unsure : 1 = 0;
   };
