@@ -25,8 +25,7 @@ struct ProtocolCounters {
   uint64_t flushes = 0;
   uint64_t errors = 0;         ///< Requests answered with a client error.
   uint64_t refused_admin = 0;  ///< Refused flush_all, reset etc. from the network.
-  uint64_t cut_replies =
-      0;  ///< Answers that were too long: replaced by an error or, in MICA, sent without the value.
+  uint64_t cut_replies = 0;  ///< Too long: replaced by an error, or (MICA) sent without the value.
 };
 
 /// A member of ProtocolCounters and its name in reports.

@@ -217,8 +217,8 @@ struct Answered {
 }
 
 // The fast path, kept small so that all of its state stays in registers: gets of keys that the
-// worker owns. It serves misses, and hits whose value is not longer than the padded key. The value
-// overwrites the key in the datagram. Stops before any other request.
+// worker owns. It serves misses, and hits whose value is not longer than the padded key, so that no
+// answer is longer than its request. Stops before any other request.
 [[gnu::noinline]] Served ServeGets(const uint8_t* datagram, const MicaStep* step,
                                    const MicaStep* end, uint8_t* to, uint32_t worker,
                                    uint32_t now_s) {
