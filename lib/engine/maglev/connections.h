@@ -147,9 +147,9 @@ class ConnectionTable {
 
   void Remove(uint32_t place) { Write(place / kSlots, place % kSlots, Connection()); }
 
-  /// Removes idle entries from the next 8192nd part of the table, at most once per value of
-  /// `seconds`. Call it at least every three seconds. Otherwise an idle entry could become live
-  /// again every 65536 s, when its 16-bit time wraps, for as long as its timeout.
+  /// Removes idle entries from the next 1/8192 of the table, at most once per value of `seconds`.
+  /// Call it at least every three seconds. Otherwise an idle entry could become live again every
+  /// 65536 s, when its 16-bit time wraps, for as long as its timeout.
   void Sweep(uint32_t seconds) {
     if (seconds != swept_s_) SweepPart(seconds);
   }

@@ -270,8 +270,8 @@ void ClaimLast(std::span<const WeightedBackend> backends, std::span<const uint16
     const WeightedBackend& backend = backends[turn];
     uint32_t& inverse = inverses[turn];
     if (inverse == 0) inverse = static_cast<uint32_t>(Inverse(backend.skip, slots));
-    // The upper half of `ratio` times a distance below 2^25 is the quotient or one less (Shoup's
-    // modular multiplication).
+    // For a distance below 2^25, the upper 32 bits of distance * ratio are distance * inverse /
+    // slots, rounded down, or one less (Shoup's modular multiplication).
     const auto ratio = static_cast<uint32_t>((uint64_t{inverse} << 32) / slots);
     uint32_t lowest = slots;
     for (const uint32_t slot : free) {

@@ -174,8 +174,9 @@ inline constexpr uint32_t kMaxNameBytes = 255;    ///< Printable ASCII without "
 inline constexpr uint32_t kMaxConnections = 1 << 28;
 inline constexpr uint32_t kMaxFragments = 1 << 24;
 inline constexpr uint32_t kMaxTimeoutSeconds = 32767;
-/// The path must carry packets that every host must accept: 576 bytes (RFC 791), or 1280 (RFC 8200)
-/// for the inner packet of an IPv6 VIP without the outer headers.
+/// Inner packets that the path must carry, without the outer headers: every host must accept 576
+/// bytes over IPv4 (RFC 791) and 1280 bytes over IPv6 (RFC 8200). kMinMtu is also the minimum of
+/// MtuOf.
 inline constexpr uint32_t kMinMtu = 576;
 inline constexpr uint32_t kMinIpv6Mtu = 1280;
 inline constexpr uint32_t kMaxMtu = 65535;

@@ -215,7 +215,8 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
   entry.in_use = true;
   entry.quic = vip.quic;
   entry.connections = vip.connections && setup.connections != 0;
-  // EncapsulatePlain derives the outer source from the packet.
+  // PlainPath does not read QUIC connection ids. It always derives the outer source from the
+  // packet's source, which destination_port_only ignores.
   if (entry.connections && !entry.quic && !vip.destination_port_only) {
     entry.plain_bytes = RewritesInPlace(vip.encapsulation)
                             ? MaxInner(0)
