@@ -25,8 +25,8 @@ struct SeenCounters {
     kBytes,         ///< Bytes of received frames, without FCS.
     kDuplicated,    ///< Frames that had already arrived.
     kReordered,     ///< Received frames that arrived after a later frame of their flow.
-    kExtent,        ///< Sum of their reordering extents, in sequence numbers of the stream.
-    kMostExtent,    ///< Maximum of these extents.
+    kExtent,        ///< Sum of the reordering extents of kReordered frames, in sequence numbers.
+    kMostExtent,    ///< Maximum reordering extent, in sequence numbers.
     kDamaged,       ///< Identified by the tag, but the payload was changed.
     kDamagedTwice,  ///< Damaged frames that had already arrived.
     kUnreadable,  ///< The tag is damaged, or its number was not sent; the frame probably belongs to
@@ -85,7 +85,7 @@ class Checker {
   struct Sequence {
     SequenceWindow* window;
     const FrameSet* frames;
-    std::vector<uint64_t> last;  ///< Indexed by flow: 1 + the last number that arrived.
+    std::vector<uint64_t> last;  ///< Indexed by flow: 1 + the highest number that arrived.
     uint64_t expected = 0;       ///< 1 + the number of the last frame that arrived, of any flow.
     uint64_t entry = 0;          ///< Index in `frames` of the frame with number `expected`.
   };
