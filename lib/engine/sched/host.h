@@ -112,8 +112,9 @@ class SchedHost {
   SyncGroups groups_;
   bool looking_ = false;  ///< A fibre is in LookForAgent().
   Nanoseconds last_time_ = 0;
-  /// Time of the agent's last sign of life: an enforced decision, or room for a message of a
-  /// discovery. Advanced by intervals that the watchdog does not count.
+  /// Time of the agent's last sign of life: a restart request, an enforced decision, or a discovery
+  /// message for which the agent had made room in the channel. Advanced by intervals that the
+  /// watchdog does not count.
   Nanoseconds alive_ = 0;
   Nanoseconds ticked_ = 0;  ///< Time of the last tick.
 };
