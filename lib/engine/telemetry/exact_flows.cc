@@ -9,8 +9,8 @@ namespace sluice::engine::telemetry {
 namespace {
 
 constexpr uint32_t kSlotsPerFlow = 2;
-/// A larger value, because most packets of a closed table belong to flows that the table does not
-/// count, and their lookups should rarely collide.
+/// Larger than kSlotsPerFlow, because most packets that arrive after a table was closed belong to
+/// flows that it does not count, and lookups of these flows should rarely collide.
 constexpr uint32_t kSlotsPerHeavyFlow = 8;
 
 }  // namespace

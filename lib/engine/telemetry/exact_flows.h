@@ -34,7 +34,7 @@ class FlowIndex {
   }
   /// Adds a flow that is not in the index. At least one slot must remain free.
   void Add(uint64_t hash, uint32_t number);
-  /// Returns whether it has too few slots for `flows` flows.
+  /// Returns whether the index has too few slots for `flows` flows.
   bool TooSmallFor(size_t flows) const { return slots_.size() < slots_per_flow_ * flows; }
   void Prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
   void Clear();

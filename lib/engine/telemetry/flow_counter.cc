@@ -65,9 +65,9 @@ bool MayExceed(const Sketch& sketch, uint64_t hash, int64_t least) {
   return above > TrimmedRows(rows);
 }
 
-/// Handles a packet of an unknown flow that may be larger than the smallest known flow: replaces
-/// that flow if the new flow's estimate is larger, else records a rejection. `level.known` must be
-/// full.
+/// Handles a packet of an unknown flow that may be larger than the smallest known flow. If the
+/// unknown flow's estimate is larger, it replaces the smallest known flow; otherwise records a
+/// rejection. `level.known` must be full.
 void Challenge(Level& level, const packet::FlowKey& key, uint64_t hash) {
   const int64_t least = level.known.Least();
   if (MayExceed(level.sketch, hash, least)) {

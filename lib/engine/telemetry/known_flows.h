@@ -72,8 +72,8 @@ class KnownFlows {
 
   uint32_t capacity() const { return capacity_; }
   bool full() const { return heap_.size() == capacity_; }
-  /// Returns a lower bound of Least(): a flow that is not known is not inserted unless its count is
-  /// above it. While the container is not full, it is less than every count.
+  /// Returns a lower bound of Least(): an unknown flow is inserted only if its count is above the
+  /// floor. While the container is not full, the floor is less than every count.
   int64_t floor() const { return floor_; }
   /// Returns the smallest count. Requires at least one flow.
   int64_t Least() {

@@ -29,7 +29,7 @@ class IpfixEncoder {
 
   struct Options {
     uint32_t domain = 1;               ///< Observation domain of the key.
-    uint32_t template_refresh_s = 10;  ///< Templates are repeated over UDP (RFC 7011, section 8.4).
+    uint32_t template_refresh_s = 10;  ///< Seconds between templates (RFC 7011, section 8.4).
     double confidence = 0.95;          ///< Equals Setup::confidence.
     uint64_t clock_unix_ns = 0;  ///< Time at which the reports' clock was 0, in ns since 1970.
   };
