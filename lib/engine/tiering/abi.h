@@ -18,8 +18,8 @@ namespace sluice::engine::tiering {
 using Vpn = uint32_t;     ///< Virtual page number, from 0.
 using Region = uint32_t;  ///< Index of a group of kRegionPages adjacent pages, from 0.
 /// Counter of a page table, incremented when any page is mapped, unmapped, remapped or migrated. A
-/// page stores the counter's value at its last change, so `page <= seen` means that the page has
-/// not changed since.
+/// page stores the counter's value at its last change. If this value is at most `seen`, the page
+/// has not changed since the counter was `seen`.
 using Generation = uint64_t;
 
 /// Pages per region. One word contains the bits of one kind for a region.
@@ -31,7 +31,8 @@ inline constexpr uint32_t kArms = 6;
 inline constexpr uint64_t kTickNanoseconds = 300'000'000;
 constexpr uint32_t PeriodTicks(uint32_t arm) { return 1u << arm; }
 inline constexpr uint32_t kSlowestTicks = PeriodTicks(kArms - 1);
-/// Duration of an epoch, in which an arm does not change: four periods of the slowest arm.
+/// Number of ticks per epoch, during which a region's arm does not change; four periods of the
+/// slowest arm.
 inline constexpr uint32_t kEpochTicks = 4 * kSlowestTicks;
 
 enum class Tier : uint8_t { kFast, kSlow };
