@@ -42,8 +42,8 @@ struct MonitorOptions {
   std::vector<uint16_t> line_ports;         ///< UDP destination ports.
   std::vector<uint16_t> tcp_ports;          ///< Destination ports of the observed direction.
   std::vector<uint16_t> syslog_tcp_ports;   ///< As tcp_ports, for streams of syslog messages.
-  /// True: forwards all frames. False: consumes frames with log text for this host and forwards the
-  /// rest.
+  /// True: forwards all frames. False: consumes frames with log text, drops frames for a Reason of
+  /// Monitor, and passes on the rest.
   bool pass_on = false;
   uint32_t max_sources = 100000;
   uint64_t out_of_order_bytes = 16 << 20;  ///< Memory for TCP segments that wait for earlier ones.

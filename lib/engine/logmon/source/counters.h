@@ -31,12 +31,13 @@ struct SourceCounters {
     kFinishedStreams,    ///< TCP: ended by FIN or RST.
     kWaitingSegments,    ///< TCP: arrived before earlier bytes.
     kRepeatedBytes,      ///< TCP: received again after delivery.
-    kOutsideSegments,    ///< TCP: outside the window, ignored.
-    kBehindEndSegments,  ///< TCP: text after the end of its stream, ignored.
-    kIgnoredResets,      ///< TCP: RST with a sequence number that a receiver would not accept.
-    kGaps,               ///< TCP: positions where missing bytes were skipped.
-    kGapBytes,           ///< TCP: skipped bytes, if their number is known.
-    kNoRoomSegments,     ///< TCP: no room to wait, so the bytes before them were skipped.
+    kOutsideSegments,    ///< TCP: distrusted because of their sequence number, ignored.
+    kBehindEndSegments,  ///< TCP: with text after the end of their stream, which is ignored.
+    kIgnoredResets,  ///< TCP: RST without effect: no open stream, outside the window, or refuted by
+                     ///< later text.
+    kGaps,           ///< TCP: positions where missing bytes were skipped.
+    kGapBytes,       ///< TCP: skipped bytes, if their number is known.
+    kNoRoomSegments,  ///< TCP: no room to wait, so the bytes before them were skipped.
     kEvents
   };
   static constexpr std::array<std::string_view, kEvents> kNames{"syslog_messages",
