@@ -29,9 +29,9 @@ struct BalancerCounters {
     kFlood,        ///< New flow, not recorded: new flows exceed flood_rate.
     kByRing,       ///< Flow that must not be recorded: no table, or FIN or RST of an unknown flow.
     kQuicServer,   ///< Backend from the server id in the connection id.
-    kQuicUnknown,  ///< The id names no backend; the ring decided.
-    kBySource,     ///< Backend from a source prefix; also counted as kNew … kByRing.
-    kMoved,        ///< The flow's backend is gone; chosen again.
+    kQuicUnknown,  ///< The connection id names no backend in use.
+    kBySource,  ///< Backend from a source prefix; also counted as kNew … kByRing or kIcmpError.
+    kMoved,     ///< The flow's backend is gone; chosen again.
     kFragmentFirst,   ///< First fragments to VIPs or from NAT backends.
     kFragmentLater,   ///< Later fragments whose first one is known.
     kRedirected,      ///< Fragments sent to the balancer that owns them.

@@ -12,8 +12,8 @@ namespace sluice::engine::maglev {
 
 enum class QuicKind : uint8_t {
   kNone,     ///< Not QUIC, too short, or an id shorter than 8 bytes.
-  kInitial,  ///< Initial or 0-RTT packet, whose id the client chose: use the ring.
-  kUnknown,  ///< The id's version has no server id, or the server id is 0: use the ring.
+  kInitial,  ///< Initial or 0-RTT packet, whose id the client chose: ignore the id.
+  kUnknown,  ///< The id's version has no server id, or the server id is 0: ignore the id.
   kServer,   ///< `server_id` identifies the backend.
 };
 
