@@ -38,10 +38,11 @@ struct AgentTask {
 
 /// Reason for which a runnable task is queued; it determines the position.
 enum class Place : uint8_t {
-  kBack,       ///< Tail: the task is new, woken, or yielded.
+  kBack,       ///< Tail: the task is new, woken, yielded, or changed its class.
   kPreempted,  ///< The task was preempted, because its slice ended or for a more urgent task. Most
                ///< policies queue it at the tail.
-  kFront,      ///< Head: the task keeps its position, because it was refused, recalled or boosted.
+  /// Head: the task keeps its position, e.g. because it was refused, recalled or boosted.
+  kFront,
 };
 
 /// The task on a CPU, as far as the agent knows.
