@@ -2,9 +2,10 @@
 //
 // The frame loss rate and back-to-back tests of RFC 2544, sections 26.3 and 26.4. Throughput (26.1)
 // is FindRate with no tolerated loss; latency (26.2) is measured in trials at that rate. A trial is
-// valid if the host did not disturb it and all frames were sent in time. An invalid trial is
-// repeated; after ten invalid trials, the test or rate has no verdict. Each test ends when a trial
-// is stopped, and returns the results so far.
+// valid if the host did not disturb it and its frames were sent in time; the frame loss rate test
+// tolerates a share of kToleratedUnsent. An invalid trial is repeated; after ten invalid trials,
+// the test or rate has no verdict. Each test ends when a trial is stopped, and returns the results
+// so far.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, uint32_t r
 
 struct BackToBack {
   /// Length in frames of the longest burst without loss, for each complete repetition: `longest` if
-  /// no burst had loss, 0 if even a single frame was lost.
+  /// no burst had loss, 0 if even a burst of one frame had loss.
   std::vector<uint64_t> bursts;
   uint64_t longest = 0;  ///< Length of the longest offered burst, in frames.
   Refusal refusal = Refusal::kNone;
