@@ -36,7 +36,7 @@ struct LiveSource {
 
 struct LiveFigures {
   uint64_t items = 0;
-  uint64_t by_owner = 0;  ///< Chains that owners copied.
+  uint64_t by_owner = 0;  ///< Requests for chains that owners answered.
 };
 
 /// Maximum number of bytes that an owner copies at a time. The snapshot's thread copies a longer
