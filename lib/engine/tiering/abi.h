@@ -82,7 +82,7 @@ inline uint32_t Checksum(std::span<const std::byte> bytes) {
 
 /// Kinds of events from host to agent.
 enum class EventKind : uint8_t {
-  kGeometry = 1,  ///< Sent to a new agent.
+  kGeometry = 1,  ///< Sent to an agent that is new or was considered silent.
   kScans,         ///< A piece of ScanRecords.
   kTick,          ///< The end of a tick.
 };

@@ -14,7 +14,9 @@ struct PageRate {
   float rate = 0;  ///< Estimated accesses per tick.
   Vpn page = 0;
   bool fast = false;
-  bool fixed = false;  ///< The page changed since its last scan, so a migration would be refused.
+  /// The page must stay: since its last scan a migration was done or refused, so another would be
+  /// refused.
+  bool fixed = false;
 };
 
 struct PlacementGoal {
