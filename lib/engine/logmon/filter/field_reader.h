@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Splits a space-delimited line into fields: "two words" and [two words] are one field each.
+// Splits a line into fields at spaces and tabs: "two words" and [two words] are one field each.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 namespace sluice::engine::logmon {
 
 /// A field that starts with a quote or a bracket ends after the next closing one; its text excludes
-/// both: 'a' for "a". If a byte other than a space follows, the field extends to the next space,
-/// and its text includes everything. \" does not close a field. An opening byte that is not closed
-/// is normal text. The time to read all fields is linear in the length of the line.
+/// both: 'a' for "a". If a byte other than a space or tab follows, the field extends to the next
+/// space or tab, and its text includes everything. \" does not close a field. An opening byte that
+/// is not closed is normal text. The time to read all fields is linear in the length of the line.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view line) : line_(line) {}
