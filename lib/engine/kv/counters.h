@@ -14,7 +14,7 @@ namespace sluice::engine::kv {
 struct ProtocolCounters {
   uint64_t requests = 0;
   uint64_t get_hits = 0, get_misses = 0;
-  uint64_t stores = 0;  ///< Storage requests, except kTooLarge and kNoMemory.
+  uint64_t stores = 0;  ///< Storage requests, except those with the result kTooLarge or kNoMemory.
   uint64_t sets = 0;    ///< Items that were created or replaced.
   uint64_t deletes = 0, delete_misses = 0;
   uint64_t touches = 0, touch_misses = 0;  ///< Includes get-and-touch, which does not count as get.

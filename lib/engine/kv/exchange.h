@@ -83,7 +83,7 @@ enum class Progress : uint8_t {
 
 /// Facts about the server that it reports to clients.
 struct ServerFacts {
-  std::string_view version;  ///< Static storage.
+  std::string_view version;  ///< Refers to static storage.
   uint32_t pid = 0;
   uint32_t started_unix_s = 0;  ///< Seconds since 1970.
   uint16_t udp_port = 0;        ///< Port of memcached's protocols.

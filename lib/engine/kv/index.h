@@ -87,10 +87,10 @@ class Index {
   Mapping mapping_;
   Bucket* buckets_;
   uint32_t heads_;
-  uint32_t end_;       ///< Number of all buckets.
-  uint32_t fresh_;     ///< First bucket that was never used.
-  uint32_t free_ = 0;  ///< First bucket in the list of used and freed buckets, linked by `next`; 0:
-                       ///< the list is empty.
+  uint32_t end_;    ///< Number of all buckets.
+  uint32_t fresh_;  ///< First bucket that was never used.
+  /// First bucket in the list of freed buckets, linked by `next`; 0: the list is empty.
+  uint32_t free_ = 0;
   uint64_t extra_in_use_ = 0;
 };
 

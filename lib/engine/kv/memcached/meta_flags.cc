@@ -82,7 +82,7 @@ std::string_view MetaFlags::ReadOne(std::string_view flag, std::string_view key)
     case 'v':
       value = true;
       return "";
-    // These flags are answered elsewhere, ignored by this command, or meant for proxies (P, L).
+    // These flags are answered elsewhere, are ignored, or are meant for proxies (P, L).
     case 'I':
     case 'L':
     case 'O':
