@@ -47,8 +47,8 @@ struct MonitorOptions {
   bool pass_on = false;
   uint32_t max_sources = 100000;
   uint64_t out_of_order_bytes = 16 << 20;  ///< Memory for TCP segments that wait for earlier ones.
-  uint32_t out_of_order_window =
-      65536;  ///< Maximum distance in bytes of a waiting segment ahead of the stream.
+  /// Maximum distance in bytes of a waiting segment ahead of the stream.
+  uint32_t out_of_order_window = 65536;
   /// Time in TSC cycles after which missing TCP bytes are skipped; 0: they are skipped only when
   /// memory is needed.
   uint64_t gap_cycles = 0;

@@ -18,7 +18,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Searches valid UTF-8 as characters and other text as bytes. Immutable.
+/// A compiled expression. Searches valid UTF-8 as characters and other text as bytes. Immutable.
 class AwsRegex {
  public:
   /// Parses %…% at the cursor. Returns nullopt and sets the cursor's error if it is invalid.

@@ -14,7 +14,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Immutable.
+/// Compiled patterns of time stamps; immutable.
 class DatePatterns {
  public:
   /// Compiles `option`: one pattern per line; empty: fail2ban's defaults. Returns nullopt and one

@@ -39,7 +39,7 @@ struct Fail2banMemory {
   std::string host;                 ///< Host of the last failure.
 };
 
-/// Immutable.
+/// A compiled filter; immutable.
 class Fail2banFilter {
  public:
   /// Reads a filter. Rules that cannot be used are reported in `skipped_rules`, one line each, with

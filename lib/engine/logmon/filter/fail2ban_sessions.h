@@ -14,8 +14,8 @@
 
 namespace sluice::engine::logmon {
 
-/// For one thread and one filter. Allocates only at construction. Remembers the newest kMaxSessions
-/// sessions; fail2ban remembers 100.
+/// Sessions of one filter in one thread. Allocates only at construction. Remembers the newest
+/// kMaxSessions sessions; fail2ban remembers 100.
 class Fail2banSessions {
  public:
   static constexpr size_t kMaxSessions = 1024;

@@ -14,7 +14,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Searches a line as bytes. Immutable.
+/// A compiled expression. Searches a line as bytes. Immutable.
 class HostRegex {
  public:
   static std::optional<HostRegex> Compile(std::string_view expression, std::string* error);

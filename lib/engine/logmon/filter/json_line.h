@@ -12,8 +12,8 @@
 
 namespace sluice::engine::logmon {
 
-/// Caches the last line. For one thread. Allocates memory when a line is longer than all earlier
-/// ones.
+/// A parser that caches the last line. For one thread. Allocates memory when a line is longer than
+/// all earlier ones.
 class JsonLine {
  public:
   /// Returns the object of the line, valid until the next call. Returns null if the line is not

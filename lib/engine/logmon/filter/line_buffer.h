@@ -10,7 +10,7 @@
 
 namespace sluice::engine::logmon {
 
-/// For one thread. Each line is terminated by LF.
+/// Buffered lines by speaker, each terminated by LF. For one thread.
 class LineBuffers {
  public:
   static constexpr size_t kMaxSpeakers = 64;

@@ -31,7 +31,7 @@ struct RegexMemory {
   }
 };
 
-/// Immutable. Text may be any bytes.
+/// A compiled expression; immutable. Text may be any bytes.
 class LineRegex {
  public:
   /// Returns nullopt and one line of ASCII in `error` if neither engine accepts the expression.

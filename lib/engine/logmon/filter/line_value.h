@@ -16,7 +16,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Immutable.
+/// A compiled selector; immutable.
 class LineValue {
  public:
   /// Compiles `selector`, which must fit the kind of pattern of `filter`. The filter may be

@@ -21,8 +21,9 @@ struct AlertOptions {
 
 inline constexpr uint64_t kMaxAlertThreshold = 1 << 20;
 
-/// Counts exactly. If the clock steps back by less than a window, the alert's time does not change
-/// until the clock catches up. If it steps back by a window or more, all events are dropped.
+/// State of one alert, with exact counts. If the clock steps back by less than a window, the
+/// alert's time does not change until the clock catches up. If it steps back by a window or more,
+/// all events are dropped.
 class Alert {
  public:
   enum class Edge : uint8_t { kNone, kFired, kCleared };
@@ -47,8 +48,8 @@ class Alert {
 
   AlertOptions options_;
   std::vector<uint64_t> times_;  // Times of the last `threshold` events, a ring.
-  uint64_t events_ =
-      0;  // Sliding: events since the clock last stepped back. Else: events in the window.
+  // Sliding: events since the clock last stepped back. Else: events in the window.
+  uint64_t events_ = 0;
   uint64_t last_window_events_ = 0;  // Events of the previous window, unless sliding.
   uint64_t now_ = 0;
   bool is_firing_ = false;

@@ -15,7 +15,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Writer of lines.
+/// Writer of the lines of a part.
 struct Origin {
   uint32_t number = 0;  ///< Chosen by the caller; returned with each matching line.
   Speaker speaker;      ///< For filters that combine lines.
@@ -25,13 +25,13 @@ struct Origin {
 /// `end`, whether or not it has a line end.
 struct TextPart {
   uint32_t begin = 0, end = 0;
-  bool truncated = false;  ///< The part is the start of one line.
+  bool truncated = false;  ///< The part is the start of a line that exceeded the limit.
   /// Length, including LF, of the header line before the part's only other line; 0: no header.
   uint32_t header = 0;
   Origin origin;
 };
 
-/// For one thread. Allocates only at construction.
+/// The collected text. For one thread. Allocates only at construction.
 class GatheredText {
  public:
   /// Maximum total length if the text has more than one part. A text of this length is still in the

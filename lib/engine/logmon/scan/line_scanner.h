@@ -45,9 +45,9 @@ struct ScanLimits {
   uint64_t unfinished_bytes = 32 << 20;  ///< Memory for all unfinished lines together.
 };
 
-/// For one worker. Allocates only at construction. Sinks receive a `const MatchedLine&` in the
-/// order in which the lines of all sources ended. A sink must not call the scanner. Each call with
-/// a sink may report lines of earlier calls.
+/// Scans the text of one worker's sources. Allocates only at construction. Sinks receive a `const
+/// MatchedLine&` in the order in which the lines of all sources ended. A sink must not call the
+/// scanner. Each call with a sink may report lines of earlier calls.
 class LineScanner {
  public:
   /// `rules` must outlive the scanner.

@@ -48,7 +48,7 @@ struct FilterNeeds {
   bool decide = false;
 };
 
-/// Immutable; shared by all workers.
+/// The compiled filters; immutable and shared by all workers.
 class RuleSet {
  public:
   static constexpr size_t kMaxNeedles = 4096;

@@ -20,7 +20,8 @@ struct Waiting {
   bool empty() const { return first == 0; }
 };
 
-/// For one worker. Sequence numbers of a stream must be within 2^30 of each other.
+/// The waiting bytes of one worker's streams. Sequence numbers of a stream must be within 2^30 of
+/// each other.
 class WaitingBytes {
  public:
   static constexpr uint32_t kBlockBytes = 2048;
