@@ -15,7 +15,7 @@
 
 namespace sluice::engine::maglev {
 
-/// The size is bounded: the cache is cleared when its rings would have more than kMaxSlots slots
+/// A cache of bounded size: it is cleared when its rings would have more than kMaxSlots slots
 /// together.
 class RingCache {
  public:

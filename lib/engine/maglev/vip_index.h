@@ -20,7 +20,7 @@ namespace sluice::engine::maglev {
 struct Backend;
 struct Vip;
 
-/// Immutable once built; for any number of threads.
+/// An index of VIPs and NAT backends. Immutable once built; for any number of threads.
 class VipIndex {
  public:
   /// Creates an empty index.
