@@ -36,11 +36,11 @@ struct MessageCounts {
   /// Messages whose parts did not all come in time, or that the sender restarted.
   uint64_t incomplete = 0;
   uint64_t late = 0;  ///< Answers to messages that had ended: answered twice or too late.
-  uint64_t unsent =
-      0;  ///< Answers, also counted in `answered`, of which the interface did not accept all parts.
+  /// Answers, also counted in `answered`, of which the interface did not accept all parts.
+  uint64_t unsent = 0;
 };
 
-/// For one thread; others may call counts() and latency().
+/// A server for one thread; other threads may call counts(), open() and latency().
 class MessageServer {
  public:
   /// Reasons to drop a frame. Frames that are not UDP or not for a flow are passed on instead.
@@ -99,8 +99,8 @@ class MessageServer {
   MessageCounts counts() const;
   /// Returns the number of complete messages that have not ended. For any thread.
   uint64_t open() const {
-    const MessageCounts before =
-        counts();  // Loads the ends first, because no message ends before it is received.
+    // Loads the ends first, because no message ends before it is received.
+    const MessageCounts before = counts();
     return counts().received - before.answered - before.unanswered;
   }
   /// Returns the distribution of the time in ns from a message's last frame to its answer.
