@@ -13,7 +13,7 @@
 
 namespace sluice::engine {
 
-/// A value type. Add the addresses first; then any thread may read them.
+/// The addresses of one port; a value type. Add the addresses first; then any thread may read them.
 class OwnAddresses {
  public:
   /// Maximum number of addresses per family.
