@@ -56,7 +56,7 @@ struct SeenCounters {
   uint64_t Get(Kind kind) const { return values[kind].load(std::memory_order_relaxed); }
 };
 
-/// Used by one worker.
+/// Checks the frames that one worker receives.
 class Checker {
  public:
   enum class Bytes : uint8_t { kCompared, kTrusted };

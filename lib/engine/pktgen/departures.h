@@ -26,7 +26,7 @@ struct Offsets {
   uint64_t period_ps = 0;
 };
 
-/// Used by one worker.
+/// The departures of one stream at one worker.
 class Departures {
  public:
   /// A phase with the worker's share of the rate.

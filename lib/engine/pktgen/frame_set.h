@@ -12,12 +12,12 @@
 
 namespace sluice::engine::pktgen {
 
-/// Built by the main thread, then read by all workers.
+/// Frames in one memory block; built by the main thread, then read by all workers.
 class FrameSet {
  public:
   struct Entry {
-    uint64_t at = 0;       ///< Offset of the first byte.
-    uint32_t flow = 0;     ///< Frames of one flow must stay in order.
+    uint64_t at = 0;       ///< Offset of the frame's first byte in bytes_.
+    uint32_t flow = 0;     ///< Number of the flow. Frames of one flow must stay in order.
     uint16_t length = 0;   ///< Bytes, without FCS.
     uint16_t payload = 0;  ///< Offset of the bytes that a device returns unchanged, up to the tag.
     bool tagged = false;   ///< The last kTagBytes are the tag.

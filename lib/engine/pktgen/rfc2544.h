@@ -17,8 +17,8 @@
 
 namespace sluice::engine::pktgen {
 
-/// Reason for a missing verdict. After ten invalid trials, it is the reason for which the last one
-/// was invalid.
+/// Reason for a missing verdict. After ten invalid trials, it is the reason why the last one was
+/// invalid.
 enum class Refusal : uint8_t {
   kNone,       ///< The verdict exists.
   kStopped,    ///< A trial was stopped before its end.

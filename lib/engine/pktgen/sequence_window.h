@@ -54,7 +54,8 @@ class GoneList {
   std::vector<Gone> ranges_;
 };
 
-/// One thread sends, and any threads receive. Missing() may be called once they have stopped.
+/// The window of one sequence. One thread sends, and any threads receive. Missing() may be called
+/// once all of them have stopped.
 class SequenceWindow {
  public:
   enum class Marked : uint8_t {

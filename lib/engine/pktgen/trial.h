@@ -66,7 +66,7 @@ struct TrialOptions {
   Checker::Bytes bytes = Checker::Bytes::kCompared;
 };
 
-/// Created by the main thread. Each worker uses only its sender and checker.
+/// A trial, created by the main thread. Each worker uses only its sender and checker.
 class Trial {
  public:
   /// `traffic` outlives the trial.
