@@ -13,7 +13,7 @@
 
 namespace sluice::engine::rpc {
 
-/// Used by one thread. Allocates only in the constructor.
+/// Answers bare messages. Used by one thread. Allocates only in the constructor.
 class MessageServer {
  public:
   /// Required size of the reply's memory in bytes.
