@@ -21,7 +21,7 @@
 
 namespace sluice::engine::sched {
 
-/// Reason for which a CPU schedules.
+/// Reason why a CPU schedules.
 enum class Reason : uint8_t {
   kIdle,   ///< The CPU is idle; there may be new decisions.
   kBlock,  ///< The current task waits for an event.

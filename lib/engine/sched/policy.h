@@ -36,7 +36,7 @@ struct AgentTask {
   uint64_t key = 0;
 };
 
-/// Reason for which a runnable task is queued; it determines the position.
+/// Reason why a runnable task is queued; it determines the position.
 enum class Place : uint8_t {
   kBack,       ///< Tail: the task is new, woken, yielded, or changed its class.
   kPreempted,  ///< The task was preempted, because its slice ended or for a more urgent task. Most

@@ -31,7 +31,7 @@ struct KnownTask : AgentTask {
   CpuId at = 0;  ///< CPU that it is committed to, latched to, or on.
 };
 
-/// Open addressing with linear probing, at most half full, without tombstones.
+/// The known tasks: open addressing with linear probing, at most half full, without tombstones.
 class TaskTable {
  public:
   explicit TaskTable(uint32_t max_tasks)

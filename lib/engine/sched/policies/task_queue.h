@@ -9,7 +9,7 @@
 
 namespace sluice::engine::sched {
 
-/// First come, first served. A task is in one queue at a time.
+/// A first-come, first-served queue. A task is in one queue at a time.
 class TaskQueue {
  public:
   bool empty() const { return head_ == nullptr; }
