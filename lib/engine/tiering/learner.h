@@ -30,8 +30,9 @@
 namespace sluice::engine::tiering {
 
 struct LearnerOptions {
-  double target = 0.8;   ///< Target share of accesses to the fast tier.
-  double margin = 0.02;  ///< No more pages are promoted while the share exceeds the target by this.
+  double target = 0.8;  ///< Target share of accesses to the fast tier.
+  /// No more pages are promoted while the share exceeds the target by this much.
+  double margin = 0.02;
   /// The actuator safeguard acts if the share is below the target by more than this.
   double slack = 0.02;
   GoodScan good_scan = {};
