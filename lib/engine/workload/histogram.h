@@ -14,8 +14,8 @@
 
 namespace sluice::engine::workload {
 
-/// One thread records; others may call Snapshot and recorded meanwhile. All other functions are for
-/// one thread.
+/// A histogram in which one thread records values; others may call Snapshot and recorded meanwhile.
+/// All other functions are for one thread.
 class Histogram {
  public:
   void Record(uint64_t value) {
@@ -90,8 +90,8 @@ class Histogram {
  private:
   static constexpr uint32_t kBits = 7;  // Buckets per power of two: 2^kBits.
   static constexpr uint32_t kMaxBits = kPowers - 1;
-  static constexpr uint64_t kMax =
-      (uint64_t{1} << kMaxBits) - 1;  // Larger values are counted as this.
+  // Larger values are counted as this.
+  static constexpr uint64_t kMax = (uint64_t{1} << kMaxBits) - 1;
 
   // Each value below 2^(kBits + 1) has a separate bucket.
   static size_t IndexOf(uint64_t value) {
