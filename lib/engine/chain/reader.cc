@@ -209,7 +209,8 @@ std::optional<Graph> ReadGraph(std::string_view text, Errors* errors) {
     graph.chains.push_back(ReadChain(item, path, errors));
   });
   reader.Finish();
-  // Otherwise, members that could not be read would be reported again as missing.
+  // The graph is not checked after a read error, because a member that could not be read would be
+  // reported again as missing.
   if (errors->size() != before || !CheckGraph(&graph, errors)) return std::nullopt;
   return graph;
 }
