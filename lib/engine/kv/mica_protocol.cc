@@ -189,7 +189,7 @@ struct Answered {
   uint32_t misses = 0;
 };
 
-// Answers a get of any lengths for ServeGets.
+// Answers a get for ServeGets, for any lengths of key and value.
 [[gnu::noinline]] Answered ServeGet(const uint8_t* message, const MicaStep& step, uint8_t* to,
                                     uint32_t now_s) {
   const Home& home = step.home;

@@ -233,8 +233,8 @@ class Partition {
   uint32_t max_value_bytes() const { return max_value_bytes_; }
 
  private:
-  /// Number of bytes of an item to prefetch: header, key and value of a tiny item, which starts at
-  /// any word.
+  /// Number of bytes of an item to prefetch: header, key and value of a tiny item. An item may
+  /// start at any word.
   static constexpr uint64_t kPrefetchedBytes = Item::SizeOf(8, 8);
   static constexpr Slot kEmptySlot = 0;
 
