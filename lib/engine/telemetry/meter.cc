@@ -117,7 +117,8 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
   }
 }
 
-/// Counts the frames up to the next sample for one key after another, then the sample, and so on.
+/// Divides the frames after each frame with sampled rows. Counts each part key by key, then the
+/// sampled rows of its last frame.
 void Meter::CountFrames(std::span<const Seen> seen) {
   for (std::span<const Seen> rest = seen; !rest.empty();) {
     const bool ends_with_sample = left_ < rest.size();
