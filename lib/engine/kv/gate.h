@@ -18,7 +18,7 @@ struct GateOptions {
   /// MAC and IP addresses of the port. Without IP addresses, any host address is accepted as
   /// destination.
   OwnAddresses own{packet::MacAddress{}};
-  /// Accepts any destination: for replayed captures and ports that receive others' traffic.
+  /// Accepts any destination: for replayed captures and ports that receive traffic for other hosts.
   bool any_destination = false;
   /// Also accepts clients at ports below 1024 and at ports that are served here, but never at port
   /// 0.

@@ -53,7 +53,7 @@ enum class Result : uint8_t {
   kNotFound,
   kExists,     ///< Compare-and-swap: the item changed. kIfAbsent: it exists.
   kNotStored,  ///< kIfPresent, Append, Prepend: the item does not exist.
-  kTooLarge,   ///< Key or value exceeds a limit; SetPadded: the text exceeds the value.
+  kTooLarge,   ///< Key or value exceeds a limit; SetPadded: the text is longer than the value.
   kNoMemory,   ///< Store mode: the heap is full.
 };
 

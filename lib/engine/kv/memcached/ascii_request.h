@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A request of the ASCII protocol as its commands see it.
+// State of one request of the ASCII protocol, which is passed to the functions that serve commands.
 #pragma once
 
 #include <cstdint>
