@@ -89,8 +89,9 @@ class ReflectEcho {
   static constexpr uint32_t kUdp = kIp + packet::kIpv4MinHeaderBytes;
   static constexpr uint32_t kPayload = kUdp + packet::kUdpHeaderBytes;
 
-  /// Returns whether the inline path yields the same as ReflectOther: a complete, unfragmented UDP
-  /// datagram with payload over IPv4 without tags and options, from one host to another.
+  /// Returns whether the inline path yields the same result as ReflectOther: for a complete,
+  /// unfragmented UDP datagram with payload over IPv4 without tags and options, from one host to
+  /// another.
   static bool IsSimple(const uint8_t* frame, uint32_t length) {
     if (length <= kPayload) return false;
     const packet::LeadingWord word = packet::LeadingWord::Of(frame);
