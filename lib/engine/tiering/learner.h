@@ -8,8 +8,8 @@
 // - data: impossible records are ignored; a round with too many of them plans no migrations.
 // - model: a random tenth of the regions is scanned at the full rate. If the periods that the model
 //   chose there were clearly worse than the best ones, the model is discarded.
-// - default: during the epoch after that, all regions are scanned at the full rate, and pages move
-//   only if the actuator safeguard acts.
+// - default: in the epoch after the model was discarded, all regions are scanned at the full rate,
+//   and pages move only if the actuator safeguard acts.
 // - actuator: if the fast tier gets less than the target, for any reason, hot pages move at once
 //   and often, and pages are demoted only to make room for them.
 //
