@@ -30,8 +30,8 @@ class CircularLog {
   uint8_t* data() const { return mapping_.data(); }
   Item* item(uint64_t offset) const { return reinterpret_cast<Item*>(data() + offset); }
 
-  /// Returns the number of bytes from the start of a live item to the end of the newest; below
-  /// bytes().
+  /// Returns the number of bytes from the start of a live item to the end of the newest item; less
+  /// than bytes().
   uint64_t Age(uint64_t offset) const { return (tail_ - offset) & mask_; }
 
   /// Allocates `bytes`, a multiple of 8 up to max_item_bytes(), and returns the offset. First calls

@@ -2,7 +2,7 @@
 //
 // Decides which senders get answers. The address of a sender can be forged, so an answer goes only
 // to addresses of possible hosts and ports of possible clients, and only for datagrams that were
-// sent to this server. Its addresses and ports are fixed. Used by one worker.
+// sent to this server. The server's addresses and ports are fixed. Used by one worker.
 #pragma once
 
 #include <array>

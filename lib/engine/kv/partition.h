@@ -211,9 +211,9 @@ class Partition {
   /// requests later, when it is in the cache, the items whose tags match.
   void PrefetchBucket(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }
   void PrefetchItem(uint64_t hash) const { PrefetchLikely(BucketOf(hash), hash); }
-  /// Prefetches the items of a key whose BucketOf is `head`. Returns the slot of the item if it is
-  /// in the first bucket and the only one with its tag there. If several have the tag, returns the
-  /// first of their slots; if none has it, an empty slot.
+  /// Prefetches the items of a key whose BucketOf is `head`. Returns the first slot of `head` with
+  /// the key's tag, or an empty slot if there is none. This is the item's slot if the item is in
+  /// the first bucket and no other slot there has its tag.
   const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
     uint32_t left = head.Matches(TagOf(hash));
     if (left == 0) return &kEmptySlot;

@@ -116,8 +116,8 @@ class Responder {
   /// Room for network headers and memcached's header before a reply.
   static constexpr uint32_t kFrontBytes = 128;
   static constexpr uint32_t kMinFrameBytes = 60;
-  /// Number of requests to plan beyond the frame that is served next, so that their buckets and
-  /// items arrive in the cache before they are served. Chosen by measurement, as is
+  /// Number of requests to plan beyond the frame that is served next, so that the buckets and items
+  /// of these requests arrive in the cache in time. Chosen by measurement, as is
   /// ItemsAhead::kSteps.
   static constexpr uint32_t kRequestsAhead = 48;
   static_assert(kRequestsAhead > ItemsAhead::kSteps);
