@@ -29,8 +29,8 @@
 
 namespace sluice::engine::logmon {
 
-/// State of a source whose text may continue. With its table entry it has 120 bytes, so 100 000
-/// sources, the waiting bytes of segments and the bytes of unfinished lines fit into 64 MiB.
+/// State of a source whose text may continue. A table entry with this state has 120 bytes, so 100
+/// 000 sources, the waiting bytes of segments and the bytes of unfinished lines fit into 64 MiB.
 struct SourceState {
   LineState line;
   SyslogFraming framing;  ///< For streams of syslog.

@@ -46,7 +46,7 @@ class TagGroups {
   bool names_session() const;
   /// Stores the values that the groups of the last search matched in `line`. A value replaces the
   /// previous value of its member, even if it is empty. Exception: if a member only has alternative
-  /// groups and all are empty, it does not change.
+  /// groups and all are empty, the member does not change.
   void Add(const RegexMemory& memory, TaggedLine* line) const;
 
  private:

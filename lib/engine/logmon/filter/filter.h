@@ -31,7 +31,7 @@ struct Needle {
   std::string expression;
 };
 
-/// Conditions on the needles in a line that a filter matches. The line contains all of `all`, none
+/// Conditions that hold for every line that a filter matches: the line contains all of `all`, none
 /// of `none`, and, unless `any` is empty, at least one of `any`.
 struct Needles {
   std::vector<Needle> all, any, none;

@@ -228,8 +228,8 @@ void LineScanner::AddLine(LineState& state, std::string_view bytes, LineSink sin
   text_.Add(to + bytes.copy(to, bytes.size()), truncated, origin_);
 }
 
-/// Returns the address for `bytes` of the line in `state`, after a copy of the earlier bytes of
-/// this line.
+/// Returns the address for the next `bytes` bytes of the line in `state`. Copies the earlier bytes
+/// of the line to the memory before this address.
 inline char* LineScanner::Place(const LineState& state, size_t bytes, LineSink sink) {
   const uint32_t length = unfinished_.Length(state.unfinished);
   staged_.bytes = nullptr;

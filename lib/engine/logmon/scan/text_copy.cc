@@ -42,7 +42,7 @@ class LineFeeds {
 };
 
 /// Sums 16-bit words of at most 4095 vectors. The multiplication that adds pairs of words reads
-/// them as signed numbers, so they are reduced by 2^15 first.
+/// them as signed numbers, so 2^15 is subtracted from each word first.
 class WordSum {
  public:
   void Add(__m256i bytes) {

@@ -36,8 +36,8 @@ struct SyslogFraming {
 /// Returns whether `bytes` start like a framed message, e.g. with "<13>" or "41 <13>".
 bool BeginsSyslogMessage(std::string_view bytes);
 
-/// Removes further digits of a number from the front of `bytes`, adds them to `value`, and returns
-/// them. A value above kMaxCountedBytes stays above it, regardless of the number of digits.
+/// Removes the digits at the front of `bytes`, appends them to the decimal number `value`, and
+/// returns them. A value above kMaxCountedBytes stays above it, regardless of the number of digits.
 std::string_view ConsumeDigits(std::string_view& bytes, uint32_t& value);
 
 /// Splits the next bytes of a stream into messages. `receiver` has the functions

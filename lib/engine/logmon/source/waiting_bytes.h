@@ -58,8 +58,8 @@ class WaitingBytes {
     std::array<uint64_t, kBlockBytes / 64> present;
     std::array<char, kBlockBytes> bytes;
 
-    /// Returns the first offset from `from` on whose byte has arrived (or is missing, if `there` is
-    /// false); kBlockBytes if none exists.
+    /// Returns the first offset at or after `from` whose byte has arrived if `there` is true, or is
+    /// missing if `there` is false; kBlockBytes if there is none.
     uint32_t Next(uint32_t from, bool there) const;
     void Keep(uint32_t offset, std::string_view more);
   };
