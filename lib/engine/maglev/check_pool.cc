@@ -149,8 +149,8 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
   }
 }
 
-/// Answers are matched by their source address and port, so these must identify one VIP and one
-/// port of it.
+/// An answer is matched by its source address and port, so the address and port of a backend must
+/// identify one port of one VIP.
 void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
   if (vip.port == 0 && backend.port != 0) {
     complaints_.Add(

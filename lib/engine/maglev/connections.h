@@ -165,8 +165,8 @@ class ConnectionTable {
 
   /// Returns the number of entries.
   uint32_t capacity() const { return (mask_ + 1) * kSlots; }
-  /// Adds the number of live entries of each backend index below counts.size(), regardless of the
-  /// generation, to `counts`. Returns the number of live entries.
+  /// Adds to `counts`, for each backend index below counts.size(), the number of live entries,
+  /// regardless of their generation. Returns the total number of live entries.
   uint64_t CountByBackend(std::span<uint32_t> counts, uint32_t seconds) const;
 
  private:

@@ -48,8 +48,8 @@ constexpr uint32_t kMaxQuotedExtensions = 8;  // The limit of packet::Parse.
 constexpr uint32_t kPortBytes = 4;
 constexpr uint32_t kTcpChecksumOffset = 16, kUdpChecksumOffset = 6;
 
-/// Returns whether both the MAC and the IP addresses of a packet are those of two different hosts,
-/// not of groups (RFC 1122 section 3.2.2).
+/// Returns whether the MAC and IP addresses of a packet are host addresses, not group addresses,
+/// and the IP addresses differ (RFC 1122 section 3.2.2).
 template <typename Address>
 bool BetweenHosts(const uint8_t* frame, const Address& source, const Address& destination) {
   return packet::IsHostMac(frame) && packet::IsHostMac(frame + 6) && packet::IsHost(source) &&

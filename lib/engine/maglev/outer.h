@@ -78,9 +78,9 @@ struct Entropy {
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
                  Entropy entropy);
 
-/// A compact form, a quarter of a cache line, of an Outer that is `plain` or of a rewrite in place.
-/// It contains the backend's VIP and generation, so that one load answers whether a connection may
-/// stay with this backend (Tables::Serves) and how to send its packets.
+/// Compact form of a `plain` Outer or of a rewrite in place; a quarter of a cache line. It contains
+/// the backend's VIP and generation, so that one load answers whether a connection may stay with
+/// this backend (Tables::Serves) and how to send its packets.
 struct alignas(16) PlainOuter {
   packet::MacAddress next_hop{};
   uint16_t generation = 0;   ///< Generation of the backend; 0: unused, or not plain.

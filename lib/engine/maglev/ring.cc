@@ -112,7 +112,7 @@ ClaimOrder ByCounters(std::span<const WeightedBackend> backends, uint32_t slots)
 }
 
 /// If all weights are equal, all rules except Katran's first are a plain round robin. If weights
-/// differ, their mean exceeds 1, which is Cilium's condition for using them.
+/// differ, their mean exceeds 1, which is Cilium's condition for using weights.
 ClaimOrder MakeClaimOrder(std::span<const WeightedBackend> backends, uint32_t slots,
                           WeightRule rule) {
   const bool equal = std::ranges::all_of(backends, [&](const WeightedBackend& backend) {

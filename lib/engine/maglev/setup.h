@@ -69,8 +69,8 @@ struct BackendSetup {
   std::vector<uint32_t> quic_ids;         ///< Server ids in QUIC connection ids; not 0.
 };
 
-/// New flows from `prefix` go to `backend`, regardless of its weight, as long as it accepts new
-/// flows.
+/// New flows from `prefix` go to `backend`, regardless of the backend's weight, as long as the
+/// backend accepts new flows.
 struct SourceSetup {
   IpPrefix prefix;      ///< Has the VIP's family. The longest matching prefix wins.
   std::string backend;  ///< Name of a backend of the VIP.
