@@ -23,10 +23,10 @@ constexpr double kStepGrowth = 1.5;  // Growth factor of the distance by which a
 constexpr double kWidest = 1.25;     // Maximum ratio of the ends; no verdict above it.
 
 // Bets, at even odds, that a trial at the lower end of the interval passes, or that a trial at the
-// upper end fails. If at least half of all trials there have the opposite result, the probability
-// that the capital reaches g times its initial value is at most 1 / g, regardless of the number of
-// bets (Ville's inequality; Shafer et al., Test martingales, Bayes factors and p-values,
-// Statistical Science 26, 2011).
+// upper end fails. If at least half of all trials at this rate have the opposite result, the
+// probability that the capital reaches g times its initial value is at most 1 / g, regardless of
+// the number of bets (Ville's inequality; Shafer et al., Test martingales, Bayes factors and
+// p-values, Statistical Science 26, 2011).
 struct Bets {
   int won = 0, lost = 0;
 
