@@ -23,8 +23,8 @@ struct CpuView {
   KnownTask* latched = nullptr;  ///< Runs next, once the current task has left the CPU.
   bool leaving = false;          ///< The current task must leave, and no task is latched.
   bool busy = false;             ///< Another scheduler of the host uses the CPU.
-  /// No decisions are made for the CPU until this time, because it refused one for a reason
-  /// independent of its task.
+  /// No decisions are made for the CPU until this time, because the CPU refused a decision for a
+  /// reason independent of the task.
   Nanoseconds rests_until = 0;
 };
 
@@ -93,8 +93,8 @@ class AgentView {
     if (task == nullptr || !CommittedTo(*task, cpu)) return;
     constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
-    // The agent's view of the task changed since the decision: its seqnum, or only its affinity, if
-    // an outcome had already reported the seqnum of that change.
+    // The agent has learned of the change since the decision: the seqnum is newer; or only the
+    // affinity changed, because an outcome had already reported the seqnum of that change.
     const bool informed = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
     if (Newer(barrier, task->seqnum)) {
       // Messages are still to come. However, the task is known to wait for a CPU, which is

@@ -27,7 +27,7 @@ struct Task {
   TaskState state = TaskState::kDead;
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;                  ///< CPU of its current or last run, or to which it is latched.
+  CpuId cpu = 0;                  ///< CPU on which it runs or last ran, or to which it is latched.
   bool latched = false;           ///< Chosen for `cpu`, but not on it yet.
   bool departure_unseen = false;  ///< The task departed, but agents may still name it.
   uint32_t barrier = 0;
