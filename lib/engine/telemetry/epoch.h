@@ -25,8 +25,8 @@ class Epoch {
   Traffic total;
   /// Number of packets counted exactly: while all tables were open, or the probability was 1.
   uint64_t exact_pkts = 0;
-  /// Sum of the weights of the sampled rows of frames without a key. A frame adds on average kUnit
-  /// times the total number of rows of all keys.
+  /// Total weight of the rows that were sampled in frames without a key. On average, each of these
+  /// frames adds kUnit for every row of every key.
   int64_t other = 0;
   uint32_t longest_bytes = 0;  ///< Length of the longest frame.
   double least_probability = 1;

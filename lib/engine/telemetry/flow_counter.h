@@ -92,9 +92,9 @@ class FlowCounter {
   const Oracle& oracle() const { return oracle_; }
 
   void Clear();
-  /// Restores a level from another counter with an equal setup. `cells` contains its counters, row
-  /// by row, and `flows` its known flows: at most known.capacity(), without duplicates. `complete`
-  /// is its known.complete().
+  /// Restores a level from another counter with an equal setup. `cells` contains the level's
+  /// counters, row by row, and `flows` its known flows: at most known.capacity(), without
+  /// duplicates. `complete` is known.complete() of the level.
   void Restore(size_t level, std::span<const Cell> cells, std::span<const KnownFlows::Flow> flows,
                bool complete);
   /// Adds the counts of another counter with an equal setup. Both must be settled.

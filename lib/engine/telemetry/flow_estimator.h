@@ -33,8 +33,8 @@ class FlowEstimator {
   Counts Of(uint64_t hash) const;
   /// Returns the flows with known keys, from the table and the sketch, unordered.
   std::vector<Flow> Flows() const;
-  /// Returns whether the sketch's part of the flow's estimate is based only on shared counters.
-  /// Among many such flows, some estimates are large by chance.
+  /// Returns whether the sketch estimates the flow only from counters that other flows share. Among
+  /// many such flows, some estimates are large by chance.
   bool IsGuessed(uint64_t hash) const {
     return !counter_.exact().Counts(hash) && counter_.levels()[0].known.Find(hash) == nullptr;
   }
