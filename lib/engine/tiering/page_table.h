@@ -47,8 +47,8 @@ class PageTable {
 
   // Actions of programs. `page` must be below pages().
 
-  /// Accesses a page. If it is not mapped, first maps it, to the fast tier if that has room.
-  /// Returns the page's tier.
+  /// Accesses a page. A page that is not mapped is mapped first: to the fast tier if there is room,
+  /// else to the slow tier. Returns the page's tier.
   Tier Touch(Vpn page, uint32_t times = 1) {
     RegionState& r = state_[page / kRegionPages];
     const uint64_t bit = uint64_t{1} << page % kRegionPages;
