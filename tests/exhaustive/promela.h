@@ -23,22 +23,24 @@ std::string Constants(const char* prefix, const char* const (&names)[N]) {
 }
 
 /// Returns the text of "inline <name>(state, input)", which sets `next` and `action`. `find(state,
-/// input)` returns a transition {next, action}; action 0 means that the input is ignored.
+/// input)` returns a transition {next, action}; action 0 means that the input is ignored. The
+/// constants of the table have the prefixes <prefix>S_, <prefix>I_ and <prefix>A_.
 template <size_t States, size_t Inputs, size_t Actions, typename Find>
 std::string Transitions(const char* name, const char* const (&states)[States],
                         const char* const (&inputs)[Inputs], const char* const (&actions)[Actions],
-                        Find find) {
+                        Find find, const std::string& prefix = "") {
   std::string text = std::string("inline ") + name + "(state, input) {\n  if\n";
   for (size_t state = 0; state < States; ++state) {
     for (size_t input = 0; input < Inputs; ++input) {
       const auto move = find(state, input);
       if (static_cast<size_t>(move.action) == 0) continue;
-      text += std::string("  :: state == S_") + states[state] + " && input == I_" + inputs[input] +
-              " -> next = S_" + states[static_cast<size_t>(move.next)] + "; action = A_" +
+      text += "  :: state == " + prefix + "S_" + states[state] + " && input == " + prefix + "I_" +
+              inputs[input] + " -> next = " + prefix + "S_" +
+              states[static_cast<size_t>(move.next)] + "; action = " + prefix + "A_" +
               actions[static_cast<size_t>(move.action)] + "\n";
     }
   }
-  return text + "  :: else -> next = state; action = A_" + actions[0] + "\n  fi\n}\n";
+  return text + "  :: else -> next = state; action = " + prefix + "A_" + actions[0] + "\n  fi\n}\n";
 }
 
 /// Returns the text of the template, the hand-written part of a model. Prints an error and returns

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// promela TEMPLATE VARIANT [MUTATION]: prints the Promela model of a variant of the swap. The
-// transitions are generated from the rows of swap/table.h. The hand-written template contains the
-// actions of the ends, the adversary and the properties.
+// promela TEMPLATE VARIANT [MUTATION]: prints the Promela model of a variant of the swap: 2 or 4
+// messages, or a group of three parties. The transitions are generated from the rows of
+// swap/table.h and swap/group_table.h. The hand-written template contains the actions of the ends,
+// the adversary and the properties.
 #include "../exhaustive/promela.h"
 
 #include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <string>
 
+#include "swap/group_table.h"
 #include "swap/message.h"
 #include "swap/table.h"
 
@@ -34,6 +35,14 @@ constexpr const char* kActionNames[] = {
 constexpr const char* kPhaseNames[] = {"kNone",      "kSync",      "kIdle",    "kOffer",
                                        "kCancel",    "kCommit",    "kAbort",   "kReady",
                                        "kReflected", "kCommitted", "kRejected"};
+constexpr const char* kKeeperStateNames[] = {"kApart", "kGather", "kCommitted", "kRejected"};
+constexpr const char* kKeeperInputNames[] = {"kJoin",      "kLeave",    "kComplete",
+                                             "kWithdrawn", "kAnswered", "kExpired"};
+constexpr const char* kKeeperActionNames[] = {"kIgnore",  "kWait",  "kCommit", "kReject",
+                                              "kTooLate", "kClose", "kSuspect"};
+static_assert(std::size(kKeeperStateNames) == kKeeperStates &&
+              std::size(kKeeperInputNames) == kKeeperInputs &&
+              std::size(kKeeperActionNames) == kKeeperActions);
 static_assert(std::size(kStateNames) == kStates && std::size(kInputNames) == kInputs);
 static_assert(std::size(kActionNames) == static_cast<size_t>(Action::kRelease) + 1);
 static_assert(std::size(kPhaseNames) == kLastPhase + 1u);
@@ -47,9 +56,18 @@ std::string Transitions(const char* name, const Machine& machine, Role role) {
         return machine.Find(role, static_cast<State>(state), static_cast<Input>(input));
       });
 }
+std::string KeeperTransitions(const KeeperMachine& machine) {
+  return exhaustive::Transitions(
+      "MoveKeeper", kKeeperStateNames, kKeeperInputNames, kKeeperActionNames,
+      [&](size_t state, size_t input) {
+        return machine.Find(static_cast<KeeperState>(state), static_cast<KeeperInput>(input));
+      },
+      "K");
+}
 
 /// Returns false if the mutation is unknown.
-bool Mutate(Machine& machine, const std::string& mutation, std::string& defines) {
+bool Mutate(Machine& machine, KeeperMachine& keeper, const std::string& mutation,
+            std::string& defines) {
   const Variant variant = machine.variant();
   if (mutation.empty()) return true;
   if (mutation == "initiator_rolls_back") {
@@ -63,6 +81,11 @@ bool Mutate(Machine& machine, const std::string& mutation, std::string& defines)
                  Action::kPublishOffer});
   } else if (mutation == "record_zeroed") {
     defines += "#define RECORD_ZEROED\n";
+  } else if (mutation == "late_record") {
+    defines += "#define LATE_RECORD\n";
+  } else if (mutation == "cancel_after_commit") {
+    keeper.Set({KeeperState::kCommitted, KeeperInput::kWithdrawn, KeeperState::kCommitted,
+                KeeperAction::kIgnore});
   } else {
     return false;
   }
@@ -72,21 +95,28 @@ bool Mutate(Machine& machine, const std::string& mutation, std::string& defines)
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool two = argc > 2 && std::strcmp(argv[2], "2") == 0;
-  const bool four = argc > 2 && std::strcmp(argv[2], "4") == 0;
-  Machine machine = four ? kFourMessage : kTwoMessage;
-  std::string text = "/* Generated from swap/table.h. */\n";
-  if (argc < 3 || argc > 4 || !(two || four) || !Mutate(machine, argc > 3 ? argv[3] : "", text)) {
-    std::fprintf(stderr, "usage: promela TEMPLATE 2|4 [MUTATION]\n");
+  const std::string variant = argc > 2 ? argv[2] : "";
+  Machine machine = variant == "4" ? kFourMessage : kTwoMessage;
+  KeeperMachine keeper = kKeeper;
+  std::string text = "/* Generated from swap/table.h and swap/group_table.h. */\n";
+  if (argc < 3 || argc > 4 || (variant != "2" && variant != "4" && variant != "group") ||
+      !Mutate(machine, keeper, argc > 3 ? argv[3] : "", text)) {
+    std::fprintf(stderr, "usage: promela TEMPLATE 2|4|group [MUTATION]\n");
     return 2;
   }
   const std::string model = exhaustive::ReadTemplate(argv[1]);
   if (model.empty()) return 1;
-  if (four) text += "#define FOUR_MESSAGES\n";
+  if (variant == "4") text += "#define FOUR_MESSAGES\n";
   text += Constants("S_", kStateNames) + Constants("I_", kInputNames) +
-          Constants("A_", kActionNames) + Constants("P_", kPhaseNames) + "byte next, action;\n" +
-          Transitions("MoveInitiator", machine, Role::kInitiator) +
-          Transitions("MoveResponder", machine, Role::kResponder) + model;
-  std::fputs(text.c_str(), stdout);
+          Constants("A_", kActionNames) + Constants("P_", kPhaseNames) + "byte next, action;\n";
+  if (variant == "group") {
+    text += Constants("KS_", kKeeperStateNames) + Constants("KI_", kKeeperInputNames) +
+            Constants("KA_", kKeeperActionNames) +
+            Transitions("MoveMember", machine, Role::kInitiator) + KeeperTransitions(keeper);
+  } else {
+    text += Transitions("MoveInitiator", machine, Role::kInitiator) +
+            Transitions("MoveResponder", machine, Role::kResponder);
+  }
+  std::fputs((text + model).c_str(), stdout);
   return 0;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes spin check the model that is generated from the protocol's rows: no assertion can fail in
-the safe variants, and one does in each unsafe one. promela_test.py GENERATOR TEMPLATE"""
+"""Makes spin check the models that are generated from the protocol's rows: no assertion can fail in
+the safe variants, and one does in each unsafe one. promela_test.py GENERATOR TEMPLATE
+GROUP_TEMPLATE"""
 import pathlib
 import sys
 
@@ -16,8 +17,20 @@ CASES = [
     ("4", "responder_rolls_back", True),
     ("2", "record_zeroed", True),
 ]
+GROUP_CASES = [
+    ("group", "", False),
+    ("group", "initiator_rolls_back", True),
+    ("group", "cancel_after_commit", True),
+    ("group", "late_record", True),
+]
+
+
+def judge(generator, template, cases):
+    return spin.judge(generator, template, [
+        (f"{variant if variant == 'group' else variant + ' messages'} {mutation or 'as specified'}",
+         [variant] + [mutation] * bool(mutation), broken) for variant, mutation, broken in cases])
+
 
 if __name__ == "__main__":
-    sys.exit(spin.judge(*sys.argv[1:3], [
-        (f"{variant} messages {mutation or 'as specified'}", [variant] + [mutation] * bool(mutation),
-         broken) for variant, mutation, broken in CASES]))
+    results = [judge(*sys.argv[1:3], CASES), judge(sys.argv[1], sys.argv[3], GROUP_CASES)]
+    sys.exit(max(results))
