@@ -94,7 +94,7 @@ class ClientWire final : public emulator::Wire {
   /// Replies with a wrong class or flags, or with less running time than requested.
   uint64_t wrong_ = 0;
   uint64_t unknown_ = 0;  ///< Frames that are not replies.
-  uint64_t late_ = 0;     ///< Answers to lost or unknown requests.
+  uint64_t late_ = 0;     ///< Answers to requests that are unknown, lost or already answered.
   uint64_t timeouts_ = 0;
   uint64_t cut_ = 0;
 };

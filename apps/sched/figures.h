@@ -27,8 +27,9 @@ struct Figures {
   uint64_t answered = 0;
   /// Switches to a task, also to the task that was on this processor before.
   uint64_t switches = 0;
-  uint64_t preemptions = 0;  ///< Tasks replaced by a decision, whether they paused at a safe point
-                             ///< or were cut by a signal.
+  /// Number of switches to a task, including switches to the task that ran on this processor
+  /// before.
+  uint64_t preemptions = 0;
   uint64_t cuts =
       0;  ///< Tasks that a signal interrupted because they did not stop at a safe point.
   uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.

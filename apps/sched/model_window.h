@@ -2,7 +2,8 @@
 //
 // The window between the host and its agent: a model of a NIC's window in memory that two cores
 // share. An interrupt ends the time of the task on the target processor, at the task's next safe
-// point. Its delay is that of a cache line, which is shorter than that of an MSI-X message.
+// point. It arrives as soon as the cache line is transferred, which is earlier than an MSI-X
+// message would arrive.
 #pragma once
 
 #include <atomic>

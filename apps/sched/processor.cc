@@ -12,7 +12,7 @@
 namespace sluice::sched {
 namespace {
 
-// A real-time signal: the kernel and this program do not use it otherwise.
+// A real-time signal that neither the kernel nor another part of this program uses.
 int CutSignal() { return SIGRTMIN + 2; }
 
 // Signals with a shorter period would cost more processor time than they save.

@@ -33,8 +33,8 @@ class Fiber {
 
   /// Pauses if the task's time is over. Tasks call it about every microsecond.
   inline void SafePoint();
-  /// Returns the TSC cycles since the first run in which the fiber was not on a processor. The
-  /// value may change between two instructions when a signal cuts the body.
+  /// Returns the TSC cycles that the fiber has spent off a processor since its first run. The value
+  /// may change between two instructions when a signal cuts the body.
   uint64_t away_cycles() const { return away_cycles_.load(std::memory_order_relaxed); }
 
   /// Protects the body from being cut by a signal. Use it while the body holds a lock, or calls a

@@ -11,8 +11,8 @@
 //   16 service time, 32 bits, in ns       16 time on processors, in ns
 //   20 zero, 32 bits                      20 other time in the server, in ns
 //
-// A request computes for its service time, as a synthetic replacement for a database (as in ghOSt's
-// RocksDB experiments).
+// The task of a request computes for the service time. It replaces a database query (ghOSt's
+// experiments used RocksDB).
 #pragma once
 
 #include <cstdint>

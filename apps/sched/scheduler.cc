@@ -22,7 +22,8 @@ using engine::sched::Kernel;
 using engine::sched::PolicyOptions;
 using engine::sched::SchedHost;
 
-// Maximum events in flight: those of a burst of requests and, meanwhile, those of earlier requests.
+// Maximum number of events in flight: those of a burst of requests, and those that earlier requests
+// cause meanwhile.
 constexpr uint32_t kWaveEvents = 1024;
 constexpr uint32_t kSwapEvents = 256;
 

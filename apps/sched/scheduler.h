@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interface to one policy in one mode: the host's end, and the agents of the other end. Its
-// functions are virtual. A virtual call costs some nanoseconds, and avoids twenty instances of the
-// worker.
+// Interface to one policy in one mode: the host's end of the channel, and the agents at its other
+// end. The functions are virtual: a call costs some nanoseconds more, but the worker is compiled
+// only once.
 #pragma once
 
 #include <cstdint>

@@ -80,8 +80,8 @@ struct Cell {
   std::string mode;
 };
 
-/// The cells of a run, and its options. Several cells require a single worker, which changes from
-/// one cell to the next.
+/// The cells of a run, and its options. A run with several cells requires a single worker, which
+/// runs the cells one after another.
 struct PlayOptions {
   std::vector<Cell> cells;
   double cell_s = 1;     ///< Duration of each cell, if there are several.
@@ -133,8 +133,8 @@ class Play {
   std::vector<ProcessorSlot> processors_;
   TaskPool pool_;
   Board board_;
-  /// Protects the selection of the stage. Only the cell's worker changes it, and reads it without
-  /// the lock.
+  /// Protects the selection of the stage. Only the cell's worker changes the selection; this worker
+  /// reads it without the lock.
   mutable std::mutex mutex_;
   size_t cell_ = 0;
   uint32_t replayed_ = 0;

@@ -29,7 +29,7 @@ struct WorkloadOptions {
 inline constexpr uint8_t kShortClass = 0;
 inline constexpr uint8_t kLongClass = 1;
 
-/// Returns the requested processor time per second, in processors.
+/// Returns the average number of processors that the requests occupy.
 double Load(const WorkloadOptions& options);
 /// Returns one line about an error, or an empty string.
 std::string WhatIsWrong(const WorkloadOptions& options);
