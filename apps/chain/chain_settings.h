@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chain flags, common to both programs of sluice-chain.
+// The flags that both programs of sluice-chain have, the one with frames and the one without.
 #pragma once
 
 #include <cstdint>

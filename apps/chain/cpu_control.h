@@ -38,8 +38,8 @@ class CpuControl {
   CpuControl(uint32_t outstanding, device::stage::LinkMemory& link, Map map)
       : outstanding_(outstanding), link_(link.to_switch), map_(std::move(map)) {}
 
-  /// Makes the CPU mediate these chains of a checked graph. On failure returns an error line and
-  /// changes nothing; on success returns an empty string.
+  /// Applies a checked graph, of which the CPU then mediates `chains`. On failure returns an error
+  /// line and changes nothing; on success returns an empty string.
   std::string Apply(const engine::chain::Graph& graph, const std::vector<std::string>& chains,
                     const Do& on_cpu, const Do& on_switch,
                     std::vector<engine::chain::Changed>* changes);

@@ -22,7 +22,7 @@ struct Endings {
   uint64_t sent = 0;
   uint64_t right = 0;
   uint64_t wrong = 0;   ///< Wrong answers, and answers to messages that a stage must refuse.
-  uint64_t silent = 0;  ///< Correctly refused by a stage: no answer was expected.
+  uint64_t silent = 0;  ///< Messages that a stage must refuse, without an answer so far.
   uint64_t lost = 0;    ///< Not answered in time.
   // Additional answers:
   uint64_t doubled = 0;  ///< Repeated answers of the same node.

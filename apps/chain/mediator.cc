@@ -90,8 +90,8 @@ void Mediator::Forward(Queue& from, uint32_t buffer, uint32_t length, const Job&
   End(next.token);
 }
 
-/// Returns the node, or the first live one of its bypasses if its device is dead; null if none is
-/// alive.
+/// Returns the node. If its device is dead, returns the first node on the chain of bypasses whose
+/// device is alive; null if there is none.
 Mediator::Queue* Mediator::Alive(uint32_t index) {
   while (queues_[index].dead) {
     if (queues_[index].on_death != OnDeath::kBypass) return nullptr;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The NIC of a chain: messages of flows enter and leave the chain here. Flows provide the messages
-// (flow.h). For PCIe, the NIC is a device like the stages, with either interface.
+// (flow.h). On PCIe, the NIC is a device like the stages; it uses the streaming or the legacy
+// interface.
 #pragma once
 
 #include <array>
@@ -25,7 +26,8 @@ class Nic {
   /// Returns false if there was nothing to do.
   bool Step();
 
-  /// Sets the slot by which the flow's messages leave; negative: none. Callable from any thread.
+  /// Sets the slot by which the flow's messages enter their chain; negative: none. Callable from
+  /// any thread.
   void SetSlot(size_t flow, int slot) { slots_[flow].store(slot, std::memory_order_release); }
   /// Enables or disables new messages; initially disabled. Callable from any thread.
   void EnableWire(bool enabled) { enabled_.store(enabled, std::memory_order_relaxed); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Flags of sluice-chain without frames, where messages arrive at the switch's port.
+// Flags of sluice-chain without frames, where the NIC generates the messages.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Settings : ChainSettings, host::RunSettings {
   bool hangup() const { return !graph_file.empty(); }
 };
 
-/// Returns nullopt if the process should exit with `exit_code`; the error or the requested
-/// information has been printed then.
+/// Returns nullopt if the process should exit with `exit_code`. In this case, the error or the
+/// requested information has been printed.
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code);
 
 }  // namespace sluice::chain_app

@@ -17,7 +17,7 @@
 
 namespace sluice::chain_app {
 
-/// TLPs that entered the switch at a port or left it there.
+/// Counts of the TLPs that entered or left the switch at a port.
 struct Operations {
   uint64_t writes = 0;
   uint64_t reads = 0;
@@ -39,8 +39,9 @@ class SwitchRunner {
   static constexpr uint64_t AddressOf(uint32_t region) {
     return device::stage::kHostMemory + region * kRegionBytes;
   }
-  /// Sets the memory of a region, aligned to 8 bytes. It must outlive this object while it is
-  /// mapped. Initially, and with an empty span, reads are refused and writes are discarded.
+  /// Sets the memory of a region, aligned to 8 bytes. The memory must remain valid until it is
+  /// replaced. While a region has no memory (initially, or after Map with an empty span), reads are
+  /// refused and writes are discarded.
   void Map(uint32_t region, std::span<uint8_t> memory) { memory_[region] = memory; }
 
   /// Returns false if nothing moved.

@@ -224,8 +224,8 @@ void System::Kill(Watched& stage, uint64_t now) {
   stage.next_kill_ns = now + settings_.kill_ns;
 }
 
-/// Returns whether the stage has made no step for hang_ns although it had a CPU: in the second half
-/// of that time it waited for a CPU for less than a quarter of the half.
+/// Returns whether the stage has made no step for hang_ns although it had a CPU. It had a CPU if it
+/// waited for one for less than a quarter of the second half of hang_ns.
 bool System::Hangs(Watched& stage, uint64_t now) {
   StageHost& host = *stage.host;
   const uint64_t half = settings_.hang_ns / 2;
@@ -242,8 +242,8 @@ bool System::Hangs(Watched& stage, uint64_t now) {
   return false;
 }
 
-/// Handles the end of a stage's process: stops its messages and starts another process. The start
-/// is immediate if the old process was ready.
+/// Handles the end of a stage's process: drops its messages, and starts a new process. If the old
+/// process was not ready yet, the start is delayed.
 std::string System::Down(Watched& stage) {
   StageHost& host = *stage.host;
   const auto port = host.spec().port;

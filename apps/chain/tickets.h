@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The numbers that messages have while they are in chains. Stages see these numbers and can change
-// them, so the NIC accepts a number only from the chain that it gave the number to.
+// The numbers of messages in chains. Stages see these numbers and can change them. Therefore the
+// NIC accepts a number only from the chain to which it gave this number.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ class Tickets {
  public:
   static constexpr uint32_t kMemory = 1u << 16;
 
-  /// A message with the number that its flow uses.
+  /// A ticket that was given, and the message that it identifies.
   struct Given {
     uint32_t ticket = 0;
     uint32_t flow = kMaxFlows;
     uint32_t number = 0;
-    uint32_t chain = 0;  ///< The incarnation that the message entered (NodeSetup::chain).
+    uint32_t chain = 0;  ///< Incarnation of the chain that the message entered (NodeSetup::chain).
   };
 
   Tickets() : given_(kMemory), random_(std::random_device()()) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stages whose library was not available at build time. A graph that uses one gets an error.
+// Replacements for stages whose library was not available at build time. A graph that uses such a
+// stage is rejected with an error.
 #include <memory>
 #include <string>
 

@@ -43,11 +43,12 @@ class CipherDevice {
   bool SetKey(uint32_t slot, std::span<const uint8_t> key, std::string* error);
   bool HasKey(uint32_t slot) const { return slot < kKeys && decrypting_[slot] != nullptr; }
 
-  /// Adds a message to the batch; at most kMaxBatch. The slot must have a key.
+  /// Add a message to the batch, which must contain fewer than kMaxBatch messages. The slot must
+  /// have a key.
   void Encrypt(uint32_t slot, const Text& text) { Add(encrypting_[slot], text); }
   void Decrypt(uint32_t slot, const Text& text) { Add(decrypting_[slot], text); }
-  /// Processes the batch and returns when all messages are done. After a maximum number of polls,
-  /// the device counts as stuck: Run returns, and the status of every message is kFailed from then
+  /// Processes the batch and returns when all messages are done. If the device needs too many
+  /// polls, it counts as stuck: Run returns, and the status of every message is kFailed from then
   /// on.
   void Run();
   /// Returns the status of the message that was added as number `index`.

@@ -12,9 +12,9 @@
 
 namespace sluice::chain_app {
 
-/// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. An answer is
-/// sure if the lead of the best digit over the next one is at least the command, in percent of
-/// kDigitScale; at most 100.
+/// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. The command
+/// is a percentage of kDigitScale, 0 to 100: an answer is sure if the best digit's score exceeds
+/// the next digit's by at least this much.
 extern const StageKind kClassifyStage;
 
 /// Indices into StageKind::refusals.

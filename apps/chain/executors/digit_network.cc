@@ -6,8 +6,8 @@
 namespace sluice::chain_app {
 namespace {
 
-/// The largest pixel is 63, the largest output of a filter is 4 times that, and a weight is below
-/// 128.
+/// After division by kPixelStep, a pixel is at most 63. A filter's output is at most 4 times a
+/// pixel, and a weight is below 128.
 constexpr uint32_t kLargestAnswer = 4 * (255 / kPixelStep);
 static_assert(kFeatures * kLargestAnswer * 127 + (1u << 22) < 1u << 24);
 

@@ -12,7 +12,7 @@ namespace sluice::chain_app {
 /// that the reference network computes from the plain images.
 extern const TrafficKind kImagesTraffic;
 
-/// Public key, only for the example.
+/// The key of the example. It is published here, so it protects no data.
 inline constexpr const char* kExampleKey = "000102030405060708090a0b0c0d0e0f";
 
 }  // namespace sluice::chain_app

@@ -11,8 +11,8 @@
 namespace sluice::chain_app {
 
 /// A message is text: lines that end with LF, CR LF or CR; the last line may lack its end. The
-/// stage sets the first word of the message's key to the number of matching lines. In the second
-/// word, it sets bit i if pattern i, below 32, matches a line.
+/// stage sets the first word of the message's key to the number of matching lines. It sets bit i of
+/// the second word if pattern i matches a line, for i from 0 to 31.
 extern const StageKind kRegexStage;
 
 /// Values of a command.

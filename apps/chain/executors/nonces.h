@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The nonces for AES-GCM encryption. Two messages with the same key and nonce reveal their plain
-// text and allow forgeries (NIST SP 800-38D).
+// The nonces for AES-GCM encryption. Two messages with the same key and nonce reveal the XOR of
+// their plaintexts and allow forgeries (NIST SP 800-38D).
 #pragma once
 
 #include <unistd.h>

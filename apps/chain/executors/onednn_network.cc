@@ -17,7 +17,7 @@ memory::desc Floats(const memory::dims& dims, Layout layout) {
 
 float* FloatsOf(const memory& memory) { return static_cast<float*>(memory.get_data_handle()); }
 
-/// Returns `numbers` in the memory layout `wanted` of a primitive.
+/// Returns `numbers` in the memory layout `wanted`, which a primitive expects.
 template <typename Numbers>
 memory Constant(const Numbers& numbers, const memory::dims& dims, Layout layout,
                 const memory::desc& wanted, const dnnl::engine& engine, dnnl::stream& stream) {

@@ -24,8 +24,8 @@ class Secret {
   std::span<uint8_t> bytes_;
 };
 
-/// Excludes the pages of `memory` from core dumps: pages of `page_bytes`, a power of two. Memory
-/// that shares these pages is excluded, too.
+/// Excludes the pages that contain `memory` from core dumps, with any other data on them.
+/// `page_bytes`: size of a page, a power of two.
 void ExcludeFromDumps(std::span<uint8_t> memory, size_t page_bytes);
 
 }  // namespace sluice::chain_app

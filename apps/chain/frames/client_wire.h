@@ -22,7 +22,7 @@ namespace sluice::chain_app {
 
 class ClientWire final : public emulator::Wire {
  public:
-  /// Sends the messages of one flow, of at most `longest()` bytes, to a UDP port.
+  /// A client, which sends the messages of one flow to a UDP port.
   struct Client {
     uint16_t port;
     std::unique_ptr<Ledger> ledger;

@@ -2,8 +2,7 @@
 //
 // sluice-chain on interfaces that carry frames. Messages come in datagrams. The worker acts as the
 // chain's NIC: it passes messages to the chain, and sends the answers (front.h). The rest of the
-// chain is in system.h. sluice-chain executes this program if it is given an interface of this
-// kind.
+// chain is in system.h. sluice-chain executes this program if --iface is given.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 #include <sched.h>
