@@ -40,8 +40,8 @@ std::string ReadChainFlags(ChainSettings* settings);
 std::optional<engine::chain::Graph> ReadGraphFile(const std::string& path,
                                                   std::vector<std::string>* errors);
 
-/// Returns the path of another program of sluice-chain: next to this program, or in its library
-/// directory.
+/// Returns the path of another program of sluice-chain: in the same directory as this program, or
+/// in the library directory.
 std::string Beside(const std::string& program);
 
 }  // namespace sluice::chain_app

@@ -20,8 +20,8 @@ class Persistence {
   /// Reads the file, if it exists. `now_s`: time by the workers' clock. Returns false, with one
   /// line in `error`, on failure.
   bool Restore(uint32_t now_s, std::string* error);
-  /// Writes the file. Returns false, with one line in `error`, on failure. An older file is then
-  /// unchanged, unless only the sync of the folder failed; the new file is then complete.
+  /// Writes the file. On failure returns false, with one line in `error`, and an existing file is
+  /// unchanged. One case differs: if only the sync of the folder failed, the new file is complete.
   bool Save(uint32_t now_s, std::string* error);
 
  private:

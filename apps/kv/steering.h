@@ -13,8 +13,8 @@ namespace sluice::kv {
 
 class Steering {
  public:
-  /// `port` must have receive queues 0 to workers − 1. It must be started already, unless its
-  /// interface never starts it.
+  /// `port` must have receive queues 0 to workers − 1. It must have been started, unless it belongs
+  /// to a native interface, which does not start ethdev ports.
   explicit Steering(uint16_t port) : rules_(port) {}
 
   /// Steers UDP port `first_port` + p to queue p % workers, for each p below `partitions`, for IPv4

@@ -26,7 +26,7 @@ class EtcdSource : public MemberSource {
   void Complain(const std::string& trouble);
 
   const ServerRules rules_;
-  // Last servers passed to Poll; used by the watcher's thread.
+  // Servers that Publish last stored for Poll; used by the watcher's thread.
   std::vector<std::string> published_;
   std::mutex mutex_;
   std::optional<Servers> news_;  // Protected by mutex_, like trouble_.

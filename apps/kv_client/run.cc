@@ -19,7 +19,7 @@ using engine::kv::client::Outgoing;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr double kLongestTurnS = 1;
 constexpr uint64_t kPollServersNs = 200'000'000;
-// Time by which a sleep ends before the wake-up time: about the cost of a sleep and a wake-up.
+// A sleep ends this long before the next event is due: about the cost of a sleep and a wake-up.
 constexpr uint64_t kSpinNs = 20'000;
 
 uint64_t Ns(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
@@ -69,7 +69,7 @@ void Run::Measure() {
   client_.Start(begin);
   Figures last;
   while (!interrupted_ && !schedule.IsOver()) {
-    // A schedule without a next event is infinite; Turn never sleeps for long.
+    // Rest() is infinite if nothing is scheduled, and the conversion to ns needs a finite time.
     Turn(base::MonotonicNs() + Ns(std::min(schedule.Rest(), kLongestTurnS)));
     if (!schedule.LineDue()) continue;
     Figures figures = Collect(base::MonotonicNs() - begin);

@@ -47,7 +47,7 @@ using sluice::runtime::WorkerInfo;
 
 // Time for which missing bytes of a TCP stream are awaited: several retransmissions.
 constexpr uint64_t kGapSeconds = 3;
-// Maximum time between two lines of a login session, as fail2ban's mlfidCache.
+// Maximum time between two lines of a login session, like fail2ban's mlfidCache.
 constexpr uint64_t kSessionSeconds = 300;
 
 int RunTest() {

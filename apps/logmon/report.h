@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of a run: the line of a period, the JSON report, telemetry answers, and metrics. Pure.
+// Reports of a run: the line of a period, the JSON report, telemetry answers, and metrics. The
+// functions have no side effects.
 #pragma once
 
 #include <cstdint>

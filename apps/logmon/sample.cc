@@ -31,7 +31,8 @@ constexpr uint32_t kL4 = kIp + packet::kIpv4MinHeaderBytes;
 constexpr uint32_t kTcpHeader = 20;
 constexpr uint8_t kFin = 1, kSyn = 2, kPush = 8, kAck = 16;
 
-// Initial sequence numbers of the two streams per port; they are far apart.
+// Initial sequence numbers of a sender's two TCP streams, which use the same ports; they are far
+// apart.
 constexpr std::array<uint32_t, 2> kInitial{1, 0x80000001};
 
 // A sender: its number, its text, and the position in its TCP stream.

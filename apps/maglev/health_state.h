@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Health state of a backend: `fall` consecutive failures make it unhealthy, `rise` consecutive
-// successes make it healthy. The initial state is healthy. Pure.
+// successes make it healthy. The initial state is healthy. Performs no I/O.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ class ShareLine {
 /// "events", and "vips" with their backends.
 void ExtendReport(const Control& control, const Fleet& fleet, nlohmann::ordered_json& report);
 
-/// Returns {vip: {address, port, protocol, encapsulation, failed_open, pkts, bytes, backends}};
-/// `backends` is their number.
+/// Returns {vip: {address, port, protocol, encapsulation, failed_open, pkts, bytes, backends}},
+/// where `backends` is the number of the VIP's backends.
 nlohmann::ordered_json VipsJson(const Control& control, const Fleet& fleet);
 /// Returns {backend: {address, state, weight, pkts, bytes, share, slots, connections}} of a VIP,
 /// starting at backend number `first`; as many as fit into a telemetry answer. Returns null if

@@ -17,8 +17,8 @@ namespace sluice::maglev {
 
 class Steering {
  public:
-  /// `port` must have receive queues 0 to workers − 1. It must be started already, unless its
-  /// interface never starts it.
+  /// `port` must have receive queues 0 to workers − 1. It must have been started, unless it belongs
+  /// to a native interface, which does not start ethdev ports.
   Steering(uint16_t port, uint32_t workers) : workers_(workers), rules_(port) {}
 
   /// Replaces the rules with rules for these VIPs. Returns the result: "hardware (2 rules)" or

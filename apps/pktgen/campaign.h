@@ -80,7 +80,8 @@ class Campaign {
   uint32_t trials_ = 0;
   std::string latest_;
 
-  /// Value before the trial in progress; used by the test's thread only.
+  /// Value of generator_.link_losses() before the trial in progress; used by the test's thread
+  /// only.
   uint64_t link_losses_ = 0;
   Found found_;                          ///< Used by the test's thread only, until over_.
   engine::workload::Histogram latency_;  ///< Latencies of the latest trial.

@@ -33,7 +33,7 @@ class Clock {
 /// State of one worker for the main thread.
 struct alignas(64) WorkerState {
   std::atomic<bool> over{false};  ///< The worker sends no more frames.
-  /// Sum of the pauses of at least kPausePs between two polls, during which the worker's core was
+  /// Sum of the pauses between two polls that were longer than kPausePs: the worker's core was then
   /// not available.
   std::atomic<uint64_t> paused_ps{0};
   static constexpr uint64_t kPausePs = 500'000'000;

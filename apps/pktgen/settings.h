@@ -32,7 +32,7 @@ struct Rfc2544 {
 std::string_view NameOf(Rfc2544::Test test);
 
 struct Settings {
-  std::vector<engine::pktgen::StreamSpec> streams;  ///< Streams with their frames (captured).
+  std::vector<engine::pktgen::StreamSpec> streams;  ///< The streams, with the frames of captures.
   std::string rates;                                ///< Name of the flag for the rates.
   std::string traffic;                              ///< Description of the traffic for the report.
   uint64_t line_bps = 0;                            ///< 0: reported by the port.

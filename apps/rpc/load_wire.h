@@ -52,7 +52,7 @@ struct LoadFigures {
   uint64_t wrong = 0;     ///< Answers with wrong results.
   uint64_t refused = 0;   ///< Answers with a protocol error.
   uint64_t lost = 0;      ///< Calls not answered in time.
-  uint64_t late = 0;      ///< Answers to lost or unknown calls.
+  uint64_t late = 0;      ///< Answers to calls that are unknown, lost or already answered.
   uint64_t unknown = 0;   ///< Frames that are not answers.
   uint64_t tx_bytes = 0;
   uint64_t rx_bytes = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A Linux network interface as the wire of the embedded NIC, for external clients. The NIC then has
-// addresses, and answers neighbor requests as any host (engine/neighbor). Datagrams longer than the
-// interface's MTU are sent in fragments. Requires CAP_NET_RAW.
+// addresses, and answers neighbor requests like any other host (engine/neighbor). Datagrams longer
+// than the interface's MTU are sent in fragments. Requires CAP_NET_RAW.
 #pragma once
 
 #include <array>

@@ -28,7 +28,8 @@ struct ServiceFiles {
 
 inline bool IsPortMapper(const ServiceFiles& files) { return files.name == "portmap"; }
 
-/// Returns the path of a program or file of this program: next to it, or in its library directory.
+/// Returns the path of a program or file that is installed with this program: in the same
+/// directory, or in the library directory.
 std::filesystem::path Beside(const std::string& name);
 
 /// Reads a comma-separated list of services: names of built-in services, or OBJECT.so:FILE.x.

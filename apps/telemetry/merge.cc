@@ -39,8 +39,8 @@ bool AreTheSame(const std::string& path, const std::string& other) {
   return path == other || std::filesystem::equivalent(path, other, unknown);
 }
 
-// Returns whether a file is in this folder. The merged epoch would replace that file if it is the
-// earliest.
+// Returns whether one of the files is in this folder. The file of the merged epoch is named after
+// the earliest epoch, so it could replace an input.
 bool HasOneOf(const std::vector<std::string>& files, const std::string& folder) {
   return std::ranges::any_of(files, [&](const std::string& path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();

@@ -16,7 +16,8 @@ namespace sluice::rpc_app {
 /// Returns the text that follows a line of statistics; empty without built-in clients.
 std::string ClientLine(const runtime::PortStats& port);
 
-/// Adds the members of the coherent interface's report. `counts`: one per worker.
+/// Adds the members that the reports of the coherent interface also have. `counts`: one element per
+/// worker.
 void Extend(const runtime::PortStats& port, const std::vector<engine::rpc::Counts>& counts,
             nlohmann::ordered_json& report);
 
