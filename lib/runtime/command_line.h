@@ -54,7 +54,7 @@ struct Complaint {
 
 /// Prints the error line for a bad flag and returns exit code 2.
 int BadFlag(std::string_view flag, std::string_view fix);
-/// As BadFlag, for a correct flag that the machine cannot serve now: returns exit code 1.
+/// Like BadFlag, but for a correct flag that the machine cannot satisfy now. Returns exit code 1.
 int Unavailable(std::string_view flag, std::string_view fix);
 
 }  // namespace sluice::runtime

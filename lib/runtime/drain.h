@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Detects the end of a run: the source is off, the workers still poll, and the main thread checks
-// the counters from time to time. Used by Supervisor. Pure.
+// the counters from time to time. Used by Supervisor. Performs no I/O.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Records the periods in which a port's link was down, from samples of one thread, and formats the
-// log lines. Used by Supervisor. Pure: times are seconds of one clock since the run began.
+// log lines. Used by Supervisor. Times are seconds of one clock since the run began.
 #pragma once
 
 #include <absl/strings/str_format.h>
@@ -25,7 +25,7 @@ struct LinkDown {
 class LinkWatch {
  public:
   static constexpr double kStartGraceS = 1;
-  /// Number of stored periods; further ones are only counted.
+  /// Maximum number of stored periods; further ones are only counted.
   static constexpr size_t kMostKept = 64;
 
   /// `port` is the port's name in log lines.

@@ -29,7 +29,7 @@ struct Options {
   std::string port;            ///< Name or number; empty: the first port without an owner.
   std::string exception_port;  ///< Name; empty for none.
   uint32_t workers = 1;
-  uint32_t reassemble = 0;    ///< Limit of datagrams under reassembly per worker; 0: none.
+  uint32_t reassemble = 0;    ///< Datagrams that a worker may reassemble at a time; 0: none.
   std::string metrics;        ///< [ADDRESS:]PORT to serve metrics on; empty for none.
   std::string capture;        ///< Path; empty for none.
   uint64_t capture_pkts = 0;  ///< Packets to capture; 0: all.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Output of a run: the statistics line, the final totals and the JSON report (docs/command-line.md,
-// "The JSON report"). Pure.
+// "The JSON report").
 #pragma once
 
 #include <cstdint>

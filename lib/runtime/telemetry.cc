@@ -114,8 +114,8 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
   }
 }
 
-// If `name` is not legal and the value is an object without a member "name", stores `name` as this
-// member.
+// Adds a member to a container. If `name` is not legal and the value is an object without a member
+// "name", the object gets such a member, which contains `name`.
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested) {
   const std::string legal = LegalName(name);
   if (value.is_number_integer()) {

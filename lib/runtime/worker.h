@@ -22,8 +22,8 @@ struct alignas(64) WorkerControl {
   std::atomic<bool> stop{false};  ///< Written by main, read by the worker: stop at once.
   int32_t model = -1;             ///< Model that the worker also steps; see nic::StepModel.
 
-  /// Written by the worker, read by main, with relaxed order. TSC cycles of polls that processed
-  /// frames, without waits for transmit space.
+  /// Written by the worker, read by main, with relaxed order. TSC cycles of polls that processed or
+  /// generated frames, without waits for transmit space.
   alignas(64) std::atomic<uint64_t> busy_cycles{0};
   std::atomic<uint64_t> total_cycles{0};  ///< TSC cycles since the loop began.
   std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary switches; stored at the end.
