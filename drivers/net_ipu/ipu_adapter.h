@@ -262,7 +262,8 @@ int DmaUnmap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
 /// Makes all mbufs of the pool reachable by the device until the pool is destroyed. Does nothing on
 /// a bus, where EAL or the application maps memory. Returns false and logs the reason on failure.
 bool MapPool(rte_eth_dev* dev, rte_mempool* pool);
-/// Register and unregister a callback, from probing to closing, that unmaps destroyed pools.
+/// Register and unregister the callback that unmaps the memory of destroyed pools. It is registered
+/// from probing to closing.
 void WatchPools(Adapter& adapter);
 void ForgetPools(Adapter& adapter);
 

@@ -46,8 +46,8 @@ int ReadStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time)
 
 }  // namespace
 
-/// May be called on a started port with the transmit burst that ignores frame flags. In this case
-/// the function switches to the full burst.
+/// If the port is started with the transmit burst that ignores frame flags, switches to the full
+/// burst.
 int TimesyncEnable(rte_eth_dev* dev) {
   if (dev->data->dev_started && dev->tx_pkt_burst == TxBurstSimple) {
     dev->tx_pkt_burst = TxBurstFull;

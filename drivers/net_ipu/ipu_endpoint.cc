@@ -147,7 +147,7 @@ void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint) {
   const uint32_t generation = adapter.attachment->Generation();
   if (generation == endpoint.generation || !adapter.registers.LinkUp()) return;
   const std::unique_lock lock(adapter.configuration, std::try_to_lock);
-  if (!lock) return;  // The thread that holds the lock finishes before the next call.
+  if (!lock) return;  // Another thread holds the lock; the next call tries again.
   ReapplyIfNew(adapter, generation);
   Program(endpoint);
   endpoint.resets.fetch_add(1, std::memory_order_relaxed);

@@ -70,7 +70,7 @@ LineTotals CountersOf(const rte_pmd_ipu_endpoint& endpoint);
 
 /// Disables the endpoint in the device. Afterwards only the host accesses the memory.
 void WithdrawEndpoint(rte_pmd_ipu_endpoint& endpoint);
-/// As RepairLink, for an endpoint.
+/// Like RepairLink, for an endpoint.
 void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint);
 
 }  // namespace sluice::net_ipu

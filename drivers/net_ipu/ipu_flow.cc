@@ -67,7 +67,8 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
   };
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  // Stores the rule first, because the device identifies an aged rule by its address.
+  // Stores the rule first, because the device identifies an aged rule by the address of the stored
+  // rule.
   const auto place = adapter.flows.insert(adapter.flows.end(), flow);
   const FlowStatus status = Command(adapter, *place, FlowCommand::kAdd);
   if (status != FlowStatus::kOk) adapter.flows.erase(place);
@@ -86,8 +87,8 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
   return &*place;
 }
 
-/// Adds the device's counts for the rule. Returns false if the device does not respond. Requires
-/// `configuration`.
+/// Adds the device's counts for the rule to `count`. Returns false if the device does not respond.
+/// Requires `configuration`.
 bool AddCount(Adapter& adapter, const rte_flow& flow, bool reset, rte_flow_query_count* count) {
   const auto command = reset ? FlowCommand::kQueryAndClear : FlowCommand::kQuery;
   if (Command(adapter, flow, command) != FlowStatus::kOk) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Aging of flow rules without hits for the time in their age action. The device detects them and
-// raises an interrupt. It identifies a rule by its address, which is validated against the known
-// rules.
+// Aging of flow rules. A rule ages if it has no hits for the time in its age action. The device
+// detects this and raises an interrupt. It identifies the rule by the rule's address in the driver,
+// which the driver looks up among the known rules.
 #include <ethdev_driver.h>
 #include <rte_flow_driver.h>
 

@@ -240,7 +240,7 @@ void RepairLink(rte_pmd_ipu_link& link) {
   const uint32_t generation = adapter.attachment->Generation();
   if (generation == link.generation || !adapter.registers.LinkUp()) return;
   const std::unique_lock lock(adapter.configuration, std::try_to_lock);
-  if (!lock) return;  // The thread that holds the lock finishes before the next call.
+  if (!lock) return;  // Another thread holds the lock; the next call tries again.
   ReapplyIfNew(adapter, generation);
   link.host->Reset();
   Program(link);

@@ -39,7 +39,7 @@ uint32_t RssFields(uint64_t types) {
   return fields;
 }
 
-/// Stores `bytes` (a multiple of 4) register by register.
+/// Writes `bytes` bytes, a multiple of 4, to consecutive 32-bit registers.
 void WriteBlock(bar::Bar& registers, uint32_t offset, const uint8_t* data, uint32_t bytes) {
   for (uint32_t at = 0; at < bytes; at += 4) {
     uint32_t word;

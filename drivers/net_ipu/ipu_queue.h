@@ -41,8 +41,8 @@ inline uint64_t BufferBus(const rte_mbuf* mbuf, size_t field) {
   return address;
 }
 
-/// A receive queue. Indices are free-running and masked on use. The driver owns [0, head) and posts
-/// [head, tail) to the device, which completes descriptors in order by write-back.
+/// A receive queue. Indices are free-running and masked on use. Descriptors [head, tail) are posted
+/// to the device, which completes them in order by write-back. The driver owns all others.
 struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   regs::ipu::Descriptor* ring;
   rte_mbuf** mbufs;  ///< Mbufs of posted descriptors, by masked index.

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/** Returns true if net_ipu drives the port, on its model or around another port. May be called by
+/** Returns true if net_ipu drives the port, including ports around another port. May be called by
  * any thread. */
 bool rte_pmd_ipu_supported(uint16_t port_id);
 
@@ -90,7 +90,7 @@ int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue,
  * Reclaims the region, waits up to 0.5 s until the device has sent the frames given to it,
  * stops the link and frees it. No thread may use it any more. Null has no effect. Frames
  * that the application did not fetch are lost and counted. rte_eth_dev_close() closes every
- * open link, which invalidates its pointer. Control path, as open.
+ * open link, which invalidates its pointer. Control path, like open.
  */
 void rte_pmd_ipu_link_close(struct rte_pmd_ipu_link* link);
 
@@ -182,7 +182,7 @@ int rte_pmd_ipu_endpoint_open(uint16_t port_id, uint16_t queue,
  * Waits up to 0.5 s until the device has read the frames given to it, unless the endpoint was
  * withdrawn, stops the endpoint and frees it. No thread may use it any more. Null has no effect.
  * Frames that the application did not read are lost and counted. rte_eth_dev_close() closes every
- * open endpoint. Control path, as open.
+ * open endpoint. Control path, like open.
  */
 void rte_pmd_ipu_endpoint_close(struct rte_pmd_ipu_endpoint* endpoint);
 
