@@ -24,8 +24,8 @@ void AnswerSecondaries(const char* channel);
 /// a port with a null dev_private fail.
 std::mutex& AnswerMutex();
 
-/// Secondary process: returns the operations that every port has there: link, statistics and
-/// capabilities. Closing releases the port only in this process.
+/// Secondary process: returns the operations that every port has in a secondary process: link,
+/// statistics and capabilities. Closing releases the port only in this process.
 eth_dev_ops SecondaryOps();
 
 /// Secondary process: attaches the primary's port of that name with `ops`, which must outlive it.

@@ -61,7 +61,7 @@ void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
     device_->Count(Event::kBadNotification);
     return;
   }
-  if (fresh == 0) return;  // Answers an rx_head store; the tail is known.
+  if (fresh == 0) return;  // The notification answers an rx_head store; it reports no new bytes.
   pipe->tail += fresh;
   if (pipe->boundaries != nullptr) {
     pipe->boundaries[pipe->boundaries_written++ & pipe->mask] = pipe->tail;

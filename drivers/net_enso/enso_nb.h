@@ -22,7 +22,7 @@ class Device;
 struct SentSlot {
   uint64_t word1;  ///< Bus address, or id of a configuration command.
   uint64_t word2;  ///< Length, or bytes 16 … 23 of a configuration command.
-  Pipe* pipe;      ///< Owner; null for a configuration command or if closed since.
+  Pipe* pipe;      ///< Owner; null for a configuration command, or if the pipe was closed.
   uint32_t flits;
   uint32_t release_flits;  ///< Flits given back to the NIC with this slot.
   bool ends_send;

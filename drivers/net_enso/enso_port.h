@@ -25,7 +25,7 @@ struct rte_flow {
   bool tcp;
   bool counted;
   int counter;       ///< Index in RxQueue::rules while bound and counted, else −1.
-  uint64_t packets;  ///< Packets since a reset that were counted in earlier bindings.
+  uint64_t packets;  ///< Packets that earlier bindings counted since the last reset.
   uint64_t bytes;
 };
 

@@ -66,7 +66,9 @@ struct rte_pmd_enso_flow {
 struct rte_pmd_enso_span {
   struct rte_pmd_enso_pipe* pipe;
   uint8_t* data;
-  uint32_t bytes; /**< Multiple of RTE_PMD_ENSO_FLIT_BYTES, > 0; ends on a frame boundary. */
+  /** Multiple of RTE_PMD_ENSO_FLIT_BYTES, > 0. Ends on a frame boundary unless max_bytes limited
+   * the span. */
+  uint32_t bytes;
 };
 
 /** Returns true if net_enso drives the port. May be called by any thread. */
