@@ -19,7 +19,7 @@ class Arena {
   void Clear();
   /// Returns `bytes` of memory, or null if none is available.
   uint8_t* Allocate(size_t bytes);
-  /// As Allocate, filled with a copy of `from`.
+  /// Like Allocate; copies `bytes` bytes at `from` into the returned memory.
   uint8_t* Copy(const void* from, size_t bytes);
 
  private:

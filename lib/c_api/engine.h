@@ -33,7 +33,7 @@ struct Options {
 /// A configuration as given by the caller.
 struct ConfigText {
   std::string_view text;
-  std::string folder;  ///< Folder to which relative file names in it refer.
+  std::string folder;  ///< Folder to which relative file names in `text` refer.
 };
 
 /// A kind of engine.
@@ -65,11 +65,11 @@ struct sluice_engine {
   const char* Reason(uint32_t number) const;
   uint32_t Counters(std::span<sluice_counter> counters) const;
 
-  /// As sluice_engine_replace. Returns false, without a change, on failure.
+  /// Implements sluice_engine_replace. Returns false, without a change, on failure.
   bool Replace(const sluice::c_api::ConfigText& config, sluice::c_api::Errors* errors);
   /// Returns JSON, or nothing if the engine has nothing to report.
   std::optional<std::string> Report();
-  /// As sluice_engine_finish. No worker may be in a call.
+  /// Implements sluice_engine_finish. No worker may be in a call.
   void Finish(uint64_t now);
 
  protected:

@@ -53,8 +53,8 @@ class FrameBurst {
   }
 
  private:
-  /// Stores an answer in `mine`. Copies it to the arena if it is not in the frame's buffer. Returns
-  /// false if no memory is available.
+  /// Stores the answer `frame` in `mine`. Copies the frame's bytes to the arena if they are outside
+  /// the buffer of `mine`. Returns false if no memory is available.
   bool Place(const packet::Frame& frame, sluice_frame& mine) {
     const auto address = [](const uint8_t* at) { return reinterpret_cast<uintptr_t>(at); };
     const uintptr_t begin = address(mine.data) - mine.headroom;

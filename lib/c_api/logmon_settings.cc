@@ -16,7 +16,7 @@ using Ports = std::vector<uint16_t>;
 
 // Maximum wait for missing bytes of a TCP stream: several retransmissions.
 constexpr uint64_t kGapSeconds = 3;
-// Maximum time between two lines of one log-in session; fail2ban's mlfidCache.
+// Maximum time between two lines of one log-in session, like fail2ban's mlfidCache.
 constexpr uint64_t kSessionSeconds = 300;
 
 void ReadPorts(config::ObjectReader& reader, std::string_view key, config::Errors* errors,

@@ -25,8 +25,8 @@ struct LogmonSettings {
   engine::logmon::FilterSet Shown() const;
 };
 
-/// Reads a configuration. Returns nothing, with the reasons in `errors`, if it is invalid. Relative
-/// file names in it refer to `folder`.
+/// Reads a configuration, in which relative file names refer to `folder`. Returns nothing, with the
+/// reasons in `errors`, if the configuration is invalid.
 std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const std::string& folder,
                                                  uint64_t ticks_per_second, config::Errors* errors);
 

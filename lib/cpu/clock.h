@@ -26,7 +26,8 @@ inline uint64_t Cycles() {
 #endif
 }
 
-/// Gives the core's resources to its sibling thread for a time that the processor chooses.
+/// Gives the resources of the core to its other hardware thread, for a time that the processor
+/// chooses.
 inline void Pause() {
 #ifdef __x86_64__
   _mm_pause();

@@ -23,11 +23,11 @@ bool IsSameFile(const std::string& one, const std::string& other);
 /// created, and must not be a folder.
 std::string OutputFileFault(const std::string& path);
 
-/// As OutputFileFault, for a file that is to be replaced. It must not be a pipe or device either,
+/// Like OutputFileFault, for a file that is to be replaced. It must not be a pipe or device either,
 /// because the new file would replace it.
 std::string ReplacedFileFault(const std::string& path);
 
-/// As OutputFileFault, except that "-" is standard output.
+/// Like OutputFileFault, except that "-" is standard output.
 std::string OutputFault(const std::string& path);
 
 /// Checks a file that is to be read. It may be a pipe.

@@ -41,7 +41,7 @@ int Spawn(const ChildProgram& child, pid_t* pid);
 /// A child that does not outlive its owner. For one thread, except Signal. Movable.
 class ChildProcess {
  public:
-  /// A child that has ended.
+  /// Constructs a child that has ended.
   ChildProcess() = default;
   /// Starts a program. On failure returns a child that has ended, sets errno, and stores one line
   /// in `error`.

@@ -47,7 +47,7 @@ nlohmann::ordered_json LatencyNsJson(const Histogram& times) {
           {"max_ns", times.max()}};
 }
 
-/// As LatencyNsJson, plus a member for each nonempty power-of-two bucket, named "le_" and the
+/// Like LatencyNsJson, plus a member for each nonempty power-of-two bucket, named "le_" and the
 /// bucket's upper bound in nanoseconds.
 template <typename Histogram>
 nlohmann::ordered_json BucketsJson(const Histogram& times) {
