@@ -15,7 +15,7 @@ namespace {
 
 using fabric::TlpKind;
 
-constexpr uint32_t kFrames = 4096;       // Frames of an experiment; a multiple of all batches.
+constexpr uint32_t kFrames = 4096;       // Frames of an experiment; a multiple of every batch size.
 constexpr uint32_t kRegionFrames = 512;  // Frames per region of a swap.
 
 /// The two directions of a link during an echo.
@@ -71,7 +71,7 @@ void Packetized(Traffic& traffic, const PacketRings& rings, uint32_t at_once) {
 /// `notified`: number of frames per notification. Frames are sent in batches of `batch`.
 void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
   for (uint32_t i = 0; i < kFrames; ++i) {
-    traffic.DeviceWrites(kLine);  // A single frame on arrival.
+    traffic.DeviceWrites(kLine);  // Each frame when it arrives.
     if (i % notified == 0) traffic.DeviceWrites(kLine);
     if (i % batch != 0) continue;
     traffic.HostWrites(kRegister);  // Frees space of the receive pipe; the next write announces the

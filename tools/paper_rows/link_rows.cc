@@ -38,7 +38,7 @@ double ReadNanoseconds(const Inputs& inputs) {
 }
 
 struct InterruptTimes {
-  /// Time in ns that the NIC's core needs to send it, with the software path.
+  /// Time in ns that the NIC's core needs to send the interrupt, with the software path.
   double sent = 0;
   double received = 0;  ///< Time in ns from the NIC's register write until the host handles it.
 };
@@ -75,9 +75,9 @@ double ReadGigabits(const Inputs& inputs) {
   return 8.0 * sizeof(uint64_t) / ReadNanoseconds(inputs);
 }
 
-/// Result of a link failure during the answer of a swap, its last message. `in_doubt`: number of
-/// ends that do not know the outcome. `disagree`: 1 if the ends' outcomes differ after the link is
-/// up again.
+/// Result of a link failure while the last message of a swap, the answer, is in flight. `in_doubt`:
+/// number of ends that do not know the outcome. `disagree`: 1 if the ends' outcomes differ after
+/// the link is up again.
 struct LastMessageLost {
   int in_doubt = 0;
   int disagree = 0;
