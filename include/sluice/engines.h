@@ -113,7 +113,7 @@ const char* const* sluice_engine_kinds(void);
 struct sluice_engine* sluice_engine_create(const char* kind, const char* configuration,
                                            size_t bytes, const struct sluice_options* options,
                                            char* error, size_t error_bytes);
-/** As sluice_engine_create, but reads the configuration from the file `path`. Relative file names
+/** Like sluice_engine_create, but reads the configuration from the file `path`. Relative file names
  * in it refer to the folder of that file. */
 struct sluice_engine* sluice_engine_open(const char* kind, const char* path,
                                          const struct sluice_options* options, char* error,
@@ -135,7 +135,7 @@ void sluice_engine_destroy(struct sluice_engine* engine);
  */
 int sluice_engine_replace(struct sluice_engine* engine, const char* configuration, size_t bytes,
                           char* error, size_t error_bytes);
-/** As sluice_engine_replace, but reads the configuration from the file `path`. */
+/** Like sluice_engine_replace, but reads the configuration from the file `path`. */
 int sluice_engine_replace_file(struct sluice_engine* engine, const char* path, char* error,
                                size_t error_bytes);
 
