@@ -51,7 +51,7 @@ std::string PushControl::Apply(const Graph& graph, std::vector<engine::chain::Ch
   return "";
 }
 
-/// Frees the slots that were allocated for a stream that failed to open.
+/// Frees the slots in allocated_, because a stream could not be opened.
 void PushControl::GiveBack() {
   for (const AllocatedSlot& taken : allocated_) slots_.Free(taken.port, taken.slot);
 }

@@ -68,7 +68,7 @@ class PushControl {
   engine::chain::Deployment deployment_;
   Slots slots_;
   uint32_t opened_ = 0;  ///< Number of chains opened so far; also the last one's incarnation.
-  std::vector<AllocatedSlot> allocated_;  ///< Slots allocated for the chain that is being opened.
+  std::vector<AllocatedSlot> allocated_;  ///< Slots of the chains that are being opened.
   std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< Indexed by node.
 };
 

@@ -43,7 +43,7 @@ class PacketWire final : public emulator::Wire {
   /// Indices of the wire's counters. Unless stated otherwise, they count frames that the wire does
   /// not pass to the device.
   enum {
-    kForeign,   ///< For another host.
+    kForeign,   ///< For another host, or not IP.
     kTagged,    ///< VLAN-tagged.
     kNeighbor,  ///< Neighbor requests that were answered.
     kBadNeighbor,

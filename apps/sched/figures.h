@@ -23,7 +23,7 @@ using engine::workload::Histogram;
 /// Figures of one worker.
 struct Figures {
   uint64_t requests = 0;  ///< Requests that became tasks.
-  uint64_t refused = 0;   ///< Requests rejected because every task was in use.
+  uint64_t refused = 0;   ///< Requests rejected because no task or no kernel slot was free.
   uint64_t answered = 0;
   /// Switches to a task, also to the task that was on this processor before.
   uint64_t switches = 0;

@@ -19,7 +19,7 @@ using packet::Datagram;
 constexpr uint64_t kTickNs = 1'000'000;
 constexpr uint64_t kPublishNs = 200'000'000;
 constexpr uint32_t kMadeAtOnce = 32;  // Limits a burst, so that tasks are not delayed for long.
-// Maximum time that the end of a run waits for a slow agent.
+// Maximum time that the end of a cell or of the run waits for a slow agent.
 constexpr uint64_t kAgentsPatienceNs = 200'000'000;
 // Time after which a run ends with an error although tasks remain that were never scheduled.
 constexpr uint64_t kDrainNs = 20'000'000'000;

@@ -42,7 +42,7 @@ class Worker {
     kClass,
     kFlags,    ///< Unknown flags, or nonzero reserved bytes.
     kService,  ///< A service time above a second.
-    kTooMany,  ///< Every task is in use.
+    kTooMany,  ///< No task is free, or the kernel has its maximum.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
@@ -78,7 +78,8 @@ class Worker {
   void Switch(Reason reason);
   void Answer(Task& task);
   void Tick(uint64_t now);
-  /// Publishes figures. `last`: also publishes the host's figures, and waits for the board's lock.
+  /// Publishes the worker's figures, and the host's figures on CPU 0 or if `last`. Waits for the
+  /// board's lock if `last`; otherwise returns false if the lock is held.
   bool Publish(bool last);
   /// Runs until no task is left and, if `for_good`, no other worker can create one. Returns false
   /// on a timeout.
