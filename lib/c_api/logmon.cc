@@ -82,7 +82,8 @@ struct Watch {
         monitor(settings.host, std::in_place, rules, settings.monitor,
                 Recorder(worker, settings.Shown(), events), seed) {}
 
-  /// Publishes the scanner's counters for other threads. Called by the worker after each call.
+  /// Publishes the scanner's counters for other threads. Called by the worker at the end of each
+  /// call, and by DoFinish.
   void Publish() {
     const ScanCounters counters = monitor.engine().scan_counters();
     for (size_t i = 0; i < kScanFigures.size(); ++i) {

@@ -32,7 +32,7 @@ std::optional<std::string> ReadFile(const std::string& path, Errors* errors,
                                     size_t max_bytes = kMaxConfigBytes);
 
 /// Parses JSON with comments. Returns nothing, with a line in `errors`, if the text has more than
-/// `max_bytes`, is not JSON, or contains an object with a duplicate member.
+/// `max_bytes`, is not JSON, is nested too deeply, or contains an object with a duplicate member.
 std::optional<nlohmann::json> ParseJson(std::string_view text, Errors* errors,
                                         size_t max_bytes = kMaxConfigBytes);
 

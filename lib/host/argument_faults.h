@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Checks of the file, program or CPU that a flag names, made before a run begins so that the run
-// does not fail at its end. Each function returns the second half of an error line (the fault and
-// the fix), or an empty text if it finds no fault. An empty name is not a fault, because flags use
-// it for "none". The functions neither create, change nor read a file. The result may be outdated
-// later: code that opens a file still checks for errors. Thread-safe.
+// does not fail at its end. The functions named …Fault return the second half of an error line (the
+// fault and the fix), or an empty text if they find no fault. An empty name is not a fault, because
+// flags use it for "none". The functions do not create, change or read files. The result may be
+// outdated later: code that opens a file still checks for errors. Thread-safe.
 #pragma once
 
 #include <cstdint>

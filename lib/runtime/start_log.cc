@@ -80,7 +80,7 @@ void StartLog::Show() {
   keep_ = false;
 }
 
-// EAL does not always set rte_errno.
+// Prefers the first logged error, because EAL does not always set rte_errno.
 std::string StartLog::WhyNotStarted() const {
   constexpr std::string_view kOwn = "EAL: ";
   if (!first_error_.empty()) {
