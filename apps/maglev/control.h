@@ -68,8 +68,8 @@ class Control {
   /// Returns how often Reload and Add have applied a configuration.
   uint64_t configurations() const { return configurations_.load(); }
 
-  /// Called for every change that gives indices to new owners, after all workers use the new
-  /// tables.
+  /// Called for every change that gives indices to new owners, after Published::Publish has
+  /// returned.
   using OnNewOwners = std::function<void(const engine::maglev::NewOwners& owners)>;
   /// Call it before workers run.
   void set_port_packet_bytes(uint32_t bytes) { port_packet_bytes_ = bytes; }

@@ -12,9 +12,9 @@ namespace sluice::maglev {
 /// causes.
 bool IsLocalFault(int error);
 
-/// Returns the local fault that prevents this host from sending a datagram to `to`, or 0. TCP does
-/// not report a full neighbour table: it retries until the connection times out. Sends one empty
-/// datagram to the discard port (RFC 863).
+/// Returns ENOBUFS or EINVAL if one of them prevents this host from sending a datagram to `to`,
+/// else 0. TCP does not report a full neighbour table: it retries until the connection times out.
+/// Sends one empty datagram to the discard port (RFC 863).
 int FaultOfSending(const engine::maglev::IpAddress& to);
 
 }  // namespace sluice::maglev

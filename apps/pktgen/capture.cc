@@ -49,9 +49,9 @@ void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
   packet::Store<uint16_t>(frame + at, udp && sum == 0 ? 0xffff : sum);
 }
 
-/// Clears the end of a frame for a tag, if the payload is long enough and ends with the frame. In
-/// other frames the tag would change the packet's meaning. Returns the offset up to which the frame
-/// stays unchanged; 0 if a tag does not fit.
+/// Clears the end of a frame for a tag, and repairs the checksum, if the payload is long enough and
+/// ends with the frame. In other frames the tag would change the packet's meaning. Returns the
+/// offset after the first payload byte; 0 if a tag does not fit.
 uint32_t MakeRoomForTag(uint8_t* frame, uint32_t length, const packet::Headers& headers) {
   const bool room = headers.error == packet::ParseError::kNone && headers.HasPorts() &&
                     !headers.IsFragment() && !headers.source_routed &&

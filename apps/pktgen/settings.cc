@@ -62,7 +62,7 @@ constexpr uint32_t kMaxFlows = 1u << 20;
 
 uint64_t PsOf(double seconds) { return static_cast<uint64_t>(std::llround(seconds * 1e12)); }
 
-/// Reads rate, schedule, arrivals and destination of the single stream that flags describe.
+/// Reads rate, schedule and arrivals of the single stream that flags describe.
 bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
   std::string fix;
   if (!FLAGS_schedule.empty()) {

@@ -27,8 +27,8 @@ class Views {
   std::string Line();
   /// Returns, before a run, a line for each capture that is modified for sending.
   static std::string CaptureNotes(const Settings& settings);
-  /// Returns a line per stream of a finished run, followed by lines about untagged and missing
-  /// frames.
+  /// Returns a line for each stream of a finished run, each followed by lines about the stream's
+  /// untagged and missing frames.
   static std::string Totals(const engine::pktgen::TrialResult& result, double seconds);
   /// Adds the generator's members to the report of a finished run.
   static void Extend(const engine::pktgen::TrialResult& result, double seconds,
