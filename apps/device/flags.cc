@@ -254,7 +254,8 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
       return std::nullopt;
     }
   }
-  // Without "--", all arguments are this program's flags if the first argument is one of its flags.
+  // Without "--", all arguments are EAL's if the first one is; otherwise all are this program's
+  // flags.
   std::vector<std::string> ours;
   Flags flags;
   if (dashes != all.end()) {

@@ -14,9 +14,11 @@ namespace sluice::device_app {
 
 using Statistics = std::vector<emulator::Statistic>;
 
-/// Returns the rates of frames to and from hosts, over the `seconds` between two readings.
+/// Returns the rates of frames to and from hosts, over the `seconds` between two readings, and the
+/// total of corrupted frames.
 std::string RatesLine(const Statistics& before, const Statistics& after, double seconds);
-/// Returns the frames of all hosts, and one line per drop reason that occurred.
+/// Returns the totals of frames and faults over all hosts, and one line per drop reason that
+/// occurred.
 std::string TotalsText(const Statistics& totals);
 /// Returns the JSON object; `totals`: statistics after the last host has left.
 std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t hosts,

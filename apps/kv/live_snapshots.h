@@ -28,7 +28,7 @@ class LiveSnapshots {
   LiveSnapshots(const LiveSnapshots&) = delete;
   LiveSnapshots& operator=(const LiveSnapshots&) = delete;
 
-  // Functions for any thread:
+  // Functions for any thread, except Stop, which only the main thread calls:
 
   /// Starts a snapshot; workers must run. Returns an empty string, or one line with the reason why
   /// not.
@@ -52,7 +52,7 @@ class LiveSnapshots {
   const std::function<uint32_t()> now_s_;
   std::atomic<bool> stop_ = false;
 
-  mutable std::mutex mutex_;  // Protects the following members.
+  mutable std::mutex mutex_;  // Protects the following members except thread_.
   std::condition_variable asked_;
   bool wanted_ = false;
   bool under_way_ = false;

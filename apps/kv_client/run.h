@@ -23,7 +23,8 @@ class Run {
   Run(const Settings& settings, const Servers& servers, MemberSource* source,
       const volatile std::sig_atomic_t& interrupted);
 
-  /// Returns false, with one line in `error`, if a server is not reachable.
+  /// Returns false, with one line in `error`, if a server's host does not resolve or no socket can
+  /// be opened.
   bool Open(std::string* error);
   /// Sets all items. Returns false if no answer arrived for patience_s.
   bool Preload();

@@ -27,7 +27,7 @@ class Alerts {
   bool WriteTo(const std::string& path, std::string* error);
   /// Returns whether alerts are missing in the file.
   bool failed() const { return file_.failed(); }
-  /// Adds an event of a filter with an alert. It counts at the next Update.
+  /// Adds events of a filter with an alert. They count at the next Update.
   void Add(const AlertEvent& event);
   /// Counts the added events, and reports alerts that start or end. Returns a line for each, in
   /// printable ASCII. `now_ms`: since 1970.

@@ -32,7 +32,7 @@ struct WorkerFigures {
   uint64_t shown_lines = 0;
   uint64_t lost_lines = 0;  ///< Lines not shown because the collector was too slow.
   uint64_t lost_hosts = 0;  ///< Events that the worker could not pass on, because AlertEvents
-                            ///< already had kMaxHosts hosts.
+                            ///< already had kMaxHosts pairs of filter and host.
 };
 
 struct Batch {

@@ -30,8 +30,8 @@ struct Figures {
   std::vector<FilterTotals> filters;
   WorkerFigures workers;  ///< Sum over all workers.
   uint64_t alerts = 0;
-  /// Events that no alert counted, because the alert or a worker's AlertEvents already had its
-  /// maximum number of hosts.
+  /// Events that no alert counted, because the alert already had its maximum number of hosts, or a
+  /// worker's AlertEvents its maximum number of pairs.
   uint64_t lost_hosts = 0;
   uint64_t failed_programs = 0;
 };
@@ -74,7 +74,7 @@ class Collector {
   std::vector<std::unique_ptr<runtime::Handover<Batch>>> batches_;  ///< Indexed by worker.
   LinesFile lines_, minutes_;
 
-  mutable std::mutex mutex_;  ///< Protects the following members.
+  mutable std::mutex mutex_;  ///< Protects ledger_, alerts_, figures_ and over_.
   Ledger ledger_;
   Alerts alerts_;
   std::vector<WorkerFigures> figures_;  ///< Indexed by worker.

@@ -124,7 +124,8 @@ std::vector<std::string_view> MessagesOf(std::string_view text) {
   return messages;
 }
 
-// Writes messages of RFC 5424: facility user, severity notice; time and names are nil.
+// Writes messages of RFC 5424: facility user, severity notice; time, process id and message id are
+// nil.
 void WriteSyslog(const std::string& text, const std::vector<Sender>& senders, uint32_t room,
                  Writer& writer) {
   size_t next = 0;

@@ -15,8 +15,8 @@ struct SampleOptions {
   engine::logmon::Transport transport = engine::logmon::Transport::kSyslog;
   uint16_t port = 514;    ///< Destination port.
   uint32_t sources = 16;  ///< Number of senders, at least 1; they send lines in turn.
-  /// Maximum bytes of a frame with FCS, 96 to 1518. Syslog sends one line per frame; the other
-  /// transports split the text of a source wherever a frame is full.
+  /// Maximum bytes of a frame with FCS, 96 to 1518. Syslog sends one line per frame and truncates
+  /// longer lines; the other transports split the text of a source wherever a frame is full.
   uint32_t frame_bytes = 1518;
   /// False: the capture is made to be replayed repeatedly. It then contains TCP streams twice, with
   /// different sequence numbers, because equal numbers would be retransmissions.

@@ -22,7 +22,7 @@ using engine::telemetry::IpfixEncoder;
 
 // Maximum packet if the path's MTU is unknown (RFC 7011, section 10.3.3).
 constexpr int kUnknownMtu = 512;
-// Upper limit of the message size: the 64 KiB of a loopback interface are more than collectors
+// Upper limit of the packet size: the 64 KiB of a loopback interface are more than collectors
 // accept.
 constexpr int kMostMtu = 9000;
 

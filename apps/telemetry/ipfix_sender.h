@@ -39,7 +39,7 @@ class IpfixSender {
 
   void Send(const engine::telemetry::EpochReport& report, uint64_t unix_ns);
   const Counters& counters() const { return counters_; }
-  /// Returns the maximum UDP payload that is sent unfragmented.
+  /// Returns the maximum bytes of a message, which depend on the path's MTU.
   size_t message_bytes() const { return room_.size(); }
 
  private:
