@@ -229,7 +229,8 @@ bool rte_pmd_enso_nb::MeasureHeadCredit() {
 
 /// Called after many empty polls. If a trigger or a notification was lost, its pipe reports no more
 /// bytes until its head is stored again. Without pending bytes the store has no effect. Stores the
-/// head of one pipe per call.
+/// head of one pipe per call. Also counts a bad completion if the oldest TX slot is incomplete and
+/// the next one is complete.
 void rte_pmd_enso_nb::OnIdle() {
   if (!pipes_.empty() && HasHeadCredit()) {
     next_to_wake_ = (next_to_wake_ + 1) % static_cast<uint32_t>(pipes_.size());

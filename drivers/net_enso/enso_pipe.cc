@@ -127,7 +127,7 @@ void Device::ClosePipe(Pipe* pipe) {
 }
 
 int Device::StopFallback() {
-  // Flows may still steer frames to other pipes.
+  // Only these pipes may become unreachable: flows may still steer frames to the others.
   std::vector<Pipe*> stopped;
   for (const auto& pipe : open_pipes_) {
     if (std::exchange(pipe->fallback, false)) stopped.push_back(pipe.get());

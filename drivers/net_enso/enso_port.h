@@ -105,7 +105,7 @@ struct TxQueue {
   QueueTraffic counters;
   ExceptionPort* exception = nullptr;  ///< Exception port of the started port; may be null.
   uint64_t unframeable = 0;
-  uint64_t bad_packet = 0;  ///< Packets with a checksum request beyond their end.
+  uint64_t bad_packet = 0;  ///< Packets with an invalid or unsupported checksum request.
   uint64_t exceptions = 0;  ///< Frames sent to the exception port; included in `counters`.
   uint64_t full = 0;
   uint16_t id = 0;
@@ -124,7 +124,7 @@ struct Port {
   uint32_t packet_types = kPacketTypeMask;   ///< See Wanted::packet_types.
   std::vector<uint16_t> reta;                ///< Queue of each fallback pipe.
   std::string exception_name;                ///< Empty if none is configured.
-  std::unique_ptr<ExceptionPort> exception;  ///< Null until a port of that name exists.
+  std::unique_ptr<ExceptionPort> exception;  ///< Null until the port of that name is acquired.
   std::vector<std::unique_ptr<RxQueue>> rx;
   std::vector<std::unique_ptr<TxQueue>> tx;
   std::vector<std::unique_ptr<rte_flow>> flows;
@@ -170,8 +170,8 @@ int QueryReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 int UpdateRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int GetRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
-// Implemented in enso_flow.cc: insertion of the port's rules into the NIC's table, and their
-// removal while the port is stopped.
+// Implemented in enso_flow.cc: insertion of the port's rules into the NIC's table when the port
+// starts, and their removal when it stops.
 int BindRules(Port& port);
 void UnbindRules(Port& port);
 
@@ -221,7 +221,8 @@ uint16_t TxBurstChecksums(void* queue, rte_mbuf** packets, uint16_t count);
 /// Returns the number of frames that have arrived and were not received yet, at most `limit`.
 /// Called by the queue's thread.
 uint32_t CountPending(RxQueue& queue, uint32_t limit);
-/// Discards the bytes that the queue's pipes still hold and counts their frames as stop_drops.
+/// Discards the bytes that the queue's pipes still hold and counts their frames as stop_drops. Then
+/// returns the stocked mbufs to the pool. Leaves max_spans at kSpans.
 void DiscardPending(RxQueue& queue);
 
 }  // namespace sluice::net_enso

@@ -182,7 +182,7 @@ void ReapplyIfNew(Adapter& adapter, uint32_t generation);
 void SetReceiving(Adapter& adapter, bool receiving);
 /// Starts or stops the port's wire and updates ethdev's link status.
 void EnableWire(rte_eth_dev* dev, bool enabled);
-/// Sets address, filters, checksum verification and maximum frame length from ethdev's data.
+/// Sets address, VLAN settings, checksum verification and maximum frame length from ethdev's data.
 /// Without a receive queue the port accepts frames up to kMaxFrameBytes, because its links have no
 /// MTU.
 void ConfigureStation(rte_eth_dev* dev);
@@ -248,7 +248,8 @@ int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
 // Implemented in ipu_bursts.cc:
 
-/// Chooses the bursts for the port's configuration. Called just before the port is started.
+/// Chooses the bursts for the port's configuration. Called when the port starts, and in secondary
+/// processes when they attach and after each start.
 void ChooseBursts(rte_eth_dev* dev);
 int RxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);

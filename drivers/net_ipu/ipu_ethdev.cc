@@ -238,8 +238,8 @@ int Start(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Restores the state after power-on, except for the counters, and configures the port again.
-/// ethdev has stopped the port. All rules are removed.
+/// Restores the device's state after power-on, except for the counters, and configures the port and
+/// its filters again. ethdev has stopped the port. All rules are removed.
 int Reset(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   if (AnyLinkOpen(adapter)) {

@@ -79,8 +79,9 @@ bool HasLink(const Adapter& adapter, uint16_t queue);
 bool HasRings(const rte_eth_dev* dev, uint16_t queue);
 /// Starts reception. Called after the first (`first`) and each further link was opened.
 void StartReceiving(rte_eth_dev* dev, bool first);
-/// Stops reception. Called after a link was removed from the adapter and before it is stopped, so
-/// that the wire delivers no more frames to it.
+/// Stops reception if no link remains and the port is not started. Without receive queues, spreads
+/// frames over the remaining links. Called after a link was removed from the adapter and before it
+/// is stopped, so that the wire delivers no more frames to it.
 void StopReceiving(rte_eth_dev* dev);
 /// Returns the totals of open and closed links.
 LinkTotals SumLinks(const Adapter& adapter);

@@ -28,8 +28,8 @@ int FailWith(int error) {
   return -1;
 }
 
-/// Returns the port that owns `vdev`. Logs the reason and returns null if memory cannot be mapped
-/// for it.
+/// Returns the port that owns `vdev`, or null. In a secondary process logs an error and returns
+/// null.
 rte_eth_dev* PortOf(rte_vdev_device* vdev) {
   const char* const name = rte_vdev_device_name(vdev);
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) {

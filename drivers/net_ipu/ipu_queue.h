@@ -117,7 +117,8 @@ void RxDestroy(RxQueue* queue);
 /// errno.
 int RxStamp(RxQueue& queue);
 /// Posts buffers and enables the ring. `scatter` allows frames to span buffers. Returns 0, -ENOMEM
-/// (the pool cannot fill the ring) or -EIO (the device rejects the ring or does not respond).
+/// (the pool has too few mbufs for one batch) or -EIO (the device rejects the ring or does not
+/// respond).
 int RxStart(RxQueue& queue, bool scatter);
 /// Disables the ring and frees every buffer.
 void RxStop(RxQueue& queue);

@@ -87,8 +87,8 @@ int OnRequest(const rte_mp_msg* message, const void* peer) {
 
 // ----------------------------------------------------------------- secondary
 
-/// This process's mapping of a port's registers, which threads may use until the process ends, and
-/// the value of Adapter::starts for which its bursts were chosen.
+/// This process's mapping of a port's registers, which threads may use until the port is closed,
+/// and the value of Adapter::starts for which its bursts were chosen.
 struct Local {
   bar::RingMemory* registers = nullptr;
   std::atomic<uint32_t> starts{0};
