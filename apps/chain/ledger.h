@@ -65,7 +65,7 @@ class Ledger final : public Flow {
   struct Entry {
     uint32_t number = 0;
     State state = State::kNone;
-    uint32_t answered_by = 0;  ///< One bit per node.
+    uint32_t answered_by = 0;  ///< One bit per value of `where`.
     uint64_t begun_ns = 0;
   };
   enum Count : uint8_t {

@@ -28,7 +28,7 @@ inline constexpr uint32_t kGcmKeys = 4;
 /// Indices into StageKind::refusals.
 enum class GcmRefusal : uint8_t {
   kTooShort,    ///< Shorter than nonce and tag.
-  kTooLong,     ///< Longer than the output buffer.
+  kTooLong,     ///< Exceeds the output buffer or CipherDevice::kLongestText.
   kBadCommand,  ///< Invalid operation, or an empty key slot.
   kForged,      ///< The tag does not match these bytes.
 };

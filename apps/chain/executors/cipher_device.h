@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A software cryptodev that runs AES-GCM on batches of messages in place: it does not copy data,
-// and allocates nothing per message.
+// A software cryptodev that runs AES-GCM on batches of messages. It does not copy data, and
+// allocates nothing per message.
 #pragma once
 
 #include <array>

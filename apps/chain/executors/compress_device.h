@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A software compressdev that deflates and inflates (RFC 1951) in place: it does not copy data, and
+// A software compressdev that deflates and inflates (RFC 1951). It does not copy data, and
 // allocates nothing per message.
 #pragma once
 
@@ -26,8 +26,8 @@ class CompressDevice {
     uint32_t produced = 0;
   };
 
-  /// `level`: zlib's level, 1 to 9. Returns null, with one line in `error`, if DPDK has no such
-  /// driver.
+  /// `level`: zlib's level, 1 to 9. Returns null, with one line in `error`, if DPDK lacks the
+  /// driver, or if the device does not start or rejects the level.
   static std::unique_ptr<CompressDevice> Make(int level, std::string* error);
   ~CompressDevice();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A DPDK software device, created for one stage and removed with it.
+// A DPDK software device, which a stage creates for its own use.
 #pragma once
 
 #include <memory>

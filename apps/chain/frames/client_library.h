@@ -30,8 +30,8 @@ struct ClientOptions {
   std::vector<Flow> flows;
 };
 
-/// Formats the options as described above. Returns nullopt if a name or an option of the traffic
-/// contains a character that is not allowed in wire options.
+/// Formats the options as described above. Returns nullopt if the traffic's options contain a
+/// character that is not allowed in wire options.
 [[gnu::visibility("default")]] std::optional<std::string> ClientOptionsText(
     const ClientOptions& options);
 /// Parses the options described above. Returns nullopt, with one line in `error`, on a mistake.

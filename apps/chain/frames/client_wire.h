@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Clients of a chain as the wire of a model NIC. They send the messages of a traffic in frames
-// (engine/messages/part.h), and compare each answer with the expected one. They use the time of the
-// stepping thread, so latencies include the NIC's work.
+// (engine/messages/part.h), and compare each answer with the expected one. They run on the stepping
+// thread and read the monotonic clock, so latencies include the NIC's work.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class ClientWire final : public emulator::Wire {
   packet::MacAddress server_;
   std::vector<uint8_t> message_;               ///< Buffer for the longest message.
   std::vector<std::vector<uint8_t>> buffers_;  ///< Reused buffers of frames_.
-  std::vector<device::WireFrame> frames_;      ///< Frames that are not pulled yet, in order.
+  std::vector<device::WireFrame> frames_;      ///< Frames of the last messages, in order.
   size_t first_frame_ = 0;
   size_t turn_ = 0;  ///< Index of the next client.
   /// Incomplete answers, keyed by flow and by the number's index in the flow's ledger.
