@@ -18,9 +18,10 @@ namespace sluice::cpu {
 /// Watches one thread at a time, of any process.
 class StarvedTime {
  public:
-  /// Returns the nanoseconds for which a thread has waited for a CPU since the last call for it, or
-  /// since the thread began. Returns 0 if the thread does not exist or if the kernel does not
-  /// record these times. `now_ns` must be from a clock that never decreases.
+  /// Returns the nanoseconds for which a thread has waited for a CPU since the previous call if
+  /// that was for the same thread, otherwise since the thread began. Returns 0 if the thread does
+  /// not exist or if the kernel does not record these times. `now_ns` must be from a clock that
+  /// never decreases.
   uint64_t Since(pid_t process, pid_t thread, uint64_t now_ns) {
     const Times now = Read(process, thread);
     const bool same = process == process_ && thread == thread_;
