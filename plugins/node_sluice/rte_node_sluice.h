@@ -6,7 +6,8 @@
  * docs/library.md describes this; examples/graph_forward.c is a complete program.
  *
  * A node receives mbufs with Ethernet frames, and enqueues each to the edge of its verdict. The
- * node sets length, data offset and layer 3 packet type in the mbufs that it outputs.
+ * node sets length, data offset and layer 3 packet type in the mbufs of frames that the engine
+ * changed or originated.
  */
 #ifndef RTE_NODE_SLUICE_H
 #define RTE_NODE_SLUICE_H

@@ -20,7 +20,7 @@ struct Thinking {
   Picoseconds initiator = 200_ns;
 };
 
-/// A state that is reached, with the time since the first operation.
+/// A state that is reached, with the time since the start of the exchange.
 struct Milestone {
   std::string what;
   Picoseconds at;
@@ -50,8 +50,8 @@ Exchange WaveWithInterrupt(const Costs& costs, Thinking thinking, bool send_path
 /// Returns the costs of Wave with every line uncached, as before its optimisations.
 Exchange WaveUncached(const Costs& costs, Thinking thinking);
 /// Returns the costs of Wave with a decision that was made in advance. The host prefetches the
-/// decision, sends the event, does its part of a context switch, and then reads the decision, which
-/// ends the exchange.
+/// decision, sends the event, does its part of a context switch, and then reads the decision. Only
+/// this read is timed.
 Exchange WavePrestaged(const Costs& costs);
 
 std::vector<Exchange> AllExchanges(const Costs& costs, Thinking thinking);

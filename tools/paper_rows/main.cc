@@ -137,7 +137,8 @@ int Main(int argc, char** argv) {
   out["rows"] = nlohmann::ordered_json::array();
   const size_t steps = std::size(kGroups) + plots.size();
   size_t done = 0;
-  // Prints a line for scripts: steps done, number of steps, and the current step.
+  // Prints a line for scripts: the number of finished steps, the number of all steps, and the step
+  // that has finished.
   const auto step = [&](std::string_view what) {
     ++done;
     if (progress) {
