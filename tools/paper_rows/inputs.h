@@ -111,7 +111,7 @@ struct NamedInput {
   std::string_view group;  ///< One word for the kind of cost or size.
   std::variant<Picoseconds*, uint32_t*, double*> value;
   std::string_view origin;
-  /// Row of the table from whose value in the paper this input was chosen; empty: none.
+  /// Row of the table with the paper's value from which this value was chosen; empty: none.
   std::string_view chosen_from;
   /// Values at which verdicts are tested: "low to high", or a list of values. Empty if a source
   /// fixes the value, or if it is a size of the sample.
