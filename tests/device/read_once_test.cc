@@ -205,7 +205,7 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
 }
 
 TEST(ReadOnce, TlpThatLeavesASwitch) {
-  // The ring to the device starts a page; two counts precede it.
+  // The ring to the device starts at a page boundary; two counters precede it.
   constexpr size_t kRing =
       offsetof(stage::LinkMemory, to_device) + offsetof(stage::LinkDirection, tlps);
   constexpr size_t kBefore = WatchedPage::kBytes - kRing % WatchedPage::kBytes;

@@ -36,7 +36,7 @@ class EnsoRateVectors : public testing::TestWithParam<Rate> {
   }
 
   Host host;
-  std::string passed;  ///< The sequence of flits per cycle, each 0 or 1.
+  std::string passed;  ///< Number of flits that passed in each cycle, as a digit 0 or 1.
 };
 
 TEST_P(EnsoRateVectors, FlitsIn10000Cycles) {

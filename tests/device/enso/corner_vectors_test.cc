@@ -22,7 +22,7 @@ class EnsoRoundRobinCorner : public testing::Test {
     for (uint32_t i = 0; i < kPipes; ++i) host.OpenPipe(i, 0);
     host.nic->SetTime(cycle * 5);
   }
-  /// Sends one frame `cycles` after the last one. Returns its pipe.
+  /// Advances the clock by `cycles` cycles and receives one frame. Returns the frame's pipe.
   uint32_t PipeAfter(uint64_t cycles) {
     host.nic->SetTime((cycle += cycles) * 5);
     uint32_t tails[kPipes];
@@ -210,8 +210,6 @@ TEST_F(EnsoBehindAWedge, TransmissionEndsAfterWhatWasInFlight) {
   nic.PutSlot(0, 41, a, 64);
   EXPECT_EQ(nic.Publish(0, 42).find('W'), std::string::npos) << "published later, never sent";
 }
-
-// The rate limiter's period starts at its configuration.
 
 TEST(EnsoRateLimiterPhase, ThePeriodBeginsWithTheConfiguration) {
   for (const uint64_t start : {1000u, 1003u, 1007u}) {

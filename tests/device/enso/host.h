@@ -62,9 +62,9 @@ inline uint32_t Be32(const uint8_t* at) {
   return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
 }
 
-/// Returns an IPv4 frame of `length` ≥ 48 bytes with a correct IP length. The payload counts up
-/// from `seed`, except 4 bytes near the end, which are the complement of the preceding 4: a tag, as
-/// in every frame from a card's wire (device/grid/wire.h).
+/// Returns an IPv4 frame of `length` ≥ 48 bytes with a correct IP length. Payload byte i is `seed`
+/// + i. A frame of at least 60 bytes has a tag near its end, like every frame from a card's wire
+/// (device/grid/wire.h): 4 bytes that are the complement of the preceding 4 bytes.
 inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t seed = 1) {
   Bytes frame(length);
   for (size_t i = 48; i < length; ++i) frame[i] = static_cast<uint8_t>(seed + i);

@@ -226,7 +226,7 @@ class PlainNic final : public Device {
   DescriptorFetcher fetcher_;
   size_t ahead_ = 0;  ///< Frames that are steered but not yet delivered.
   size_t next_ = 0;
-  std::vector<uint8_t> begun_;  ///< Complete flits of the frame that is currently assembled.
+  std::vector<uint8_t> begun_;  ///< Complete flits of the frame that is being assembled.
   uint32_t offset_ = 0;         ///< Number of processed bytes of the front slot.
   uint32_t completed_nb_ = kMaxNotificationBuffers;
   uint32_t completed_ = 0;  ///< Slot of the last completion.

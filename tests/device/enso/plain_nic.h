@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Ensō NIC with simple receive and transmit paths: one frame and one flit at a time, with every
-// condition checked for each (docs/enso-hardware.md, "Receiving", "Transmitting"). The model's fast
-// paths must be equal to it in all observable state. All other code is the model's.
+// The Ensō NIC with simple receive and transmit paths, which process one frame or one flit at a
+// time and check every condition for it (docs/enso-hardware.md, "Receiving", "Transmitting"). The
+// model's fast paths must produce the same observable state. All other code is the model's.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,8 @@ namespace sluice::device::enso {
 
 class VectorBench : public Host {
  public:
-  static constexpr uint32_t kConfigNb = 1023;  ///< Leaves the slots of buffer 0 to the vectors.
+  /// Buffer for configuration commands. Buffer 0 is left to the vectors.
+  static constexpr uint32_t kConfigNb = 1023;
 
   /// Opens the first `buffers` notification buffers.
   explicit VectorBench(EnsoConfig config = {}, uint32_t buffers = 1) : Host(config) {
@@ -46,7 +47,7 @@ class VectorBench : public Host {
     OpenPipe(pipe, nb);
     Watch({pipe_ring(pipe), config().pipe_flits, "D", pipe});
   }
-  /// Stores only the pipe's address.
+  /// Enables a pipe by storing only its ring address.
   std::string EnableByAddressAlone(uint32_t pipe) {
     const uint64_t ring = Allocate(config().pipe_flits * kFlitBytes);
     Watch({ring, config().pipe_flits, "D", pipe});

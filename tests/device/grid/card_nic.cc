@@ -43,7 +43,7 @@ uint64_t NowNs() {
 uint64_t Cycles() { return now_ns; }
 void Relax() { ADD_FAILURE() << "a block waits for another one"; }
 
-/// Untouched pages use no memory.
+/// Staging memory of the card. Untouched pages use no physical memory.
 struct CardNic::Staging {
   const size_t kBytes = emulator::kEnsoProgram.staging_bytes;
   Staging()

@@ -2,8 +2,8 @@
 //
 // The Ensō NIC as blocks of a card (lib/device/grid). A test runs the blocks' turns one at a time,
 // so that every test of the CPU's model can run on it. The card's memory belongs to the test.
-// Register stores pass a bar::PostedQueue; a batch is one frame.
-//
+// Register stores pass through a bar::PostedQueue. A batch is one frame unless SetBatch sets
+// another size.
 // The card writes a tag (a number and its complement) to the end of every frame that its wire
 // sends. Frames of MakeFrame contain a tag; other frames arrive with four bytes changed.
 #pragma once
@@ -36,7 +36,7 @@ class CardNic final : public Device, private bar::DmaObserver {
   /// Does nothing: the card uses the clock of SetCardClock.
   void SetTime(uint64_t) override {}
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
-  /// Runs turns of all buffers until `budget` frames are sent or nothing moves.
+  /// Runs turns of all buffers until `budget` frames are sent or no block makes progress.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
   std::span<const Counter> Counters() override;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs one block between each two instructions of another block, using x86's trap flag.
+// Runs one block between every two consecutive instructions of another block, using x86's trap
+// flag.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <x86intrin.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The packetized NIC as blocks of a card (lib/device/grid). A test runs the blocks' turns one at a
-// time, so that tests of the CPU's model can run on it. The card's memory belongs to the test;
-// register stores pass a bar::PostedQueue. The tags that a card writes to the frames of its wire
-// are removed before it copies the frames, so that frames arrive unchanged.
+// time, so that tests of the CPU's model can run on it. The card's memory belongs to the test.
+// Register stores pass through a bar::PostedQueue. The tags that a card writes to the frames of its
+// wire are removed before it copies the frames, so that frames arrive unchanged.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   void SetTime(uint64_t now_ns) override;
   /// Receives as many frames at once as the rings allow.
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
-  /// Runs turns of all queues until `budget` frames are sent or nothing moves.
+  /// Runs turns of all queues until `budget` frames are sent or no block makes progress.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
   std::span<const Counter> Counters() override;
 

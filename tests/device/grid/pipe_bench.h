@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests one pipe that two blocks share: the register block, which handles the driver's head stores,
-// and a receiving block.
+// A fixture for tests of one pipe that two blocks share: the register block, which handles the
+// driver's head stores, and a receiving block.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ class PipeBench : public testing::Test {
   /// head.
   void Fill() { Hold(tail_ + 1); }
 
-  /// Simulates the register block's handling of a head store: all flits up to `head` are read.
+  /// Simulates the register block's handling of a head store: the driver has read all flits before
+  /// `head`.
   void StoreHead(uint32_t head) {
     Store(&pipe().head, head & card_->pipe_mask);
     HeadStored(*card_, kId, head & card_->pipe_mask, ignored_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests blocks that run concurrently with each other and with a driver, each in its thread. Runs
-// under ThreadSanitizer, without EAL.
+// Tests blocks that run concurrently with each other and with a driver, each in a separate thread.
+// Runs under ThreadSanitizer, without EAL.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -145,7 +145,7 @@ class Driver {
     }
   }
   uint64_t bytes() const { return bytes_; }
-  /// Call it before the wire is enabled.
+  /// Must be called before the wire is enabled.
   void SetMisdeed(Misdeed misdeed) { misdeed_ = misdeed; }
   bool Repents() const { return misdeed_ == Misdeed::kNone; }
 
@@ -211,7 +211,7 @@ class Driver {
     Buffer& buffer = buffers_[nb];
     const uint64_t at = RxRing(nb) + uint64_t{buffer.rx_head} * kFlitBytes;
     if (Signal(at).load(std::memory_order_acquire) != kSignalData) return false;
-    // The ring has few slots, and a notification needs two or four.
+    // Waits if the TX ring may be too full: a notification needs two or four slots.
     if (buffer.sent.size() + 4 >= kEntries) return false;
     RxNotification note;
     std::memcpy(&note, memory_ + at, sizeof(note));

@@ -296,7 +296,7 @@ TEST_F(Flows, TheMoreSpecificRuleWinsAndDropsAreCounted) {
 
 TEST_F(Flows, OfRulesThatSelectAsManyFieldsTheHigherFieldsWin) {
   constexpr uint32_t kPairs[][2] = {
-      // Rules that match one field each, then two and three.
+      // Both rules of a pair match equally many fields: one, then two, then three.
       {kFlowMatchDestination, kFlowMatchSource},
       {kFlowMatchSourcePort, kFlowMatchDestination},
       {kFlowMatchDestinationPort, kFlowMatchSourcePort},

@@ -39,7 +39,7 @@ class EndpointHost : public Host {
     nic.WriteRegister(QueuePage(queue) + kEndpointBlock + reg, bytes, value);
     return nic.ReadRegister(QueuePage(queue) + kEndpointBlock + kEndpointStatus, 4);
   }
-  /// Sets the address of the endpoint in the device. Returns its status.
+  /// Sets the endpoint's address in the device and enables it. Returns the endpoint's status.
   uint64_t Enable(uint32_t queue = 0) {
     WriteEndpoint(queue, kEndpointBase, kBus + kOffset - queue * kStride, 8);
     WriteEndpoint(queue, kEndpointBytes, kStride, 8);
@@ -67,7 +67,7 @@ class EndpointHost : public Host {
     }
     return came;
   }
-  /// Gives the held frames back to the device, with their current descriptions.
+  /// Returns the held frames to the device as `frames` describes them.
   void Answer() {
     end->Answer(frames, held);
     Step();
@@ -256,7 +256,7 @@ TEST(IpuEndpoint, AHostThatDoesNotLoadStopsTheWireOrLosesFrames) {
 
 TEST(IpuEndpoint, AFrameThatNoLineHoldsIsOversize) {
   auto host = std::make_unique<EndpointHost>();
-  host->Start();  // 104 + 64 * 128 bytes, including 8 bytes of the record's head.
+  host->Start();  // A line holds 104 + 64 * 128 bytes, 8 of which are the record's head.
   EXPECT_EQ(host->Receive(PlainFrame(8289, 1)), 1u);
   EXPECT_EQ(host->Stat(kStatRxOversize), 1u);
   EXPECT_EQ(host->Receive(PlainFrame(8288, 1)), 1u);
@@ -347,7 +347,7 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
       host->frames[1].data = head + coherent::kRecordBytes;
     }
     host->end->Answer(host->frames, host->held);
-    if (place != 0) {  // Stored before the device looks.
+    if (place != 0) {  // Overwrites the head before the device reads it.
       const uint64_t lie = coherent::Record{.stride = 72, .offset = 8, .flags = place}.Word();
       std::memcpy(head, &lie, sizeof(lie));
     }

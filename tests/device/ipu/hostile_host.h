@@ -340,7 +340,7 @@ class HostileHost {
     uint32_t at = 12;
     for (uint32_t tag = 0; tag < kind / 64; ++tag, at += 4) frame[at] = 0x81;
     std::ranges::copy(kTypes[kind % 6], frame.begin() + at);
-    frame[at + 4] = Consume8() % 4;  // Length field of IPv4 and of IPv6.
+    frame[at + 4] = Consume8() % 4;  // Total length of IPv4; flow label of IPv6.
     frame[at + 5] = Consume8();
     frame[at + 8] = kProtocols[kind / 8 % 8];
     frame[at + 11] = kProtocols[kind / 8 % 8];

@@ -27,7 +27,7 @@ class LinkHost : public Host {
     nic.WriteRegister(QueuePage(queue) + kLinkBlock + reg, bytes, value);
     return nic.ReadRegister(QueuePage(queue) + kLinkBlock + kLinkStatus, 4);
   }
-  /// Sets the address of link `queue` in the device. Returns its status.
+  /// Sets the address of link `queue` in the device and enables it. Returns the link's status.
   uint64_t EnableLink(uint32_t queue, uint16_t epoch) {
     WriteLink(queue, kLinkBase, kBus + kLinkOffset - queue * kLinkStride, 8);
     WriteLink(queue, kLinkBytes, kLinkStride, 8);
@@ -78,7 +78,8 @@ class LinkHost : public Host {
   std::array<std::unique_ptr<swap::HostLink>, 4> links;
 };
 
-/// Filled quickly: three regions of 16 frames, or of 15 KiB.
+/// A small geometry whose regions fill quickly: three regions of 16 KiB, for at most 16 frames
+/// each.
 inline constexpr swap::Geometry kSmallLink{
     .regions = 3, .region_bytes = 16384, .max_frames = 16, .headroom_bytes = 0};
 

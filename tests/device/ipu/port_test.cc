@@ -336,8 +336,8 @@ class IpuAges : public ::testing::Test {
     host.nic.SetInterrupts(&interrupts);
     host.StartRx(64, 2048, 64);
   }
-  /// Steps the device until time `ms` (in milliseconds), in intervals that suffice for a pass over
-  /// few rules.
+  /// Advances the clock over the 100 ms before `ms`, in steps of 25 ms. A pass over few rules is
+  /// then complete.
   void At(uint64_t ms) {
     for (uint64_t step = ms - 100; step <= ms; step += 25) {
       host.nic.SetTime(step * 1'000'000);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the dispatcher with random calls. The hosts' processes hang, die, make nested calls, and
-// load lines of other processes. Every call has one ending; no call starts twice or continues
-// without a suspension; no call reaches another process; and no process holds more than MaxCalls
-// calls.
+// load lines of other processes. Every call must end once. No call may start twice, continue
+// without a suspension, or reach a process that it is not for. No process may hold more than
+// MaxCalls calls.
 #include <gtest/gtest.h>
 
 #include <algorithm>

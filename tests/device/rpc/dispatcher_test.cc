@@ -304,7 +304,7 @@ TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
         {100, "starved 7000", ""},
         {150, "starved 7040", ""},  // 10 of the 50 are used; 40 remain.
         {189, "starved 7040", ""},
-        {190, "starved 7065", ""},  // 25 are used.
+        {190, "starved 7065", ""},  // 25 of the 50 are used.
         {191, "user 0 1", "#1 to 1 on 0"},
         {200, "call 2 #2", "interrupt 0"},
         {300, "starved 9000", ""},

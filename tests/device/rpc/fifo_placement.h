@@ -49,7 +49,7 @@ class FifoPlacement final : public Placement {
     held_[core] = false;
   }
 
-  /// Returns whether all calls were permitted.
+  /// Returns whether the dispatcher has kept all guarantees.
   bool sound() const { return sound_; }
   uint64_t preempted() const { return preempted_; }
   bool empty() const { return queue_.empty(); }

@@ -95,7 +95,7 @@ class HostileRun {
     ++frames_;
     host_.SendFrame(frame);
   }
-  /// Sends a call that is almost correct.
+  /// Sends a call. One byte of it may be modified.
   void SendCall() {
     const uint8_t how = bytes_.Byte();
     Words arguments;

@@ -32,7 +32,7 @@ constexpr CallHead kAdd = {.program = kProgram,
 Words Replied(uint32_t xid, uint32_t status = 0) { return {xid, 1, 0, 0, 0, status}; }
 Words OuterCall(uint32_t xid) { return RpcHost::Call(xid, 1, {}, 1, kOtherProgram); }
 
-// The input of process 2's continuation, including the word after it.
+// The input of process 2's continuation, including the first word of the result.
 struct Heard {
   NestedStatus status;
   uint32_t result_bytes;
@@ -53,7 +53,8 @@ Heard HeardBy(RpcHost& host) {
   return {head.status, head.result_bytes, word};
 }
 
-// Delivers a call with this xid to process 2, which stores `head` in its line.
+// Delivers a call with this xid to process 2, which answers it with the nested call `head`. Returns
+// the outcome of process 2's next load.
 Got Calls(RpcHost& host, uint32_t xid, const CallHead& head, const Words& arguments) {
   host.Send(OuterCall(xid));
   EXPECT_TRUE(host.Switch(2));
@@ -404,7 +405,7 @@ TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
   }
 }
 
-// Acts for the core, which performs any permitted action.
+// Performs random permitted actions of the core.
 struct AnyCore {
   RpcHost& host;
   std::mt19937& random;

@@ -121,8 +121,8 @@ class RpcHost : public HostPort, private FrameSink {
   /// Load the next line of the kernel or of a process, and return the answer.
   coherent::Got KernelLoads() { return Loads(kernel); }
   coherent::Got UserLoads(ProcessId id) { return Loads(processes[id]->end); }
-  /// Switches the core to process `id`, which must have a call and holds it afterwards. Returns
-  /// false otherwise.
+  /// Switches the core to process `id`, which then holds a call. Returns false if the kernel does
+  /// not get this switch, or the process gets no call.
   bool Switch(ProcessId id) {
     const auto got = kernel.Wait(0);
     if ((got != coherent::Got::kContent && KernelLoads() != coherent::Got::kContent) ||

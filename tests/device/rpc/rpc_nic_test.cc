@@ -50,7 +50,7 @@ TEST(RpcNic, ArgumentsStandDecodedInTheLineAndTheResultBecomesTheReply) {
   EXPECT_EQ(host.UserLoads(1), Got::kNothing);
   EXPECT_EQ(host.DrainReplies(), Replies{Success(0x51, {12})});
 
-  // The core still waits in the process, so the next call is delivered there without the kernel.
+  // The core still waits in the process, so the next call is delivered to it without the kernel.
   const uint64_t switches = host.Count("rpc_switches");
   host.Send(RpcHost::Call(0x52, 1, {1, 2}));
   ASSERT_EQ(end.Wait(0), Got::kContent);
@@ -328,7 +328,7 @@ TEST(RpcNic, QueuesAndSlotsAreBounded) {
   EXPECT_EQ(host.Count("rpc_drop_no_slot"), 1u);
 }
 
-// Returns whether the device accepts the frame, although it may delay it.
+// Offers a frame that the device may delay. Returns whether the device accepts it.
 bool Takes(RpcHost& host, const Words& message) {
   const std::vector<uint8_t> frame = RpcHost::Frame(message);
   const WireFrame sent = {frame.data(), static_cast<uint32_t>(frame.size())};

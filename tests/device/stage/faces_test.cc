@@ -203,7 +203,7 @@ TEST_F(Face, LegacyFetchesSeveralDescriptorsWorksOnThemAtOnceAndWritesRecordsBeh
   SetUpQueue();
   Ring(3);
   Give({Descriptor(0, 2), Descriptor(1, 600), Descriptor(2, 1)});
-  // The stage reads the data of both descriptors; 600 bytes need two reads.
+  // The stage reads the data of all three descriptors; 600 bytes need two reads.
   std::vector<Tlp> reads = Sent();
   ASSERT_EQ(reads.size(), 4u);
   EXPECT_EQ(reads[2].length, 600 - kMaxReadRequest);

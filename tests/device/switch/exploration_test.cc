@@ -46,8 +46,7 @@ struct Plan {
   std::vector<std::vector<PortId>> streams;
   uint32_t messages = 2;
   uint32_t buffer_lines = kLines;
-  /// Number of a stream. Its second node never consumes, so its messages are not expected; -1 for
-  /// none.
+  /// Stream whose second node never consumes, so that its messages are not expected; -1 for none.
   int stalled_stream = -1;
   int mortal_port = -1;  ///< Port whose device may die once and is then bypassed; -1 for none.
 };

@@ -46,7 +46,7 @@ inline std::vector<uint8_t> Bytes(size_t count, uint32_t seed = 0) {
   return bytes;
 }
 
-/// Ends of one node of a stream.
+/// The writer and the reader of one node of a stream.
 struct Ends {
   std::optional<StreamWriter> writer;
   std::optional<StreamReader> reader;
@@ -118,7 +118,7 @@ class Rig {
       all.push_back(*std::move(message));
     }
   }
-  /// Returns the report that the owner of a window reads from it.
+  /// Reads the report of a window as the window's owner at `port`. Returns the report.
   WindowReport Flush(PortId port, uint64_t window) {
     Tlp read;
     read.kind = TlpKind::kRead;
@@ -136,8 +136,8 @@ class Rig {
   std::map<std::pair<StreamId, NodeId>, Ends> at;
   std::map<std::pair<StreamId, NodeId>, NodeSpec> specs;
   std::vector<Tlp> completions;  ///< All completions received.
-  std::vector<Tlp> others;       ///< Writes to no node: doorbells, and forwarded writes.
-  uint32_t wrong_port = 0;       ///< TLPs at a port whose device does not have the address.
+  std::vector<Tlp> others;  ///< TLPs that no node handles, such as doorbells and forwarded writes.
+  uint32_t wrong_port = 0;  ///< TLPs at a port whose device does not have the address.
 
  private:
   void Deliver(PortId port, const Tlp& tlp) {

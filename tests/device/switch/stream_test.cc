@@ -346,7 +346,8 @@ TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
   rig.sw.Close(opened.stream);
   EXPECT_FALSE(rig.sw.Finished(opened.stream));
   for (const Tlp& each : in_flight) rig.sw.Accept(0, each);
-  // The read follows the writes: three messages, of 256 + 8 bytes each.
+  // The read follows the writes: three messages of 264 bytes, including the header, or 5 granules
+  // each.
   const WindowReport report = rig.Flush(0, opened.windows[0]);
   EXPECT_EQ(report.messages, 3u);
   EXPECT_EQ(report.received, 3u * 5);
