@@ -503,8 +503,8 @@ TEST_F(Schema, SaysTheWordsThatTheReaderKnows) {
         config[json::json_pointer(object.place)][name] = word;
         EXPECT_TRUE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << word;
       }
-      // An error message lists all members, such as "give ip, gue or gre". Other members must not
-      // exist.
+      // The error message for an invalid word lists the valid words, such as "give ip, gue or gre".
+      // They must be those of the schema.
       json config = Complete();
       config[json::json_pointer(object.place)][name] = "?";
       const std::vector<std::string> errors = ErrorsOf(config.dump());

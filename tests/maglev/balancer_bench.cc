@@ -87,7 +87,7 @@ void BM_BalancerMac(benchmark::State& state) { Measure(state, Encapsulation::kMa
 BENCHMARK(BM_BalancerMac)->Arg(16)->Arg(1 << 20)->MinTime(2);
 void BM_BalancerNat(benchmark::State& state) { Measure(state, Encapsulation::kNat); }
 BENCHMARK(BM_BalancerNat)->Arg(16)->Arg(1 << 20)->MinTime(2);
-/// Uses bursts of each power of two; size 1 processes single frames.
+/// Uses several burst sizes; size 1 processes single frames.
 void BM_BalancerBursts(benchmark::State& state) {
   Measure(state, Encapsulation::kIp, static_cast<uint32_t>(state.range(1)));
 }

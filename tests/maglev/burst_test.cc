@@ -135,7 +135,8 @@ class Sender {
   explicit Sender(uint32_t seed) : random_(seed) {}
 
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
-  /// Returns a burst of either mainly plain packets of one VIP or packets of all kinds.
+  /// Returns a burst of plain packets of one VIP, mixed with a random share of packets of other
+  /// kinds.
   std::vector<Bytes> Burst() {
     std::vector<Bytes> frames(1 + Below(Below(2) == 0 ? 8 : 100));
     // Percentage of packets of other kinds.
