@@ -47,8 +47,7 @@ TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
       "4500003a00000000401166b10a0000020a000001"
       "04009c4000260000"
       "790100000000"
-      "050400000000000088776655443322110df0fe0f00000000");  // The expected answer: the key is not
-                                                            // found.
+      "050400000000000088776655443322110df0fe0f00000000");  // Not found.
   Host host(LabOptions());
   ASSERT_EQ(host.Receive(request), packet::kForward);
   const std::vector<Frame> answers = host.Sent();

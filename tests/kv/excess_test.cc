@@ -48,8 +48,8 @@ std::unique_ptr<Host> Loaded(const ServiceOptions& options, uint32_t workers,
 }
 
 constexpr uint64_t kRate = 100'000;
-/// Sends requests as fast as possible for `seconds` seconds. Returns the number of bytes that the
-/// host sent, and sets `in` to the number of bytes that it received.
+/// Sends 2000 requests per second to each worker for `seconds` seconds, starting at cycle `from`.
+/// Returns the number of bytes that the host sent, and adds the number of received bytes to `in`.
 uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Frame>& requests,
                uint64_t* in) {
   uint64_t out = 0;

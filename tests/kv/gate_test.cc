@@ -45,7 +45,7 @@ struct Row {
 
 void Check(const std::vector<Row>& rows, const ServiceOptions& options, bool ipv6) {
   Host host(options);
-  // The second round runs after a frame of a known sender.
+  // A valid get follows each row, so every row of the second round follows a valid get.
   for (int round = 0; round < 2; ++round) {
     for (const Row& row : rows) {
       Frame frame = ipv6 ? Get6(row.at, row.bytes) : Get();

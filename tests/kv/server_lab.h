@@ -99,7 +99,7 @@ inline void FinishUdp(Frame* frame, size_t ip, size_t udp, bool ipv6, bool summe
                 packet::FinishChecksum(packet::SumBytes(&(*frame)[udp], bytes, pseudo)));
 }
 
-/// Returns a UDP frame from 10.0.0.1:40000 to 10.0.0.2:`port`, or from 2001:db8::1 to ::2.
+/// Returns a UDP frame from 10.0.0.1:40000 to 10.0.0.2:`port`, or from 2001:db8::1 to 2001:db8::2.
 inline Frame Udp(uint16_t port, const Frame& payload, bool ipv6 = false, bool summed = true,
                  bool vlan = false) {
   Frame frame(kServerMac.begin(), kServerMac.end());
