@@ -44,8 +44,8 @@ void Feed(LineScanner& scanner, LineState& state, std::string_view bytes, Matche
   scanner.Flush(LineRecorder(matches));
 }
 
-/// Each chunk is in a separate allocation of its exact size, so that a sanitizer detects overruns.
-/// Some chunks are flushed at once, others together.
+/// Feeds the text in chunks. Each chunk is in a separate allocation of exactly its size, so that a
+/// sanitizer detects overruns. Some chunks are flushed one by one, others together.
 void FeedInChunks(LineScanner& scanner, LineState& state, std::string_view text, const Cut& cut,
                   Matches* matches) {
   std::mt19937_64 random(text.size());
@@ -191,7 +191,7 @@ TEST(LineScanner, SaysTheSameOfAServersLogs) {
   const auto rules = Rules(heavy);
   const std::string auth = log.Auth(200000);
   ExpectAsTheOracle(*rules, auth, 65536);
-  // The generator writes matching lines for most filters.
+  // The generated text must contain many matching lines.
   EXPECT_GT(test::AskAll(rules->filters(), auth, 65536).size(), auth.size() / 250);
 }
 
@@ -394,7 +394,7 @@ TEST(LineScanner, KeepsAHundredThousandBegunLinesInLessThan64MiB) {
   EXPECT_EQ(matches.size(), states.size());
 }
 
-/// Several sources write lines that contain their number. Their chunks arrive in any order.
+/// Several sources write random lines. Their chunks are interleaved at random.
 TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
   const auto rules = Rules(MixedFilters());
   for (uint64_t seed = 1; seed <= 6; ++seed) {

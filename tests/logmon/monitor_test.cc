@@ -184,7 +184,7 @@ TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
                           .sequence = 0xffff0001 + static_cast<uint32_t>(text.size()),
                           .flags = kFin});
         EXPECT_EQ(Seen(), log.counts) << chunk;
-        // The next round has another initial sequence number, so its port must also differ.
+        // The next round reuses the ports and sequence numbers, so it needs a new monitor.
         Restart(Options());
       }
     }

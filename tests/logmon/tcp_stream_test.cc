@@ -99,8 +99,8 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Process(0, "", kSyn);
   Process(1, "text");
   Process(3, "xt");
-  EXPECT_TRUE(Process(4, ""));  // Keep-alives: one before the next number,
-  // The next keep-alive has one byte of any value (RFC 9293 section 3.8.4).
+  EXPECT_TRUE(Process(4, ""));  // A keep-alive: one number before the next.
+  // A keep-alive with one byte of any value (RFC 9293 section 3.8.4).
   EXPECT_TRUE(Process(4, "\xff"));
   EXPECT_TRUE(Process(5, ""));  // Pure acknowledgements, as with a zero window.
   Process(5, "!");              // A probe of a zero window contains the next byte.
