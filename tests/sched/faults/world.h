@@ -30,11 +30,12 @@ struct WorldOptions {
   uint64_t seed = 1;
   CpuId cpus = 1;  ///< Number of CPUs, at most 4; equal to the policy's number of CPUs.
   bool prestage = false;
-  bool agent_faults = true;    ///< Agents freeze, die and are replaced.
-  bool window_faults = false;  ///< Set if agents freeze, die and are replaced.
+  bool agent_faults = true;  ///< Set if agents freeze, die and are replaced.
+  bool window_faults =
+      false;  ///< Set if links die and bits flip; afterwards the window is rebuilt.
 };
 
-/// Set if links die and bits flip; afterwards the window is rebuilt.
+/// Counts of a run.
 struct WorldCounts {
   uint64_t steps = 0;
   uint64_t ran = 0;  ///< Switches to a task.

@@ -144,7 +144,7 @@ class System {
 
   void Play(int steps) {
     for (int step = 0; step < steps; ++step) {
-      // Limits the number of tasks, but keeps it above a minimum.
+      // Above 60 tasks, forgets those that have ended and halves the rate of events.
       if (tasks_.size() > 60) std::erase_if(tasks_, [&](Gtid gtid) { return Gone(gtid); });
       if (tasks_.size() < 60 || random() % 2 == 0) Happen();
       if (random() % 3 != 0) StepAgent();
