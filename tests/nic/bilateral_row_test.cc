@@ -107,7 +107,7 @@ TEST(BilateralRow, EntriesAtEqualDistancesMustDescribeFramesInTheRegion) {
       {swap::MakeEntry(data - 64, 64), 64, 16},        // Overlaps the entries.
       {swap::MakeEntry(data + 1024, 64), backwards, 16},
       {swap::MakeEntry(data + 512, 64), backwards, 16},
-      {swap::MakeEntry(data, 60), 0, 16},     // One frame.
+      {swap::MakeEntry(data, 60), 0, 16},     // The same frame in each entry.
       {swap::MakeEntry(data, 13), 64, 16},    // Too short.
       {swap::MakeEntry(data, 9729), 64, 16},  // Too long.
       {swap::MakeEntry(data, 8), longer, 16},
@@ -119,7 +119,7 @@ TEST(BilateralRow, EntriesAtEqualDistancesMustDescribeFramesInTheRegion) {
     BilateralQueue<LinkPair> queue(link);
     EndsByFirstByte engine;
     for (uint32_t i = 0; i < written.count; ++i) ASSERT_TRUE(link.Receive(InOrder(0, 0, 60)));
-    // The NIC has a stack of free regions, and first fills the last one of it.
+    // The NIC keeps free regions in a stack and fills the last region first.
     swap::Entry* const entries = link.memory().region(geometry.regions - 1).entries();
     uint32_t unsound = 0;
     for (uint32_t i = 0; i < written.count; ++i) {

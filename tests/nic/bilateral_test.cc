@@ -187,7 +187,7 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
     ASSERT_TRUE(link.Receive(Ordered(0, 60)));
   }
   ASSERT_TRUE(link.Receive(Ordered(0, 61)));
-  // The NIC has a stack of free regions, and first fills the last one of it.
+  // The NIC keeps free regions in a stack and fills the last region first.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   ASSERT_EQ(region.header().count, std::size(lies) + std::size(edges) + 1);
   std::copy(std::begin(lies), std::end(lies), region.entries());
@@ -252,7 +252,7 @@ TEST_P(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
     ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
     expected.emplace_back(c.headroom, c.tailroom);
   }
-  // The NIC has a stack of free regions, and first fills the last one of it.
+  // The NIC keeps free regions in a stack and fills the last region first.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   swap::Entry* entry = region.entries();
   for (const auto& c : kCases) *entry++ = swap::MakeEntry(c.offset, c.length);

@@ -141,7 +141,7 @@ class BurstTest : public RingPort {
   }
 
  private:
-  /// Splits every third frame into two segments.
+  /// Splits long frames, and one in three of the others, into two segments.
   rte_mbuf* Segmented(const Bytes& frame) {
     if (frame[1] % 3 != 0 && frame.size() < 2000) return Mbuf(frame);
     const auto middle = frame.begin() + static_cast<ptrdiff_t>(frame.size() / 2);

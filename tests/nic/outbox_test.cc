@@ -69,7 +69,7 @@ class OutboxTest : public RingPort, public ByContract {
   void SendsWhileItHandlesFrames(Queue& queue) {
     Multiplier engine;
     engine.set_outbox(queue.outbox());
-    // Frame 19 sends more frames than a queue collects.
+    // For frame 19, the engine sends more frames than a queue collects.
     for (uint32_t i = 0; i < 20; ++i) {
       Bytes frame = Numbered(static_cast<uint8_t>(i == 19 ? 150 : i % 8), i);
       frame[1] = i % 3 == 0;

@@ -215,7 +215,7 @@ uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& span
   return By(contract, engine, [&](auto& worker) { return walker.Walk(spans, worker, 0); });
 }
 
-// An engine that walks frames of one length without looking ahead.
+// An engine without Prepare, so that frames of one length are walked without looking ahead.
 struct Unprepared : Scripted {
   void Prepare(const uint8_t* frame, uint32_t length) = delete;
 };
