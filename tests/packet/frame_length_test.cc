@@ -187,9 +187,9 @@ TEST(TotalLengthCutsWell, ComparesFlitsNotBytes) {
   frame.resize(65);
   EXPECT_FALSE(CutsWell(frame));
   frame.resize(60);
-  frame[17] = 50;  // The frame has 64 bytes, which include the rest of the flit.
+  frame[17] = 50;  // The claimed 64 bytes include the rest of the flit.
   EXPECT_TRUE(CutsWell(frame));
-  frame[17] = 51;  // The frame has 65 bytes, which include the next frame's first flit.
+  frame[17] = 51;  // The claimed 65 bytes reach into the next flit.
   EXPECT_FALSE(CutsWell(frame));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A burst of frames in memory, each of its exact size, that records the outcome of each frame.
+// A burst of frames in memory, each in a buffer of exactly its size. Records the outcome of each
+// frame.
 #pragma once
 
 #include <gtest/gtest.h>
