@@ -17,7 +17,7 @@
 
 namespace sluice::engine::telemetry::test {
 
-/// `count` frames of `flows` flows with 60 to 200 bytes; one in eight is ARP.
+/// `count` frames of 60 to 200 bytes that belong to `flows` flows; one frame in eight is ARP.
 class MixedFrames {
  public:
   MixedFrames(uint32_t count, uint32_t flows, uint64_t seed) : bytes_(count) {

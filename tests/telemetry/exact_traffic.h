@@ -14,7 +14,7 @@ namespace sluice::engine::telemetry::test {
 
 struct EpochOptions {
   uint64_t packets = 2'000'000;
-  uint32_t flows = 50'000;  ///< Number of flows, which are the ranks of Zipf's distribution.
+  uint32_t flows = 50'000;  ///< Number of concurrent flows, one per rank of Zipf's distribution.
   double exponent = 1.1;
   /// Share of the ranks that get a new flow during the epoch. The distribution does not change,
   /// only the flows do.
