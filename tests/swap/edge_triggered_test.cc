@@ -2,9 +2,9 @@
 //
 // Demonstrates that outcomes must be retained. Models the link machine of EC_Link: two ping-pong
 // rings, a transaction of three messages on one of them, and a recovery that is signalled once and
-// then forgotten. The model has no clock: an end declares the peer's ring dead after five silent
-// round trips of its ring. The model tolerates one lost packet; after two lost packets the ends
-// disagree.
+// then forgotten. The model has no clock: an end declares the peer's ring dead after five round
+// trips of the end's ring without a packet of the peer's ring. The model tolerates one lost packet;
+// after two lost packets the ends disagree.
 #include <gtest/gtest.h>
 
 #include <cstdio>

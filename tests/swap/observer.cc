@@ -116,7 +116,8 @@ void SwapWorld::ResponderHears(const Message& line) {
 
 void SwapWorld::Record(uint8_t serial, Fate fate) {
   Fate& known = ghost_[serial].responder;
-  if (known != Fate::kNone && known != fate) Violate(kAgreement);  // Contradicts itself.
+  // The responder contradicts itself.
+  if (known != Fate::kNone && known != fate) Violate(kAgreement);
   known = fate;
 }
 

@@ -27,7 +27,8 @@ enum Property : uint8_t {
   kAtMostOnce,  ///< S3: a transaction is applied or consumed twice.
   kNoSilentDrop,  ///< S4: an outcome is overwritten before it was read.
   kReversible,    ///< S5: a rejection changes a cell, or content is lost or duplicated.
-  kIdentity,  ///< S6: a line of another epoch or incarnation has an effect; ORPHAN counts as C/X.
+  kIdentity,  ///< S6: a line of another epoch or incarnation has an effect, or ORPHAN is treated as
+              ///< C or X.
   kOneDoubt,  ///< Both ends are in doubt.
   kSound,     ///< An end reports a fault of an honest peer.
 };
