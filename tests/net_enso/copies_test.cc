@@ -104,8 +104,8 @@ class Worker {
     ASSERT_EQ(engine.processed, all);
     nic_.Step();
   }
-  /// Sends additional frames while the device works. Returns the accepted frames. A busy machine
-  /// may reject some, if the device exceeds the worker's maximum wait.
+  /// Sends additional frames while the device works. Returns the accepted frames. On a busy
+  /// machine, some are rejected because the device exceeds the worker's maximum wait.
   std::vector<Bytes> Send(std::span<const Bytes> frames) {
     return nic_.Control([&] {
       std::vector<Bytes> accepted;

@@ -214,7 +214,7 @@ TEST_F(NbTest, HostileNotificationsAreCountedAndNotObeyed) {
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
   Pipe* tx = OpenPipe(RTE_PMD_ENSO_TX);
   Notify(pipe->id - 1, 5);  // A pipe that is not open.
-  Notify(tx->id, 5);        // A pipe without an id in the NIC.
+  Notify(tx->id, 5);        // A TX pipe, which the NIC does not know.
   Notify(8192, 5);          // A number beyond the last pipe.
   Notify(~uint64_t{0}, 5);
   Notify(pipe->id, 1024);  // The tail equals the size of the ring.

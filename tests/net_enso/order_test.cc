@@ -60,7 +60,7 @@ class OrderTest : public testing::Test {
  protected:
   OrderTest() {
     nic_.on_store = [this](bar::RegisterAccess store) { referee_.Watch(store); };
-    // This state was left by a dead process before the device accesses the NIC.
+    // Simulates state that a dead process left in the NIC.
     nic_.device().WriteRegister(PipePage(8191) + kRxTail, 4, 9);
     nic_.device().WriteRegister(PipePage(8191) + kRxHead, 4, 9);
     nic_.device().WriteRegister(PipePage(0) + kRxHead, 4, 0);
