@@ -18,7 +18,8 @@ void Parser(const uint8_t* data, size_t size);
 void FrameLengthWalk(const uint8_t* data, size_t size);
 
 /// Passes a frame to both echo engines. Valid checksums must stay valid, two reflections must add
-/// two, a dropped frame must be unchanged, and unrelated bytes must stay unchanged.
+/// two to the first payload byte, a dropped frame must be unchanged, and unrelated bytes must stay
+/// unchanged.
 void EchoEngines(const uint8_t* data, size_t size);
 
 /// Passes a frame to Neighbor. Its answers must be valid; unanswered frames must stay unchanged.

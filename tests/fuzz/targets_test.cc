@@ -99,7 +99,8 @@ TEST(FuzzTargets, MaglevMessages) {
   MaglevMessages(big.data(), big.size());
 }
 TEST(FuzzTargets, MaglevQuic) {
-  // Initial, handshake and short headers with ids of the three versions (RFC 9000 section 17).
+  // An Initial and a Handshake (RFC 9000 section 17), a version 2 0-RTT (RFC 9369), and a short
+  // header. Their ids have Katran's versions 1, 2, 3 and 1.
   for (const char* packet :
        {"c00000000108448d00000000000000", "e00000000108801234560000000000",
         "e06b3343cf14c01234567800000000000000000000000000000000", "40448d000000000000"}) {
