@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Actions of a client as bytes that a fuzzer can change. Each action is a Deed, followed by the
-// payload of its message.
+// Actions of a client as bytes that a fuzzer can change. Each action is an Action struct, followed
+// by the payload of its message.
 #pragma once
 
 #include <cstddef>

@@ -81,7 +81,7 @@ TEST_F(Memory, MayLieAcrossAreas) {
   EXPECT_EQ(dma_->Translate(kArea, 1), nullptr);
 }
 
-/// The maps are parts of hugepages, as below 1 MiB of a machine and with an IOMMU.
+/// The maps are parts of hugepages, as in a machine's memory below 1 MiB and with an IOMMU.
 TEST_F(Memory, OfHugepagesIsReachedInParts) {
   constexpr uint64_t kHugePage = 2 << 20;
   const base::OwnedFd file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));

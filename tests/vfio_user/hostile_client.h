@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client that executes arbitrary deeds (deeds.h). After any deeds, the device must still serve an
-// honest client.
+// A client that executes arbitrary actions (deeds.h). The device must serve an honest client
+// afterwards.
 #pragma once
 
 #include <fcntl.h>

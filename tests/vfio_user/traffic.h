@@ -17,7 +17,7 @@ namespace sluice::emulator::vfio_user::test {
 
 inline constexpr uint64_t kFrames = 400;
 
-/// Returns a capture of IPv4/UDP frames with 60 to 1259 bytes.
+/// Returns a capture of IPv4/UDP frames with 60 to 1257 bytes.
 inline const std::string& CaptureOfFrames() {
   static const sluice::test::TemporaryFile file([] {
     sluice::test::CaptureFile capture({});
