@@ -407,8 +407,7 @@ TEST(FairShare, ACoreThatTheHostMixedByItselfDrains) {
   EXPECT_EQ(policy.Next(0, 3), &waits);
 }
 
-// --- All policies
-// ---------------------------------------------------------------------------------
+// --- All policies ---------------------------------------------------------------------------
 
 class EveryPolicy : public testing::TestWithParam<std::string_view> {};
 
