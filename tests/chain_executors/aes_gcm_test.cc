@@ -156,7 +156,7 @@ TEST(AesGcm, RefusesCommandsAndRoomsThatDoNotFit) {
   EXPECT_EQ(stage.Run({.input = Bytes(65535), .command = kGcmEncrypt, .room = 70000}).how, "done");
 }
 
-// Two stages share a key, and each start imitates a new process.
+// Two stages share a key. Each iteration creates both again, like a restarted process.
 TEST(AesGcm, NeverEncryptsWithANonceTwice) {
   std::set<Bytes> nonces;
   for (uint32_t start = 0; start < 50; ++start) {
