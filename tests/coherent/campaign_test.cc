@@ -311,8 +311,8 @@ class Campaign {
     meanwhile();
     kill(process, SIGCONT);
   }
-  /// Starts the next host if the current one exited because its endpoint was closed: it was
-  /// preempted but not scheduled before the bound.
+  /// Starts the next host if the current host has exited. A host exits when its endpoint is closed
+  /// because the host was preempted and did not run before the bound.
   void Revive() {
     if (waitpid(host_, nullptr, WNOHANG) == host_) StartHost();
   }

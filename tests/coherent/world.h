@@ -39,7 +39,7 @@ const char* PropertyName(uint8_t property);
 struct Config {
   const Machine* machine = &kMachine;
   int processes = 1;  ///< Number of processes; each has one endpoint.
-  int requests = 2;   ///< Requests, assigned to the processes in rotation.
+  int requests = 2;   ///< Number of requests; the processes get them in rotation.
   int stalls = 1;     ///< Maximum number of loads that wait until the NIC answers TRYAGAIN.
   int preempts = 0;
   int yields = 0;  ///< Maximum number of YIELDNOW and RETIRE answers without preemption.
@@ -49,7 +49,7 @@ struct Config {
   int losses = 0;  ///< Maximum number of lost lines.
   int frames = 0;  ///< Number of frames that each host sends.
   // Unsafe settings.
-  bool any_process = false;    ///< The dispatcher omits the process of a request.
+  bool any_process = false;    ///< The dispatcher names the endpoint's process, not the request's.
   bool deliver_again = false;  ///< A request that was lost with a process is delivered again.
   bool resume_early = false;   ///< A restarted NIC treats a lent line as not yet answered.
 };
