@@ -32,7 +32,7 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kArea = uint64_t{7} << 32;
 constexpr uint64_t kAreaBytes = 64 * kMappedPage;
 
-/// Returns a file of `pages`, each filled with its number plus `first`.
+/// Returns a file of `pages` pages, each filled with its number plus `first`.
 base::OwnedFd Numbered(int pages, uint8_t first) {
   base::OwnedFd file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   std::string bytes;
