@@ -95,7 +95,8 @@ TEST(IncrementEcho, PaddingIsNoPayload) {
 }
 
 TEST(IncrementEcho, ForwardsTheLaterFragmentOfAUdpDatagramWithAByteOfItsDataIncremented) {
-  Bytes frame = test::kUdp4LaterFragment;  // Data begins at 34.
+  // The data begins at 34; the engine skips 8 bytes, the size of a UDP header.
+  Bytes frame = test::kUdp4LaterFragment;
   EXPECT_EQ(Echo<IncrementEcho>(frame), packet::kForward);
   Bytes expected = test::kUdp4LaterFragment;
   ++expected[42];
