@@ -5,7 +5,7 @@
 //
 //   Moves(vector<Move>&)   appends the possible moves
 //   Apply(Move)            performs a move and checks the properties
-//   Benign(Move)           returns whether a working link or a responsive application may do it
+//   Benign(Move)           returns whether a working link or a responsive application may make it
 //   Key()                  returns the complete state as bytes
 //   violated()             returns bits of violated properties; bits stay set
 //   Resolved()             returns whether no party waits for another one
