@@ -77,8 +77,8 @@ uint32_t FlowOf(const rte_mbuf* mbuf) {
   return source;
 }
 
-/// Sends back the frames that are received on four queues. Keeps one in `keep_one_in` of them (0:
-/// none), and does not send frames that a full queue rejects.
+/// Sends back the frames that are received on four queues, except one in `keep_one_in` of them (0:
+/// none) and frames that a full queue rejects.
 void EchoOnFourQueues(uint32_t keep_one_in) {
   constexpr uint64_t kFrames = 50'000;
   const Pool pool(4096);
