@@ -115,7 +115,7 @@ HostWindow host_window;
 NicWindow nic_window;
 static_assert(bar::WindowEnd<HostWindow> && bar::WindowEnd<NicWindow>);
 
-constexpr uint32_t kDecisions = 3;  // Maximum per run.
+constexpr uint32_t kDecisions = 3;  // Maximum number per run.
 
 struct Record {
   uint8_t enforced = 0;  ///< Number of enforcements.
