@@ -180,8 +180,9 @@ TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
 TEST_F(PktgenCapture, TagsWhereThereIsRoomAndChecksumsHold) {
   const std::vector<Record> records{
       Whole(kFirst, Frame(64)), Whole(kFirst, Frame(75, 6)),
-      Whole(kFirst, Frame(60 + 14, 6)),  // TCP with 16 bytes of payload: one too few for a tag.
-      Whole(kFirst, Frame(60)),  // TCP with 16 bytes of payload: one byte too few for a tag.
+      // TCP with 16 bytes of payload: one byte too few for a tag.
+      Whole(kFirst, Frame(60 + 14, 6)),
+      Whole(kFirst, Frame(60)),  // UDP with 14 bytes of payload: too few for a tag.
       Whole(kFirst, Bytes(60, 0xff))};
   ASSERT_TRUE(Load(Pcap(records, true, false))) << error_;
   const bool tagged[] = {true, true, false, false, false};

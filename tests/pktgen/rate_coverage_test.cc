@@ -52,9 +52,9 @@ struct Device {
   std::string name;
   std::function<bool(const Trial&, Random&)> loses;
   // Limits for a device: the largest share of searches without a verdict, the largest mean width of
-  // intervals in percent, and the largest mean number of trials. The widths, and 1.5 times the
-  // trials, are those of an earlier search that pooled its error rate over all trials, on the same
-  // devices and seeds.
+  // intervals in percent, and the largest mean number of trials. The width, and the number of
+  // trials divided by 1.5, are the results of an earlier search that pooled its error rate over all
+  // trials, on the same devices and seeds.
   double refused, width, trials;
   // Returns the rate at which half of all full trials fail, after `trials` trials.
   std::function<double(double cap, int trials)> truth = [](double cap, int) { return cap; };
