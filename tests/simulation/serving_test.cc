@@ -60,7 +60,8 @@ TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
 TEST(Serving, APairOfLinesCarriesACallEveryTwoRoundTrips) {
   struct Case {
     uint32_t pairs;
-    fabric::Picoseconds jump, each;  ///< Time between two calls.
+    /// Cost of the jump to the handler, and the expected time per call.
+    fabric::Picoseconds jump, each;
   };
   const Case kCases[] = {
       {1, 20_ns, 1620_ns},
