@@ -18,7 +18,7 @@ enum class Verdict : uint8_t { kNone, kGood, kBad };
 struct UdpLengthCase {
   const char* what;
   std::vector<uint8_t> frame;
-  bool ipv4;  ///< Whether the frame is IPv4; its header checksum is good.
+  bool ipv4;  ///< True for IPv4 frames; their header checksums are good.
   Verdict verdict;
 };
 
