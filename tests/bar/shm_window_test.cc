@@ -227,8 +227,8 @@ TEST(ShmWindowConcurrent, PingPongIsNeverTorn) {
   EXPECT_EQ(torn, 0u);
 }
 
-// The writer does not wait for the reader, like a writer that lost its state. Word 1 is written
-// with each line, so it must never be newer than word 0, at any moment of the read.
+// The writer does not wait for the reader, like a writer that lost its state. If words 0 and 1 of a
+// read line match, all other words must belong to the same line.
 TEST(ShmWindowConcurrent, NothingNewIsSeenBesideAnOldWordOne) {
   constexpr uint64_t kLines = 300'000;
   ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);

@@ -83,7 +83,8 @@ TEST(WindowTrace, WithoutStorageStillCounts) {
 
 static_assert(WindowEnd<TracedWindow<ShmWindow>>);
 
-// Checks the cost of swapping two messages on a link, replayed over shared memory.
+// Records an exchange of two lines over shared memory. Checks the recorded operations and their
+// cost on a link.
 TEST(TracedWindow, RecordsWhatPassesThrough) {
   ShmWindow host_end = ShmWindow::Create(2, WindowSide::kHost);
   ASSERT_TRUE(host_end);
