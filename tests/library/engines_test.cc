@@ -135,7 +135,7 @@ TEST(Library, CallsWithoutFramesAreAllowed) {
 }
 
 /// Uses every fixture truncated at every length, then all fixtures with random bytes changed. Each
-/// frame's memory has exactly its length.
+/// allocation has exactly the size of the frame, its headroom and its tailroom.
 TEST(Library, FramesOfStrangersEndAndHarmNobody) {
   std::vector<Bytes> cut, bent;
   std::mt19937 random(7);
