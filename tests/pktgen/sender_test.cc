@@ -101,8 +101,8 @@ TEST(PktgenSender, OffersWhatNobodyMissesForEver) {
   EXPECT_EQ(lab.result().unsent, 0u);
 }
 
-// The worker has no CPU time from 100 ms until after its end. All due frames must count as sent or
-// unsent.
+// The worker has no CPU time from 100 ms until after the end of the trial. All due frames must
+// count as sent or unsent.
 TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   StreamSpec phases = Stream("phases", kMegahertz);  // 50,000 frames, a pause, and 200,000 frames.
   phases.phases = {{0, 50 * kMs, kMegahertz}, {500 * kMs, 700 * kMs, kMegahertz}};
@@ -194,8 +194,8 @@ TEST(PktgenSender, UnlimitedStreamsTakeTurns) {
   EXPECT_EQ(counts[2], 2u);  // Due at 0 and at 1 us.
 }
 
-// Checks rates with mixed sizes over a second of virtual time, per worker and in total. The error
-// must be below one frame.
+// Checks the total rate of one to three workers over a second of virtual time, with mixed sizes.
+// The error must be at most 0.05 %.
 TEST(PktgenSender, WorkersShareARateExactly) {
   for (const bool bits : {false, true}) {
     for (const uint32_t workers : {1u, 2u, 3u}) {
