@@ -77,8 +77,8 @@ TEST(ExactFlows, WithoutRoomCountNothing) {
   EXPECT_FALSE(CountOne(table, 1));
 }
 
-// Regardless of the order in which flows grow, no removed flow may be larger than a remaining one,
-// and only few removed flows would have fit.
+// Flows grow in random order. No removed flow may be as large as a remaining one, and at least a
+// quarter of the maximum number of heavy flows must remain.
 TEST(ExactFlows, ThatStayAreTheLargest) {
   constexpr uint32_t kFlows = 1000, kMostHeavy = 60;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
