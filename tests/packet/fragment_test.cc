@@ -162,8 +162,8 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   EXPECT_EQ(defragmenter.waiting(), 0u);
 }
 
-// For arbitrary fragments, nothing must be written out of bounds, and every fragment must be
-// counted once.
+// For arbitrary fragments, nothing must be written out of bounds, and no fragment may be counted
+// twice.
 TEST(Defragmenter, SurvivesAnyFragments) {
   std::mt19937 random(4);
   Defragmenter defragmenter(3, kTimeout, kSeed);
