@@ -149,7 +149,8 @@ TEST(AgentHostile, AnOutcomeOfNoStatusIsCountedAndTheTaskTriedAgain) {
 
 class AgentOfEveryPolicy : public testing::TestWithParam<std::string_view> {};
 
-// Half of the words have likely values, so that many messages are valid.
+// Most messages get a valid type, a plausible sequence number and a plausible CPU, so that many
+// messages are valid.
 TEST_P(AgentOfEveryPolicy, SurvivesAnyMessagesAndOutcomes) {
   constexpr CpuId kCpus = 5;
   ASSERT_TRUE(VisitPolicy(GetParam(), {.cpus = kCpus}, [](auto policy) {
