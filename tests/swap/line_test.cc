@@ -174,7 +174,7 @@ TEST(Ends, TransactionIdsWrap) {
   EXPECT_EQ(pair.initiator.txid(), 3u);
 }
 
-// Uses random words, honest lines with a few changed bits, and shuffled order.
+// Uses honest lines with up to three replaced bytes, and some lines of random words.
 TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
   std::mt19937_64 random(7);
   std::array<uint8_t, 1024> bytes;

@@ -44,8 +44,8 @@ struct Config {
   bool in_order = false;
   uint8_t depth = 1;
   int resets = 0;              ///< Maximum number of link resets; each loses all lines in flight.
-  int initiator_restarts = 0;  ///< Maximum number of restarts without state of the initiator, and
-                               ///< below, of the responder.
+  int initiator_restarts = 0;  ///< Maximum number of restarts without state, here of the initiator,
+                               ///< below of the responder.
   int responder_restarts = 0;
   bool resume = false;  ///< Any number of restarts with state.
   bool expire = true;   ///< Windows may expire at any time.
