@@ -60,7 +60,7 @@ TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
 TEST(Serving, APairOfLinesCarriesACallEveryTwoRoundTrips) {
   struct Case {
     uint32_t pairs;
-    /// Cost of the jump to the handler, and the expected time per call.
+    /// Cost of the jump to the handler; expected time between two calls.
     fabric::Picoseconds jump, each;
   };
   const Case kCases[] = {
