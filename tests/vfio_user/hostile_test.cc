@@ -223,7 +223,7 @@ TEST_F(Streams, WhoseAnswersNobodyReadsEnd) {
   }));
 }
 
-// If the server itself was asleep, it must not blame the client.
+// A server that did not run for a while must not disconnect the client for that delay.
 TEST(LateServers, LookWhetherTheClientReadsBeforeTheyEndIt) {
   using std::chrono::milliseconds;
   PlainModel model(kIpuModel);
