@@ -23,7 +23,7 @@ Words Make(const Lanes& lanes) { return std::bit_cast<Words>(lanes); }
 Lanes Read(Words vector) { return std::bit_cast<Lanes>(vector); }
 Halves HalvesOf(const Lanes& lanes) { return std::bit_cast<Halves>(lanes); }
 
-/// Every pair of edge values in every lane, and random values.
+/// Returns samples with every edge value in every lane, and random samples.
 std::vector<Lanes> Samples() {
   constexpr std::array<uint32_t, 8> kEdges = {0,           1,           2,           0x7fffffff,
                                               0x80000000u, 0x80000001u, 0xfffffffeu, 0xffffffffu};
