@@ -30,8 +30,8 @@ struct Mapping {
   bool dumped = true;
 };
 
-/// Returns the mappings of this process, each with a flag for exclusion from core dumps: "dd" in
-/// VmFlags means MADV_DONTDUMP (proc(5), smaps).
+/// Returns the mappings of this process. A mapping with "dd" in VmFlags (MADV_DONTDUMP) is excluded
+/// from core dumps (proc(5), smaps).
 std::vector<Mapping> Mappings() {
   std::vector<Mapping> mappings;
   std::ifstream smaps("/proc/self/smaps");
