@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheDevice, Restart,
                          ::testing::Values(&DeviceProcess::Reset, &DeviceProcess::Replace),
                          [](const auto& info) { return info.index == 0 ? "Reset" : "Killed"; });
 
-/// Opens a port with one queue that uses the pool, on the device's wire.
+/// Opens a port with one TX queue. The caller sets up the RX queue and starts the port.
 uint16_t OpenPort(const std::string& arguments) {
   uint16_t port = 0;
   EXPECT_EQ(rte_vdev_init("net_ipu_external0", arguments.c_str()), 0);
