@@ -36,7 +36,8 @@ std::shared_ptr<const FrameSet> Build(const StreamSpec& spec) {
   return frames;
 }
 
-/// Checks the IPv4 checksum and the UDP or TCP checksum by the definition of RFC 1071.
+/// Returns whether the checksums of IPv4 and of TCP, UDP or ICMP are right by the definition of RFC
+/// 1071.
 bool ChecksumsHold(const std::vector<uint8_t>& frame, uint32_t l3) {
   const uint8_t* const ip = frame.data() + l3;
   const bool v6 = ip[0] >> 4 == 6;
