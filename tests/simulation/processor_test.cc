@@ -110,7 +110,7 @@ TEST(Processor, WaitsUntilATimeOrASignalWhicheverComesFirst) {
     wait(500_ns);
     wait(5_us);
     wait(5_us);
-    processor.Compute(1_us);  // The next signal arrives meanwhile and is not lost.
+    processor.Compute(1_us);  // The next signal arrives during this time and is not lost.
     wait(20_us);
     wait(Processor::kForever);
   });
