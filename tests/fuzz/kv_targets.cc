@@ -173,7 +173,7 @@ void KvMica(const uint8_t* data, size_t size) {
   // If the server trusts hashes, one key may have two hashes, so the model does not apply.
   if (!store.trust_hashes) CheckAnswers(datagram, engine::kv::Bytes(room).first(used));
   if (datagram.size() > max_reply_bytes) return;
-  // Answers over requests are the same.
+  // Answers that are written over requests must have the same bytes.
   EmptyStore();
   Bytes over(datagram.begin(), datagram.end()), again(max_reply_bytes);
   size_t used_again = 0;
