@@ -50,8 +50,8 @@ TEST(BusFunction, InterruptsAreEventfds) {
   EXPECT_TRUE(Rings(events[regs::QueueVector(0)]));
   EXPECT_FALSE(Rings(events[regs::QueueVector(1)], 0));
   guest.Poll();
-  // Masks a vector by removing its file. Interrupts that are raised meanwhile are signalled when
-  // the next file is set.
+  // Masks a vector by removing its file. An interrupt that is raised without a file is signalled
+  // when the next file is set.
   EXPECT_TRUE(client.Grants(Command::kSetIrqs, Join(IrqSet{20, kIrqDataEventfd | kIrqActionTrigger,
                                                            kMsixIrq, regs::QueueVector(0), 1})));
   guest.Arm();
