@@ -87,7 +87,7 @@ struct Trace {
   std::vector<uint64_t> keys;
 };
 
-/// Returns this thread's CPU time, which excludes other programs.
+/// Returns this thread's CPU time, which excludes time of other threads on the core.
 double ProcessorNs() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
