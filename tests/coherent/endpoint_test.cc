@@ -324,7 +324,7 @@ TEST(Frames, TheHostLendsFramesUpToARecordThatDoesNotFit) {
     PutHead(room, at, record);
     at += record.stride;
   }
-  // The payload ends within the last record, whose head equals the previous one.
+  // The payload ends within the last record, whose head equals that of the previous record.
   const Content content = {.kind = Kind::kFrames, .length = 4 * 72 + 16, .count = 5};
   ASSERT_TRUE(couple.nic.Deliver(Pair::kReceive, content, 1, 0));
   ASSERT_EQ(host.Wait(frames.data()), 3u);
