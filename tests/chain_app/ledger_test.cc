@@ -48,7 +48,7 @@ TEST_F(LedgerTest, CountsEachMessageOnce) {
   Send(10, 0);
   Answer(0, 0);     // Right.
   Answer(0, 0);     // Doubled.
-  Answer(0, 0, 2);  // Another node of its chain answers.
+  Answer(0, 0, 2);  // Another node of the chain answers.
   Answer(1, 7);     // Wrong.
   Answer(9, 9);     // An answer to a message that had to be refused counts as wrong.
   Answer(77, 77);   // Answers a message that was never sent.
