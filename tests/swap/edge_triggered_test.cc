@@ -145,7 +145,8 @@ class EdgeTriggered {
         return RingEvent::kAcknowledge;
       case RingEnd::State::kAcknowledged:
         if (packet.recover) {
-          // The peer has cancelled. If it reports nothing, it must have finished.
+          // An acknowledgment means that the peer has cancelled. Without one, the peer had
+          // committed.
           return End(self,
                      packet.event == RingEvent::kAcknowledge ? Fate::kCancelled : Fate::kCommitted);
         }

@@ -181,7 +181,7 @@ TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
   uint64_t results = 0, answers = 0;
   for (int round = 0; round < 20'000; ++round) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    // Makes most changes small, because random noise already fails the check of the phase.
+    // Small bytes keep the phase of a line. A random phase already fails the first check.
     if (round % 2 == 0) {
       for (size_t i = 0; i < bytes.size(); i += 4) bytes[i] &= 7;
     }
