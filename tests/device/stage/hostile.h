@@ -291,8 +291,9 @@ class HostileRun {
   std::vector<Tlp> reads_;  ///< Unanswered reads of hostile nodes.
   std::vector<uint8_t> answer_;
   uint64_t at_ = 0, consumed_ = 0;  ///< Positions in the honest node's buffer in bytes.
-  uint64_t freed_ = 0, told_ = 0;   ///< Granules of its window: freed, and reported as freed.
-  uint32_t put_ = 0, taken_ = 0;    ///< Messages sent and answered.
+  uint64_t freed_ = 0,
+           told_ = 0;  ///< Granules of the honest node's window: freed, and reported as freed.
+  uint32_t put_ = 0, taken_ = 0;  ///< Messages sent and answered.
   const char* broken_ = nullptr;
 };
 
