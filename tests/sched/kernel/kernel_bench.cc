@@ -25,7 +25,8 @@ struct Sample {
   double cycles;
 };
 
-/// Returns false if a transaction was refused or another task got the CPU.
+/// Measures one round of transactions. Returns false if a transaction was refused or another task
+/// got the CPU.
 bool Round(Kernel& kernel, const std::vector<Gtid>& tasks, size_t& next, Nanoseconds& now,
            Sample& sample) {
   std::chrono::nanoseconds time{0};

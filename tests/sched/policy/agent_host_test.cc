@@ -158,7 +158,7 @@ class System {
     return task == nullptr || task->state >= TaskState::kDeparted;
   }
 
-  /// Brings all CPUs online and stops all events.
+  /// Brings all CPUs online, and runs both ends for 3000 steps without further events.
   void Settle() {
     frozen = false;
     for (CpuId cpu = 0; cpu < kCpus; ++cpu) {

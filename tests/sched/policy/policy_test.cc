@@ -419,7 +419,7 @@ TEST_P(EveryPolicy, RunsEveryTaskToItsEndWhereItMayRun) {
     Nanoseconds arrival = 0;
     for (int i = 0; i < 3000; ++i) {
       arrival += random() % 60 * kMicrosecond;
-      // IdealCpus checks that the policy runs only on these CPUs.
+      // IdealCpus checks that the policy runs the task only on these CPUs.
       const CpuMask affinity = random() % 3 == 0 ? ~CpuMask{0} : 1 + random() % 15;
       cpus.Add(arrival, (1 + random() % 80) * kMicrosecond, static_cast<uint8_t>(random() % 10),
                static_cast<uint16_t>(random() % 6), affinity);
