@@ -18,8 +18,8 @@
 
 namespace sluice::net_ipu::test {
 
-/// The port must outlive the object: ethdev would also call the registered function for the next
-/// port of the same number.
+/// Records the events of one type on a port. The port must outlive the object: ethdev would also
+/// call the registered function for the next port of the same number.
 class EventLog {
  public:
   EventLog(uint16_t port, rte_eth_event_type type) : port_(port), type_(type) {
