@@ -64,7 +64,7 @@ class Client {
 
   static constexpr int kPatience_ms = 30'000;
 
-  /// Number of DMA requests that the device has sent so far.
+  /// Counts of the DMA requests that the device has sent so far.
   struct DmaRequests {
     uint64_t reads = 0;
     uint64_t writes = 0;
