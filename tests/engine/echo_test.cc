@@ -37,7 +37,7 @@ Verdict Echo(Bytes& bytes) {
   return verdict;
 }
 
-/// Offset of the payload, counted by hand; 0 without payload.
+/// A frame and the offset of its payload, counted by hand; 0 without payload.
 struct PayloadOf {
   std::string_view name;
   const Bytes& frame;
