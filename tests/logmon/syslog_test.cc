@@ -16,7 +16,8 @@ namespace {
 
 using namespace std::string_literals;
 
-/// Copies the text to an allocation of its exact size, so that sanitizers detect overruns.
+/// The result of ReadSyslog for a text in an allocation of its exact size, so that sanitizers
+/// detect overruns.
 struct Read {
   explicit Read(std::string_view text)
       : bytes(new char[text.size()]),
