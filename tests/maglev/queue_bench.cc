@@ -33,7 +33,7 @@ struct FrameByFrame {
   Balancer& balancer;
 };
 
-/// OwnFrames owns its engine; the caller owns the balancer.
+/// Passes bursts to a balancer that the caller owns, because OwnFrames owns its engine.
 struct ByReference {
   static constexpr auto& kDropReasons = Balancer::kDropReasons;
   static constexpr bool kWritesFrames = Balancer::kWritesFrames;
