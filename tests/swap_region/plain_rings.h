@@ -21,7 +21,7 @@
 
 namespace sluice::swap::test {
 
-/// Ids in [head, tail) are in flight.
+/// A ring of region ids. The ids in [head, tail) are in flight.
 struct IdRing {
   static constexpr uint32_t kEntries = 64;
 
@@ -60,7 +60,7 @@ inline Region RingRegion(std::span<uint8_t> memory, uint32_t id) {
   return {id, memory.data() + 4096 + size_t{id} * Header(memory).geometry.region_bytes};
 }
 
-/// The interface of HostLink.
+/// The host's end, with the interface of HostLink.
 class RingHost {
  public:
   explicit RingHost(std::span<uint8_t> memory) : memory_(memory) {
@@ -108,7 +108,7 @@ class RingHost {
   uint16_t epoch_ = 1;
 };
 
-/// The interface of NicLink.
+/// The NIC's end, with the interface of NicLink.
 class RingNic {
  public:
   explicit RingNic(std::span<uint8_t> memory) : memory_(memory) {
