@@ -35,8 +35,8 @@ constexpr uint64_t kLeaveNs = 20'000'000;
 /// Commands of the coordinator to the NIC. The NIC resets the word to kNone when it is done.
 enum Command : uint32_t { kNone, kPreempt, kKill };
 
-/// Is in shared memory, so that it survives a killed process. The process that observes an event
-/// for a request sets that request's byte.
+/// The journal of requests, in shared memory so that it survives a killed process. The process that
+/// observes an event for a request sets that request's byte.
 struct Journal {
   uint64_t serial;    ///< Serial of the last request.
   uint32_t endpoint;  ///< Endpoint of the current host.

@@ -33,7 +33,7 @@ constexpr const char* kMoveNames[] = {"host waits",   "host returns", "NIC looks
                                       "NIC delivers", "NIC preempts", "NIC resumes"};
 bool IsHosts(Move move) { return move <= Move::kHostReturns; }
 
-/// The process that observes an event writes it here.
+/// The journal of requests in shared memory. The process that observes an event writes it.
 struct Journal {
   uint64_t serial;
   uint8_t executed[kMaxRequests];
