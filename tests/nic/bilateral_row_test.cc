@@ -88,8 +88,8 @@ TEST(BilateralRow, AnAnswerMayGrowIntoTheTailroomOfItsSlot) {
   EXPECT_EQ(queue.counters().tx_bytes, 16u * 128);
 }
 
-/// The NIC writes `count` entries. The first is `first`, and each further entry is larger by
-/// `step`.
+/// Entries that the NIC writes: `count` entries, the first of which is `first`. Each further entry
+/// is larger by `step`.
 struct Written {
   swap::Entry first, step;
   uint32_t count;
