@@ -277,7 +277,7 @@ class Plain : public Counter {
 struct Result {
   double ns = 0;
   double are_100 = 0, are_1000 = 0;
-  double recall = -1;  ///< -1 if it reports no flows.
+  double recall = -1;  ///< -1 if the counter reports no flows.
   uint64_t memory = 0;
 };
 
