@@ -274,7 +274,7 @@ TEST(KvOfLibrary, WorkersHandOverWhatIsNotTheirs) {
     FramesOfCall call({Datagram(2000, Ascii("set k" + std::to_string(i) + " 0 0 1\r\nx\r\n"))});
     call.Process(engine);
     answers += call[0].verdict == SLUICE_FORWARD;
-    FramesOfCall({}).Process(engine, 0, 1);  // The other worker serves its keys.
+    FramesOfCall({}).Process(engine, 0, 1);  // Worker 1 serves its keys.
     take(1);
   }
   EXPECT_EQ(answers, kKeys);
