@@ -356,7 +356,7 @@ TEST_F(Dispatching, ACoreThatTheKernelWantsBackIsRetired) {
         {9, "reclaim 1", "interrupt 1"},
         {10, "user 1 1", "#1 answered, yield 1 from 1"},
         {11, "kernel 1", "retire 1"},
-        {12, "call 1 #2", ""},  // Both cores are the kernel's, so it is not asked for them.
+        {12, "call 1 #2", ""},  // The kernel has reclaimed both cores, so none serves the call.
         {13, "tick", ""}});
 }
 

@@ -20,7 +20,7 @@ namespace sluice::device::stage::test {
 
 using namespace pcie_switch;  // NOLINT
 
-/// Runs a script. Returns the violation, or null.
+/// A run of a script. Run returns the violation, or null.
 class HostileRun {
  public:
   HostileRun(const uint8_t* script, size_t size) : choices_(script, size) {

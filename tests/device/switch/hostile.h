@@ -12,8 +12,8 @@
 
 namespace sluice::device::pcie_switch::test {
 
-/// Ports 0 and 1 are honest. Ports 2 and 3 execute the script, as does a CPU that opens, closes and
-/// fails their streams. Returns the violation, or null.
+/// A run of a script. Ports 0 and 1 are honest. Ports 2 and 3 execute the script, as does a CPU
+/// that opens, closes and fails their streams. Run returns the violation, or null.
 class HostileRun {
  public:
   HostileRun(const uint8_t* script, size_t size) : choices_(script, size) {
