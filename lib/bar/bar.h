@@ -38,7 +38,7 @@ class Bar {
       RegisterFence();
       *reinterpret_cast<volatile uint32_t*>(mmio_ + offset) = value;
     } else {
-      queue_->Post({offset, 4, value}, waiting_);
+      queue_->Post(offset, 4, value, waiting_);
     }
   }
   void Write64(uint32_t offset, uint64_t value) {
@@ -46,7 +46,7 @@ class Bar {
       RegisterFence();
       *reinterpret_cast<volatile uint64_t*>(mmio_ + offset) = value;
     } else {
-      queue_->Post({offset, 8, value}, waiting_);
+      queue_->Post(offset, 8, value, waiting_);
     }
   }
 

@@ -60,13 +60,18 @@ class ThreadLane {
   uint64_t used_;
 };
 
-/// The calling thread's lane; null before the first call of ThisThread(). It has no constructor, so
-/// that an access needs no guard.
-constinit thread_local const ThreadLane* this_thread = nullptr;
+/// The part of a ThreadLane that Post uses.
+struct OwnLane {
+  uint64_t used = 0;    ///< ThreadLane::used(); 0 if the thread has no lane or a shared lane.
+  uint64_t offset = 0;  ///< Offset of the lane in PostedQueue::lanes_, in bytes.
+};
+
+/// The calling thread's lane. It has no constructor, and its offset from the thread pointer is
+/// fixed when the library is loaded, so that an access needs neither a guard nor a call.
+[[gnu::tls_model("initial-exec")]] constinit thread_local OwnLane own_lane;
 
 const ThreadLane& ThisThread() {
   static thread_local const ThreadLane lane;
-  this_thread = &lane;
   return lane;
 }
 
@@ -104,6 +109,8 @@ class PostedQueue::LaneGuard {
     if (thread.shared()) [[unlikely]] {
       lock_ = &SharedLaneMutex(queue);
       lock_->lock();
+    } else {
+      own_lane = {thread.used(), thread.lane() * sizeof(Lane)};
     }
     if ((queue.lanes_used_.load(std::memory_order_relaxed) & thread.used()) == 0) [[unlikely]] {
       queue.lanes_used_.fetch_or(thread.used(), std::memory_order_acq_rel);
@@ -172,18 +179,17 @@ inline void PostedQueue::Store(Lane& lane, uint32_t tail, uint32_t epoch, Regist
   lane.tail.store(tail + 1, std::memory_order_release);
 }
 
-void PostedQueue::Post(RegisterAccess access, const Waiting& waiting) {
+void PostedQueue::Post(uint32_t offset, uint32_t bytes, uint64_t value, const Waiting& waiting) {
   const uint32_t epoch = link_.load(std::memory_order_acquire);
   if (epoch == 0) return;
-  const ThreadLane* const thread = this_thread;
-  if (thread != nullptr && !thread->shared() &&
-      (lanes_used_.load(std::memory_order_relaxed) & thread->used()) != 0) [[likely]] {
-    Lane& lane = lanes_[thread->lane()];
+  if ((lanes_used_.load(std::memory_order_relaxed) & own_lane.used) != 0) [[likely]] {
+    uint8_t* const lanes = reinterpret_cast<uint8_t*>(&lanes_);
+    Lane& lane = *reinterpret_cast<Lane*>(lanes + own_lane.offset);
     const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
     if (tail - lane.cached_head != kDepth) [[likely]]
-      return Store(lane, tail, epoch, access, false);
+      return Store(lane, tail, epoch, {offset, bytes, value}, false);
   }
-  PostInTurn(access, epoch, waiting);
+  PostInTurn({offset, bytes, value}, epoch, waiting);
 }
 
 [[gnu::noinline]] void PostedQueue::PostInTurn(RegisterAccess access, uint32_t epoch,

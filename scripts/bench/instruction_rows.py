@@ -33,11 +33,11 @@ class Row:
 
 
 ROWS = (
-    Row("packetized", 1, 341.84, 300),
-    Row("packetized", 32, 57.95, 50),
+    Row("packetized", 1, 316.09, 300),
+    Row("packetized", 32, 56.39, 50),
     Row("packetized", 64, 50.16, 44),
-    Row("streaming", 1, 1109.49, 1000),
-    Row("streaming", 32, 46.46, 40),
+    Row("streaming", 1, 1036.62, 1000),
+    Row("streaming", 32, 44.18, 40),
     Row("streaming", 64, 29.23, 30),
     Row("streaming", 1024, 13.08, 14),
     Row("streaming", 32, 61.82, size="imix"),

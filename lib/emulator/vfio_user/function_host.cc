@@ -165,7 +165,7 @@ void FunctionHost::WriteRegisters(uint32_t offset, std::span<const uint8_t> data
     const uint32_t bytes = AccessBytes(offset, data.size());
     uint64_t value = 0;
     std::memcpy(&value, data.data(), bytes);
-    queue_->Post({offset, bytes, value});
+    queue_->Post(offset, bytes, value);
     data = data.subspan(bytes);
     offset += bytes;
   }
