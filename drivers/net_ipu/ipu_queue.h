@@ -152,11 +152,13 @@ uint16_t RxBurstScatteredStamped(void* queue, rte_mbuf** packets, uint16_t count
 uint16_t TxBurstSimple(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t TxBurstFull(void* queue, rte_mbuf** packets, uint16_t count);
 
-/// Posts new buffers for consumed descriptors, in whole batches, with one doorbell.
-void RxRefill(RxQueue& queue);
-
-inline bool RxRefillDue(const RxQueue& queue) {
-  return queue.mask + 1 - (queue.tail - queue.head) >= kBatch;
+/// Returns the number of descriptors that the driver has consumed and not posted again.
+inline uint32_t Consumed(const RxQueue& queue) {
+  return queue.mask + 1 - (queue.tail - queue.head);
 }
+inline bool RxRefillDue(const RxQueue& queue) { return Consumed(queue) >= kBatch; }
+/// Posts new buffers for consumed descriptors, in whole batches, with one doorbell. Called if
+/// RxRefillDue().
+void RxRefill(RxQueue& queue);
 
 }  // namespace sluice::net_ipu

@@ -6,6 +6,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 #include <rte_mbuf_dyn.h>
+#include <rte_memcpy.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -34,15 +35,32 @@ uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
   return sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
 }
 
-/// Allocates `count` (even) mbufs from the pool into the mbuf ring and posts their buffers. Neither
-/// ring may wrap in this range. Returns false if the pool has fewer mbufs.
-bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
+/// Moves kBatch mbufs from the pool to `mbufs`. If the cache of this lcore contains them, copies
+/// them without reversing their order, as rte_mempool_get_bulk would. Returns false if the pool has
+/// fewer mbufs.
+bool AllocateBatch(rte_mempool* pool, rte_mbuf** mbufs) {
+  rte_mempool_cache* const cache = rte_mempool_default_cache(pool, rte_lcore_id());
+  if (cache == nullptr || cache->len < kBatch) [[unlikely]]
+    return rte_mempool_get_bulk(pool, reinterpret_cast<void**>(mbufs), kBatch) == 0;
+  cache->len -= kBatch;
+  static_assert(kBatch * sizeof(*mbufs) == 256);
+  rte_mov256(reinterpret_cast<uint8_t*>(mbufs),
+             reinterpret_cast<const uint8_t*>(cache->objs + cache->len));
+  RTE_MEMPOOL_CHECK_COOKIES(pool, reinterpret_cast<void**>(mbufs), kBatch, 1);
+  return true;
+}
+
+/// Allocates kBatch mbufs from the pool into the mbuf ring and posts their buffers. Returns false
+/// if the pool has fewer mbufs.
+bool PostBatch(RxQueue& queue) {
+  const uint32_t at = queue.tail & queue.mask;
   Descriptor* const ring = queue.ring + at;
   rte_mbuf** const mbufs = queue.mbufs + at;
-  if (rte_mempool_get_bulk(queue.pool, reinterpret_cast<void**>(mbufs), count) != 0) return false;
+  if (!AllocateBatch(queue.pool, mbufs)) return false;
+  queue.tail += kBatch;
   const uint64_t offset = queue.address_offset;
   if (offset == 0) [[unlikely]] {
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < kBatch; ++i) {
       ring[i] = {
           BufferBus(mbufs[i], queue.address_field) + RTE_PKTMBUF_HEADROOM - queue.stamp_bytes, 0};
     }
@@ -52,7 +70,7 @@ bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
   const cpu::Words offsets = cpu::FromLongs(offset, offset);
   const cpu::Words zero = {};
 #pragma GCC unroll 4
-  for (uint32_t i = 0; i < count; i += 2) {
+  for (uint32_t i = 0; i < kBatch; i += 2) {
     const cpu::Words address = cpu::AddLongs(cpu::Load(mbufs + i), offsets);
     cpu::StoreAligned(ring + i, cpu::LowHalves(address, zero));
     cpu::StoreAligned(ring + i + 1, cpu::HighHalves(address, zero));
@@ -155,23 +173,13 @@ uint32_t RxPending(const RxQueue& queue) {
 }
 
 void RxRefill(RxQueue& queue) {
-  const uint32_t entries = queue.mask + 1;
-  uint32_t wanted = (entries - (queue.tail - queue.head)) & ~(kBatch - 1);
   const uint32_t before = queue.tail;
-  while (wanted != 0) {
-    const uint32_t at = queue.tail & queue.mask;
-    // If the pool cannot provide a whole run, it may still provide one batch.
-    uint32_t count = std::min({wanted, entries - at, 2 * kBatch});
-    if (!Post(queue, at, count)) [[unlikely]] {
-      count = kBatch;
-      if (!Post(queue, at, count)) {
-        queue.no_mbuf += wanted;
-        break;
-      }
+  do {
+    if (!PostBatch(queue)) [[unlikely]] {
+      queue.no_mbuf += Consumed(queue) & ~(kBatch - 1);
+      break;
     }
-    queue.tail += count;
-    wanted -= count;
-  }
+  } while (RxRefillDue(queue));
   if (queue.tail != before) queue.registers.Write32(queue.page + kRingTail, queue.tail);
 }
 

@@ -3,6 +3,8 @@
 // The vector receive path: four completions at a time, each converted to an mbuf by one shuffle and
 // two 16-byte stores. With -march=x86-64-v3 the compiler emits AVX instructions on x86. Selected at
 // start if EAL allows 128-bit vectors and frames are not scattered.
+#include <rte_memcpy.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -95,24 +97,29 @@ struct Run {
   RunEnd end;
 };
 
-/// Receives up to `count` (a multiple of kGroup) frames from descriptors that are contiguous in the
-/// ring.
+/// Receives up to `count` (a positive multiple of kGroup) frames from descriptors that are
+/// contiguous in the ring.
 Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** packets) {
-  const Descriptor* const ring = queue.ring + at;
-  rte_mbuf* const* const mbufs = queue.mbufs + at;
+  const Descriptor* ring = queue.ring + at;
+  const Descriptor* const limit = ring + count;
+  rte_mbuf* const* mbufs = queue.mbufs + at;
+  rte_mbuf** const first = packets;
   const cpu::Words rearm = cpu::FromLongs(queue.rearm, queue.flags);
   const cpu::Words low16 = cpu::AllOf(0xffff);
   const cpu::Words room = cpu::AllOf(queue.room - 1);
   const cpu::Words rare = cpu::AllOf(kRareFlags);
   cpu::Words bytes = {};
-  Run run{0, 0, RunEnd::kLimit};
+  uint32_t last_bytes = 0;
+  RunEnd end = RunEnd::kLimit;
   // Prefetches these descriptors for the refill, which writes them, but only if one is complete:
   // fetching lines that the device is about to write would delay both.
   if (Done(bar::LoadOnce(ring->high))) {
-    for (uint32_t i = kGroup; i < count; i += kGroup) __builtin_prefetch(ring + i, 1);
+    for (const Descriptor* line = ring + kGroup; line < limit; line += kGroup) {
+      __builtin_prefetch(line, 1);
+    }
   }
-  while (run.received < count) {
-    const Group group(ring + run.received);
+  for (; ring != limit; ring += kGroup, mbufs += kGroup, packets += kGroup) {
+    const Group group(ring);
     const cpu::Words high01 = cpu::InterleaveHigh(group.d[0], group.d[1]);
     const cpu::Words high23 = cpu::InterleaveHigh(group.d[2], group.d[3]);
     const cpu::Words lengths = cpu::LowHalves(high01, high23) & low16;
@@ -121,46 +128,40 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     // comparison.
     const cpu::Words last = lengths - cpu::AllOf(1);
     const cpu::Words fits = cpu::EqualLanes(cpu::Least(last, room), last);
-    const cpu::Words good = fits & cpu::Doubled(status);
-    const uint32_t done = cpu::SignBits(status);
-    const uint32_t valid = cpu::SignBits(good);
-    if (done & ~valid) [[unlikely]] {
-      run.end = RunEnd::kBad;
+    if (!cpu::SignsWithin(status, fits & cpu::Doubled(status))) [[unlikely]] {
+      end = RunEnd::kBad;
       break;
     }
-    rte_mbuf* const* const own = mbufs + run.received;
-    std::memcpy(packets + run.received, own, kGroup * sizeof(*own));
-    for (uint32_t i = 0; i < kGroup; ++i) StoreMbuf(own[i], group.d[i], rearm);
+    rte_mov32(reinterpret_cast<uint8_t*>(packets), reinterpret_cast<const uint8_t*>(mbufs));
+    for (uint32_t i = 0; i < kGroup; ++i) StoreMbuf(mbufs[i], group.d[i], rearm);
     if (cpu::AnyInCommon(status, rare)) [[unlikely]]
-      StoreRare(group, own);
-    if (done != (1u << kGroup) - 1) {
+      StoreRare(group, mbufs);
+    if (const uint32_t done = cpu::SignBits(status); done != (1u << kGroup) - 1) {
       // Completions may become visible in another order than the device wrote them. A completion
       // after an unfinished one is counted in a later call.
       const auto leading = static_cast<uint32_t>(std::countr_one(done));
       for (uint32_t i = 0; i < leading; ++i) {
-        run.bytes += static_cast<uint16_t>(cpu::HighHalf(group.d[i]));
+        last_bytes += static_cast<uint16_t>(cpu::HighHalf(group.d[i]));
       }
-      run.received += leading;
-      run.end = RunEnd::kDrained;
+      packets += leading;
+      end = RunEnd::kDrained;
       break;
     }
     bytes += lengths;
-    run.received += kGroup;
   }
-  run.bytes += cpu::Sum(bytes);
-  return run;
+  return {static_cast<uint32_t>(packets - first), last_bytes + cpu::Sum(bytes), end};
 }
 
 }  // namespace
 
 uint16_t RxBurstVector(void* opaque, rte_mbuf** packets, uint16_t count) {
   RxQueue& queue = *static_cast<RxQueue*>(opaque);
-  const uint32_t limit = std::min<uint32_t>(count, queue.tail - queue.head);
-  if (limit < kGroup) [[unlikely]]
+  const uint32_t limit = std::min<uint32_t>(count, queue.tail - queue.head) & ~(kGroup - 1);
+  if (limit == 0) [[unlikely]]
     return RxBurstScalar(opaque, packets, count);
   uint32_t received = 0;
   RunEnd end = RunEnd::kLimit;
-  while (end == RunEnd::kLimit) {
+  do {
     const uint32_t at = queue.head & queue.mask;
     const uint32_t wanted = std::min(limit - received, queue.mask + 1 - at) & ~(kGroup - 1);
     if (wanted == 0) break;
@@ -169,7 +170,7 @@ uint16_t RxBurstVector(void* opaque, rte_mbuf** packets, uint16_t count) {
     queue.head += run.received;
     queue.bytes += run.bytes;
     end = run.end;
-  }
+  } while (end == RunEnd::kLimit && received < limit);
   queue.packets += received;
   if (end != RunEnd::kDrained &&
       received < count) {  // Less than a group, or an invalid completion.

@@ -86,6 +86,8 @@ inline uint32_t SignBits(Words a) {
   const Words bits = (a >> 31) << Words{0, 1, 2, 3};
   return (bits[0] | bits[1]) | (bits[2] | bits[3]);
 }
+/// Returns whether bit 31 is set in every lane of `b` in which it is set in `a`.
+inline bool SignsWithin(Words a, Words b) { return SignBits(a & ~b) == 0; }
 /// Returns whether a bit is set in both vectors.
 inline bool AnyInCommon(Words a, Words b) {
   const auto common = reinterpret_cast<Longs>(a & b);
@@ -150,6 +152,13 @@ inline Words EqualLanes(Words a, Words b) { return Of(_mm_cmpeq_epi32(Raw(a), Ra
 inline Words Doubled(Words a) { return Of(_mm_slli_epi32(Raw(a), 1)); }
 inline uint32_t SignBits(Words a) {
   return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(Raw(a))));
+}
+inline bool SignsWithin(Words a, Words b) {
+#ifdef __AVX__
+  return _mm_testc_ps(_mm_castsi128_ps(Raw(b)), _mm_castsi128_ps(Raw(a))) != 0;
+#else
+  return SignBits(a & ~b) == 0;
+#endif
 }
 inline bool AnyInCommon(Words a, Words b) { return !_mm_testz_si128(Raw(a), Raw(b)); }
 inline uint32_t Sum(Words a) {

@@ -101,6 +101,12 @@ TEST(Vector, OfTheWhole) {
   EXPECT_VALUE(uint32_t, SignBits, [](const Lanes& a, const Lanes&) {
     return a[0] >> 31 | a[1] >> 31 << 1 | a[2] >> 31 << 2 | a[3] >> 31 << 3;
   });
+  ExpectOfAll<bool>(
+      [](Words a, Words b) { return SignsWithin(a, b); },
+      [](Words a, Words b) { return portable::SignsWithin(a, b); },
+      [](const Lanes& a, const Lanes& b) {
+        return ((a[0] & ~b[0]) | (a[1] & ~b[1]) | (a[2] & ~b[2]) | (a[3] & ~b[3])) >> 31 == 0;
+      });
   ExpectOfAll<bool>([](Words a, Words b) { return AnyInCommon(a, b); },
                     [](Words a, Words b) { return portable::AnyInCommon(a, b); },
                     [](const Lanes& a, const Lanes& b) {
