@@ -95,8 +95,11 @@ void rte_pmd_enso_pipe_set_context(rte_pmd_enso_pipe* pipe, void* context) {
 
 void* rte_pmd_enso_pipe_context(const rte_pmd_enso_pipe* pipe) { return pipe->context; }
 
-uint16_t rte_pmd_enso_poll(rte_pmd_enso_nb* nb, rte_pmd_enso_span* spans, uint16_t max,
-                           uint32_t max_bytes) {
+// Calls would be a large part of the cost of the functions that are called per batch. If all files
+// are compiled at once, these functions therefore inline all code of the buffer (`flatten`).
+
+[[gnu::flatten]] uint16_t rte_pmd_enso_poll(rte_pmd_enso_nb* nb, rte_pmd_enso_span* spans,
+                                            uint16_t max, uint32_t max_bytes) {
   return nb->Poll(spans, max, max_bytes);
 }
 
@@ -106,12 +109,12 @@ void rte_pmd_enso_release(rte_pmd_enso_pipe* pipe, uint32_t bytes) {
 
 void rte_pmd_enso_prefetch(rte_pmd_enso_pipe* pipe) { pipe->nb->Prefetch(pipe); }
 
-int rte_pmd_enso_send(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
-                      uint32_t release_bytes) {
+[[gnu::flatten]] int rte_pmd_enso_send(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t bytes,
+                                       uint32_t release_bytes) {
   return pipe->nb->Send(pipe, data, bytes, release_bytes);
 }
 
-void rte_pmd_enso_flush(rte_pmd_enso_nb* nb) { nb->Flush(); }
+[[gnu::flatten]] void rte_pmd_enso_flush(rte_pmd_enso_nb* nb) { nb->Flush(); }
 
 uint32_t rte_pmd_enso_tx_room(rte_pmd_enso_pipe* pipe, uint8_t** data) {
   pipe->nb->ReapCompletions();

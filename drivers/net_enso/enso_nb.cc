@@ -28,10 +28,10 @@ void StoreSignal(uint64_t& signal, uint64_t value) {
 }  // namespace
 
 void rte_pmd_enso_nb::ReadNotifications() {
-  uint32_t budget = kPollBudget;
   const uint32_t first = rx_head_;
-  for (; budget != 0; --budget, ++rx_head_) {
-    RxNotification& slot = rx_ring_[rx_head_ & mask_];
+  uint32_t head = first;
+  for (; head - first != kPollBudget; ++head) {
+    RxNotification& slot = rx_ring_[head & mask_];
     const uint64_t signal = LoadSignal(slot.signal);
     if (signal == kSignalNone) break;
     if (signal == kSignalData) [[likely]] {
@@ -41,8 +41,9 @@ void rte_pmd_enso_nb::ReadNotifications() {
     }
     StoreSignal(slot.signal, kSignalNone);
   }
-  if (rx_head_ != first) {
-    bar_.Write32(page_ + kRxHead, rx_head_ & mask_);
+  if (head != first) {
+    rx_head_ = head;
+    bar_.Write32(page_ + kRxHead, head & mask_);
   } else if (++idle_polls_ % kIdlePolls == 0) [[unlikely]] {
     OnIdle();
   }
@@ -99,6 +100,24 @@ uint16_t rte_pmd_enso_nb::ReceiveSpans(rte_pmd_enso_span* spans, uint16_t max, u
   return count;
 }
 
+inline void rte_pmd_enso_nb::GiveBack(Pipe* pipe, uint32_t flits) {
+  pipe->head += flits;
+  if (pipe->dirty) return;
+  pipe->dirty = true;
+  pipe->next_dirty = dirty_;
+  dirty_ = pipe;
+}
+
+inline void rte_pmd_enso_nb::CompleteSlot(const SentSlot& sent) {
+  pending_bytes_ -= uint64_t{sent.flits} * kFlitBytes;
+  Pipe* pipe = sent.pipe;
+  if (pipe == nullptr) return;
+  if (!pipe->receives()) pipe->tx_head += sent.flits;
+  if (!sent.ends_send) return;
+  --pipe->sends;
+  if (sent.release_flits != 0) GiveBack(pipe, sent.release_flits);
+}
+
 void rte_pmd_enso_nb::ReapCompletions() {
   while (tx_clean_ != tx_published_) {
     TxNotification& slot = tx_ring_[tx_clean_ & mask_];
@@ -115,24 +134,6 @@ void rte_pmd_enso_nb::ReapCompletions() {
   }
 }
 
-void rte_pmd_enso_nb::CompleteSlot(const SentSlot& sent) {
-  pending_bytes_ -= uint64_t{sent.flits} * kFlitBytes;
-  Pipe* pipe = sent.pipe;
-  if (pipe == nullptr) return;
-  if (!pipe->receives()) pipe->tx_head += sent.flits;
-  if (!sent.ends_send) return;
-  --pipe->sends;
-  if (sent.release_flits != 0) GiveBack(pipe, sent.release_flits);
-}
-
-void rte_pmd_enso_nb::GiveBack(Pipe* pipe, uint32_t flits) {
-  pipe->head += flits;
-  if (pipe->dirty) return;
-  pipe->dirty = true;
-  pipe->next_dirty = dirty_;
-  dirty_ = pipe;
-}
-
 void rte_pmd_enso_nb::Release(Pipe* pipe, uint32_t bytes) {
   const uint32_t flits = std::min(bytes / kFlitBytes, pipe->returned - pipe->released);
   pipe->released += flits;
@@ -143,13 +144,12 @@ void rte_pmd_enso_nb::Release(Pipe* pipe, uint32_t bytes) {
   }
 }
 
-inline void rte_pmd_enso_nb::PostSlot(const SentSlot& sent) {
-  TxNotification& slot = tx_ring_[tx_tail_ & mask_];
+inline void rte_pmd_enso_nb::PostSlot(uint32_t at, const SentSlot& sent) {
+  TxNotification& slot = tx_ring_[at];
   slot.address = sent.word1;
   slot.length = sent.word2;
   StoreSignal(slot.signal, kSignalData);
-  sent_[tx_tail_ & mask_] = sent;
-  ++tx_tail_;
+  sent_[at] = sent;
 }
 
 /// Splits the transfer into slots at the end of the ring, since bus addresses do not wrap, and at
@@ -174,16 +174,19 @@ int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint3
   }
   uint32_t position = static_cast<uint32_t>(offset & (pipe_bytes - 1));
   if (!HasRoomToSend()) return -EAGAIN;
-  for (uint32_t left = bytes; left != 0;) {
+  const uint32_t mask = mask_;
+  uint32_t tail = tx_tail_;
+  for (uint32_t left = bytes; left != 0; ++tail) {
     const uint32_t to_end = static_cast<uint32_t>(pipe_bytes) - position;
     const uint32_t length = std::min({left, to_end, kMaxTransferBytes});
     left -= length;
-    PostSlot({pipe->bus + position, length, pipe, length / kFlitBytes,
-              left == 0 ? release_flits : 0, left == 0});
+    PostSlot(tail & mask, {pipe->bus + position, length, pipe, length / kFlitBytes,
+                           left == 0 ? release_flits : 0, left == 0});
     position = (position + length) & static_cast<uint32_t>(pipe_bytes - 1);
   }
+  tx_tail_ = tail;
   ++pipe->sends;
-  pipe->last_slot = tx_tail_ - 1;
+  pipe->last_slot = tail - 1;
   pipe->released += release_flits;
   if (!pipe->receives()) pipe->tx_tail += bytes / kFlitBytes;
   pending_bytes_ += bytes;
@@ -231,7 +234,7 @@ bool rte_pmd_enso_nb::MeasureHeadCredit() {
 /// bytes until its head is stored again. Without pending bytes the store has no effect. Stores the
 /// head of one pipe per call. Also counts a bad completion if the oldest TX slot is incomplete and
 /// the next one is complete.
-void rte_pmd_enso_nb::OnIdle() {
+[[gnu::noinline]] void rte_pmd_enso_nb::OnIdle() {
   if (!pipes_.empty() && HasHeadCredit()) {
     next_to_wake_ = (next_to_wake_ + 1) % static_cast<uint32_t>(pipes_.size());
     StoreHead(pipes_[next_to_wake_]);

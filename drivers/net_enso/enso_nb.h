@@ -104,7 +104,7 @@ struct rte_pmd_enso_nb {
   void AcceptNotification(uint64_t pipe_id, uint64_t tail);
   void OnIdle();
   void CompleteSlot(const sluice::net_enso::SentSlot& sent);
-  void PostSlot(const sluice::net_enso::SentSlot& sent);
+  void PostSlot(uint32_t at, const sluice::net_enso::SentSlot& sent);
   void GiveBack(Pipe* pipe, uint32_t flits);
   void PublishTail();
   void StoreHeads();

@@ -34,13 +34,14 @@
 extern "C" {
 #endif
 
+struct rte_pmd_enso_nb;
+struct rte_pmd_enso_pipe;
+
+/* Follows the opaque structures: the driver's methods of them are not exported. */
 #pragma GCC visibility push(default)
 
 /** Unit of all lengths on a pipe; frames begin on a flit boundary. */
 #define RTE_PMD_ENSO_FLIT_BYTES 64
-
-struct rte_pmd_enso_nb;
-struct rte_pmd_enso_pipe;
 
 /** Direction of a pipe. */
 enum rte_pmd_enso_pipe_kind {

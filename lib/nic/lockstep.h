@@ -91,7 +91,7 @@ class Lockstep {
       packet::Frame frame = View(at, length, runs_.spare());
       if constexpr (packet::Sender<Engine>) at_work_ = at;
       const packet::Verdict verdict = engine.Process(frame, now);
-      resized_bytes += Settle(lane, at, length, word, frame, verdict);
+      resized_bytes += Settle(lane, at, length, shape, frame, verdict);
     }
     if constexpr (packet::Sender<Engine>) at_work_ = nullptr;
     lane.cursor = at;
@@ -277,9 +277,9 @@ class Lockstep {
     walked_.bytes += length;
   }
 
-  /// Applies the verdict for a frame that arrived as `length` bytes at `at` with `word`. Returns
-  /// the bytes by which the frame grew, modulo 2^64, for SpanRuns::Grew; 0 if the frame was
-  /// diverted.
+  /// Applies the verdict for a frame that arrived as `length` bytes at `at` with the shape of
+  /// `word`. Returns the bytes by which the frame grew, modulo 2^64, for SpanRuns::Grew; 0 if the
+  /// frame was diverted.
   uint64_t Settle(Lane& lane, uint8_t* at, uint32_t length, packet::LeadingWord word,
                   const packet::Frame& frame, packet::Verdict verdict) {
     // An answer that is not in the frame's memory may have been built at spare().
@@ -336,15 +336,15 @@ class Lockstep {
     return {data, length, 0, packet::FlitSpan(length) - length, spare};
   }
 
-  /// Returns true if the frame is sent in place as part of its run. `word` is the frame's leading
-  /// word on arrival. If it is the word of a plain IPv4 frame and the engine has not changed it,
-  /// CutsWell() is not called.
+  /// Returns true if the frame is sent in place as part of its run. `word` has the shape of the
+  /// frame's leading word on arrival. If this is the shape of plain IPv4 and the engine has not
+  /// changed it, CutsWell() is not called.
   static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
                            const packet::Frame& frame, packet::Verdict verdict) {
     return StaysWhereItWas(at, length, frame, verdict) && StaysWhole(at, word, frame.length);
   }
   static bool StaysWhole(const uint8_t* at, packet::LeadingWord word, uint32_t length) {
-    const bool untouched = packet::LeadingWord::Of(at).bits == word.bits;
+    const bool untouched = packet::LeadingWord::Of(at).HasShapeOf(word);
     return (untouched && word.IsPlainIpv4()) || CutsWell(at, length);
   }
   static bool StaysWhereItWas(const uint8_t* at, uint32_t length, const packet::Frame& frame,

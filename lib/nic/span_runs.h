@@ -142,8 +142,9 @@ class SpanRuns {
         pipes_.Send(lane.pipe, lane.run, static_cast<uint32_t>(upto - lane.run),
                     static_cast<uint32_t>(upto - lane.owed));
     lane.owed = upto;
-    unforwarded_.pkts += unsent.pkts;
-    unforwarded_.bytes += unsent.bytes;
+    if (unsent.pkts == 0) [[likely]]
+      return;
+    unforwarded_ += unsent;
     QueueCounters::Add(counters_.tx_full, unsent.pkts);
   }
 

@@ -76,7 +76,7 @@ class SpanWalker {
   template <QueueEngine Engine>
   bool StartLane(Lane& lane, Engine& engine, uint64_t now) {
     while (!waiting_.empty()) {
-      const Span span = waiting_.front();
+      const Span& span = waiting_.front();
       waiting_ = waiting_.subspan(1);
       lane = {.cursor = span.data,
               .stop = span.data + std::min(span.bytes, kRunBytes),
