@@ -75,7 +75,7 @@ class BilateralQueue {
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kReceived);
     if constexpr (packet::Sender<Engine>) AppendWaiting();
-    FrameTotals leaving = walker_.Walk(region, link_.headroom_bytes(), engine, now);
+    FrameTotals leaving = walker_.Walk(region, engine, now);
     if constexpr (packet::Sender<Engine>) {
       if (!late_.empty() || !waiting_.empty()) [[unlikely]] {
         AppendLate(leaving);
@@ -138,7 +138,7 @@ class BilateralQueue {
   /// Cancels a swap that may wait until frames arrive, if frames wait to be sent, and gives the
   /// region back with these frames. Without this call, the NIC might never send them.
   void FlushSent() {
-    if (waiting_.empty() || !given_.waits || !link_.Cancel()) return;
+    if (working_ || waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
     HeldRegion region;
     if (link_.Region(region)) GiveWaiting(region);  // Otherwise Poll returns the new region.
@@ -277,14 +277,10 @@ class BilateralQueue {
   /// Starts work on a region that the link returned. If this is the region that was given to the
   /// NIC last, the NIC has not accepted its frames, which then count in tx_full.
   void Begin(const HeldRegion& region) {
-    AcceptRegion(region);
-    writer_.Begin(region);
-    working_ = true;
-  }
-  void AcceptRegion(const HeldRegion& region) {
     if (region.base == given_.region) [[unlikely]]
       UncountGiven();
-    given_ = {};
+    writer_.Begin(region);
+    working_ = true;
   }
   [[gnu::noinline]] void UncountGiven() {
     QueueCounters::Add(counters_.tx_pkts, -given_.frames.pkts);
@@ -321,7 +317,8 @@ class BilateralQueue {
     for (uint64_t now = 0; now < deadline; rte_pause()) {
       now = rte_get_tsc_cycles();
       if (!link_.Poll(now, region)) continue;
-      AcceptRegion(region);
+      if (region.base == given_.region) UncountGiven();
+      given_ = {};
       return true;
     }
     return false;
@@ -329,14 +326,14 @@ class BilateralQueue {
 
   Link& link_;
   ExceptionPath exception_;
-  Given given_;
+  Given given_;          ///< Valid unless working_.
   RegionWriter writer_;  ///< Writes to the held region; valid while working_.
   bool working_ = false;
   WaitingFrames waiting_;
   LateAnswers late_;  ///< Late frames of the held region.
   FrameTap tap_;
   QueueCounters counters_;
-  RegionWalker walker_{writer_, exception_, counters_};
+  RegionWalker walker_{writer_, exception_, counters_, link_.headroom_bytes()};
 };
 
 }  // namespace sluice::nic

@@ -24,19 +24,20 @@ namespace sluice::nic {
 /// Walks one region at a time. Used by one worker.
 class RegionWalker {
  public:
-  /// All arguments must outlive the walker. `writer` must have begun the region that is walked.
-  RegionWalker(RegionWriter& writer, ExceptionPath& exception, QueueCounters& counters)
-      : writer_(writer), exception_(exception), counters_(counters) {}
+  /// The references must outlive the walker. `writer` must have begun the region that is walked.
+  /// `headroom` is the number of bytes before each frame, as configured for the link.
+  RegionWalker(RegionWriter& writer, ExceptionPath& exception, QueueCounters& counters,
+               uint32_t headroom)
+      : writer_(writer), exception_(exception), counters_(counters), headroom_(headroom) {}
   RegionWalker(const RegionWalker&) = delete;
   RegionWalker& operator=(const RegionWalker&) = delete;
 
   /// Gives every received frame of the region to the engine. Returns the totals of the forwarded
-  /// frames. `headroom` is the number of bytes before each frame, as configured for the link.
+  /// frames.
   template <QueueEngine Engine>
-  FrameTotals Walk(const HeldRegion& region, uint32_t headroom, Engine& engine, uint64_t now) {
+  FrameTotals Walk(const HeldRegion& region, Engine& engine, uint64_t now) {
     if (region.received == 0) return {};
     unforwarded_ = {};
-    headroom_ = headroom;
     __builtin_prefetch(region.base,
                        1);  // The header, which is written when the region is given back.
     swap::Entry* const end = region.entries + region.received;
@@ -294,7 +295,7 @@ class RegionWalker {
   RegionWriter& writer_;
   ExceptionPath& exception_;
   QueueCounters& counters_;
-  uint32_t headroom_ = 0;
+  const uint32_t headroom_;
   const swap::Entry* at_work_ = nullptr;  ///< Entry being handled, if the engine is a Sender.
   FrameTotals unforwarded_;               ///< Totals received minus totals forwarded; modulo 2^64.
 };

@@ -74,16 +74,14 @@ void HostLink::Give(uint32_t frames, bool wait_for_frames) {
   header.kind = frames == 0 ? RegionKind::kFree : RegionKind::kToSend;
   offer_.key = wait_for_frames ? kWantsFrames : kAnyRegion;
   offer_.payload = {Given{region_.id, frames}.Word()};
-  offer_.standing = true;
   holding_ = false;
-  offer_due_ = true;
   MakeOffer();
 }
 
 void HostLink::MakeOffer() {
-  if (!port_.end().CanOffer()) return;
+  offer_due_ = !port_.end().CanOffer();
+  if (offer_due_) return;
   port_.MakeOffer(offer_);
-  offer_due_ = false;
   since_cycles_ = 0;
 }
 
@@ -94,6 +92,43 @@ bool HostLink::Cancel() {
   ++counters_.rejected;
   Hold(0);
   return true;
+}
+
+// Inlined, so that Poll keeps the result in registers.
+inline void HostLink::AcceptCommit(const Result& result) {
+  const Given given = Given::Of(result.payload[kGivenWord]);
+  const Given taken = Given::Of(result.payload[kTakenWord]);
+  // An earlier process may have recorded this outcome, and then used the region.
+  const bool recorded = resumed_ && given.region == region_.id;
+  const bool as_offered = resumed_ || result.payload[kTakenWord] == offer_.payload[kGivenWord];
+  const bool sound = given.region < geometry().regions && taken.region < geometry().regions &&
+                     given.region != taken.region && as_offered &&
+                     (recorded || taken.region == region_.id);
+  if (!sound) {
+    faulted_ = true;
+    ++counters_.faults;
+    return;
+  }
+  if (recorded) return Discard();
+  memory_.RecordOwners(RegionBit(given.region));
+  region_ = memory_.region(given.region);
+  Hold(given.frames);
+}
+
+inline void HostLink::Receive(const Result& result) {
+  counters_.too_late += result.too_late;
+  if (result.outcome == Outcome::kCommitted) [[likely]] {
+    ++counters_.swaps;
+    AcceptCommit(result);
+  } else if (result.outcome == Outcome::kRejected) {
+    ++counters_.rejected;
+    resumed_ ? Discard() : Hold(0);
+  } else {
+    // Orphaned. Impossible: the NIC's line is in the shared memory, so the NIC cannot lose it.
+    faulted_ = true;
+    ++counters_.faults;
+  }
+  resumed_ = false;
 }
 
 bool HostLink::Poll(uint64_t now_cycles) {
@@ -113,47 +148,6 @@ bool HostLink::Poll(uint64_t now_cycles) {
     }
   }
   return false;
-}
-
-void HostLink::Receive(const Result& result) {
-  counters_.too_late += result.too_late;
-  since_cycles_ = 0;
-  switch (result.outcome) {
-    case Outcome::kCommitted:
-      ++counters_.swaps;
-      AcceptCommit(result);
-      break;
-    case Outcome::kRejected:
-      ++counters_.rejected;
-      resumed_ ? Discard() : Hold(0);
-      break;
-    case Outcome::kOrphaned:
-      // Impossible: the NIC's line is in the shared memory, so the NIC cannot lose it.
-      faulted_ = true;
-      ++counters_.faults;
-      break;
-  }
-  resumed_ = false;
-}
-
-void HostLink::AcceptCommit(const Result& result) {
-  const Given given = Given::Of(result.payload[kGivenWord]);
-  const Given taken = Given::Of(result.payload[kTakenWord]);
-  // An earlier process may have recorded this outcome, and then used the region.
-  const bool recorded = resumed_ && given.region == region_.id;
-  const bool as_offered = resumed_ || result.payload[kTakenWord] == offer_.payload[kGivenWord];
-  const bool sound = given.region < geometry().regions && taken.region < geometry().regions &&
-                     given.region != taken.region && as_offered &&
-                     (recorded || taken.region == region_.id);
-  if (!sound) {
-    faulted_ = true;
-    ++counters_.faults;
-    return;
-  }
-  if (recorded) return Discard();
-  memory_.RecordOwners(RegionBit(given.region));
-  region_ = memory_.region(given.region);
-  Hold(given.frames);
 }
 
 void HostLink::Reset() {

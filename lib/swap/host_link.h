@@ -76,6 +76,7 @@ class HostLink {
   void AcceptCommit(const Result& result);
   void Discard();
   void Hold(uint32_t received);
+  /// Posts offer_, or sets offer_due_ if this is not possible yet.
   void MakeOffer();
 
   LinkMemory memory_;
@@ -83,7 +84,7 @@ class HostLink {
   InitiatorPort<LinkWindow> port_;
   /// The region in the owners word. The host owns it until the NIC commits a swap.
   Region region_;
-  Offer offer_;
+  Offer offer_{.standing = true};
   uint64_t window_cycles_;
   uint64_t since_cycles_ = 0;  ///< TSC of the first poll for the current offer; 0: none yet.
   uint32_t received_ = 0;

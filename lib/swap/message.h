@@ -91,19 +91,20 @@ inline bar::Line Encode(const Message& message) {
 /// differ, its writer died while it stored a new word 1. The line then decodes with its earlier
 /// content and peer 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {
-  Message message;
-  message.txid = static_cast<uint32_t>(line.word[0]);
-  message.epoch = static_cast<uint16_t>(line.word[0] >> 32);
   const auto phase = static_cast<uint8_t>(line.word[0] >> 48);
-  message.phase = phase <= kLastPhase ? static_cast<Phase>(phase) : Phase::kNone;
-  message.flags = line.word[0] >> 56 & kFlagsMask;
-  message.binding = static_cast<uint8_t>(line.word[0] >> 60);
-  message.peer_incarnation = static_cast<uint32_t>(line.word[1]);
+  Message message{
+      .txid = static_cast<uint32_t>(line.word[0]),
+      .epoch = static_cast<uint16_t>(line.word[0] >> 32),
+      .phase = phase <= kLastPhase ? static_cast<Phase>(phase) : Phase::kNone,
+      .flags = static_cast<uint8_t>(line.word[0] >> 56 & kFlagsMask),
+      .peer_incarnation = static_cast<uint32_t>(line.word[1]),
+      .binding = static_cast<uint8_t>(line.word[0] >> 60),
+      .key = line.word[2],
+      .payload = {line.word[3], line.word[4], line.word[5], line.word[6]},
+      .incarnation = static_cast<uint32_t>(line.word[7]),
+  };
   if (message.peer_incarnation == 0 && message.phase != Phase::kSync) message.phase = Phase::kNone;
   if ((line.word[1] >> 32 & 0xf) != message.binding) message.peer_incarnation = 0;
-  message.key = line.word[2];
-  for (uint32_t i = 0; i < message.payload.size(); ++i) message.payload[i] = line.word[3 + i];
-  message.incarnation = static_cast<uint32_t>(line.word[7]);
   return message;
 }
 

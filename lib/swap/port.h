@@ -61,16 +61,16 @@ class Port {
   void PreparePost() {
     if constexpr (requires { window_->PreparePost(index_); }) window_->PreparePost(index_);
   }
-  /// Processes line_ with `hear`, posts, and returns the result of `hear`. If this end had no
-  /// memory before the call, or if its peer has changed, the next Poll processes the same line
-  /// again.
+  /// Processes the peer's line, of which word 0 is `word0`, with `hear`, posts, and returns the
+  /// result of `hear`. If this end had no memory before the call, or if its peer has changed, the
+  /// next Poll processes the same line again.
   template <typename Hear>
-  auto HearLine(Hear hear) {
+  auto HearLine(uint64_t word0, Hear hear) {
     const bool without_memory = end_.state() == State::kSync;
     const uint8_t binding = end_.identity().binding;
     auto heard = hear();
     Post();
-    attention_.Heard(line_.word[0]);
+    attention_.Heard(word0);
     if (without_memory || binding != end_.identity().binding) attention_.LookAgain();
     return heard;
   }
@@ -79,7 +79,6 @@ class Port {
   uint32_t index_;
   Attention attention_;
   E end_;
-  bar::Line line_;  ///< The line that Poll has read.
 };
 
 template <bar::WindowEnd W>
@@ -114,8 +113,9 @@ class InitiatorPort : public Port<W, Initiator> {
   /// Polls the peer's line; costs one shared load if nothing has changed.
   std::optional<Result> Poll() {
     if (!this->attention_.Wants(this->window_->Peek(this->index_))) return std::nullopt;
-    if (!this->window_->Poll(this->index_, this->line_)) return std::nullopt;
-    return this->HearLine([&] { return this->end_.Hear(Decode(this->line_)); });
+    bar::Line line;
+    if (!this->window_->Poll(this->index_, line)) return std::nullopt;
+    return this->HearLine(line.word[0], [&] { return this->end_.Hear(Decode(line)); });
   }
 };
 
@@ -134,9 +134,10 @@ class ResponderPort : public Port<W, Responder> {
     const uint64_t word0 = this->window_->Peek(this->index_);
     if (!this->attention_.Wants(word0) && !again) return Event::kNothing;
     if (this->attention_.IsNew(word0)) this->PreparePost();
-    if (!this->window_->Poll(this->index_, this->line_)) return Event::kNothing;
-    return this->HearLine([&] {
-      offer_ = Decode(this->line_);
+    bar::Line line;
+    if (!this->window_->Poll(this->index_, line)) return Event::kNothing;
+    return this->HearLine(line.word[0], [&] {
+      offer_ = Decode(line);
       return this->end_.Hear(offer_, resource);
     });
   }
