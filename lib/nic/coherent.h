@@ -215,7 +215,8 @@ class CoherentQueue {
       packet::FoundBurst burst(
           received, totals, [&](uint32_t number) { return View(frames_[number]); },
           [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
-            Settle(frames_[number], frame, verdict);
+            Frame& held = frames_[number];
+            Settle(held, held.data, held.length, frame, verdict);
             if constexpr (packet::Sender<Engine>) at_work_ = number + 1;
           },
           [this] { return spare_; });
@@ -228,23 +229,26 @@ class CoherentQueue {
           const Frame& ahead = frames_[std::min(i + kPrepareAhead, received - 1)];
           engine.Prepare(ahead.data, ahead.length);
         }
-        bytes += frames_[i].length;
         packet::Frame frame = View(frames_[i]);
         frame.spare = spare_;
+        const uint8_t* const data = frame.data;
+        const uint32_t length = frame.length;
+        bytes += length;
         if constexpr (packet::Sender<Engine>) at_work_ = i;
         const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
-        Settle(frames_[i], frame, verdict);
+        Settle(frames_[i], data, length, frame, verdict);
       }
       return bytes;
     }
   }
 
-  /// Applies the engine's verdict to the frame that arrived as `held`.
-  void Settle(Frame& held, const packet::Frame& frame, packet::Verdict verdict) {
+  /// Applies the engine's verdict to the frame that arrived as `held`: `length` bytes at `data`.
+  void Settle(Frame& held, const uint8_t* data, uint32_t length, const packet::Frame& frame,
+              packet::Verdict verdict) {
     if (verdict.action != packet::Action::kForward) [[unlikely]] {
       changed_ = true;
       End(held, frame, verdict);
-    } else if (frame.data != held.data || frame.length != held.length) {
+    } else if (frame.data != data || frame.length != length) {
       changed_ = true;
       Resize(held, frame.data, frame.length);
     }

@@ -49,8 +49,8 @@ ROWS = (
     Row("bilateral", 256, 16.56, 20),
     Row("bilateral", 32, 57.16, size="imix"),
     Row("bilateral", 256, 39.52, size="imix"),
-    Row("coherent", 1, 396.47),
-    Row("coherent", 32, 65.67, 60),
+    Row("coherent", 1, 394.46),
+    Row("coherent", 32, 59.80, 60),
 )
 
 
