@@ -51,7 +51,7 @@ DEFINE_uint32(
 DEFINE_uint32(echo_bytes, 64,
               "Bytes of the argument of each call to the service echo, and of each value that is "
               "sent to front");
-DEFINE_uint32(store_mib, 64, "Memory of the service store for its items, in MiB");
+DEFINE_uint32(store_mib, 64, "Memory for the items of the store service, in MiB");
 DEFINE_double(timeout_ms, 1000,
               "Milliseconds after which an unanswered call of the load generator counts as lost");
 DEFINE_uint32(trace, 0,

@@ -56,7 +56,7 @@ class Fiber {
   /// Releases the processor; returns when the fiber runs again.
   [[gnu::noinline]] void Leave();
   // Relaxed order is sufficient: only a signal handler of the same thread can interrupt, and it
-  // does not change the count.
+  // restores the count before it returns.
   void BeginUncut() {
     uncut_.store(uncut_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);

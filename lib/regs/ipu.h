@@ -159,7 +159,7 @@ enum Statistic : uint32_t {
   kStatRxNoLine,        ///< An endpoint's lines were full: its host is slow.
   kStatLineAnswers,     ///< Loads answered with frames.
   kStatLineTryAgains,   ///< Loads answered at their time limit.
-  kStatLineBadRecord,   ///< Invalid records of a line; the rest of the line is skipped.
+  kStatLineBadRecord,   ///< Invalid records of a line. An invalid head ends the line.
   kStatLineRxDiscards,  ///< Frames in a line that was not loaded before the endpoint ended.
   kStatLineTxDiscards,  ///< Frames of a returned line that were not sent before the endpoint ended.
   kStatLineLost,        ///< Frames in a host's line when its process ended.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Results of clients that are the wire of a model NIC, as statistics of the port.
+// Reads the results of clients, which act as the wire of a model NIC, from the statistics of its
+// port.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ class MessageServer {
   static constexpr uint32_t kMostHeaders = 80;
   static_assert(kMostMessages == 1u << kSlotBits);
 
-  /// Sender of a message in parts and the sender's number for it.
+  /// Identifies a message of several parts: its sender, and the number that the sender gave it.
   struct Sender {
     std::array<uint8_t, 16> address{};
     uint16_t from_port = 0, to_port = 0;

@@ -162,7 +162,7 @@ TEST(Glue, ALegacyDeviceThatSendsNothingOnReportsToItsRegister) {
   EXPECT_TRUE(rig.sw.Finished(opened.stream));
 }
 
-// The device does not know windows, so it flushes none.
+// A legacy device has no windows, so it never flushes one.
 TEST(Glue, ALegacyNodesWindowClosesWhenItHasAnsweredAll) {
   Rig rig;
   const Opened opened = rig.Open(Chain(2));

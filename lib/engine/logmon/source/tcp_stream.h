@@ -47,8 +47,8 @@ struct TcpStream {
     kUnknown,        ///< No segment was seen.
     kOpen,           ///< `next` is known, `end` is not.
     kEnding,         ///< `end` is known, and bytes before it are missing.
-    kEndingByReset,  ///< Like kEnding, after a RST ahead of `next`; later text shows that the RST
-                     ///< was not valid.
+    kEndingByReset,  ///< Like kEnding, but an RST ahead of `next` ended the stream. If later text
+                     ///< arrives, the RST was not valid, and the stream is open again.
     kClosed,         ///< Everything up to `end` was delivered.
   };
   /// Kind of the last distrusted segment. If it is valid, the stream continues at `doubt`.
