@@ -90,7 +90,8 @@ class ItemResponder : public swap::ResponderPort<W> {
   /// been cancelled since, the answer is still valid.
   template <swap::Resource R>
   swap::Event Answer(R& resource) {
-    return this->HearLine([&] { return this->end_.Hear(this->offer(), resource); });
+    return this->HearLine(this->line_.word[0],
+                          [&] { return this->end_.Hear(this->offer(), resource); });
   }
   /// Reads the pending offer without answering it. Returns false if it does not exist or was
   /// cancelled.

@@ -134,15 +134,17 @@ class ResponderPort : public Port<W, Responder> {
     const uint64_t word0 = this->window_->Peek(this->index_);
     if (!this->attention_.Wants(word0) && !again) return Event::kNothing;
     if (this->attention_.IsNew(word0)) this->PreparePost();
-    bar::Line line;
-    if (!this->window_->Poll(this->index_, line)) return Event::kNothing;
-    return this->HearLine(line.word[0], [&] {
-      offer_ = Decode(line);
+    if (!this->window_->Poll(this->index_, line_)) return Event::kNothing;
+    return this->HearLine(line_.word[0], [&] {
+      offer_ = Decode(line_);
       return this->end_.Hear(offer_, resource);
     });
   }
   /// Returns the line that the last Poll processed.
   const Message& offer() const { return offer_; }
+
+ protected:
+  bar::Line line_;  ///< The line that Poll has read.
 
  private:
   Message offer_;
