@@ -202,7 +202,7 @@ class Lockstep {
   /// walker. Prefetches only headers, and for writing only if the engine declares that it writes to
   /// most frames.
   template <uint32_t kCount, BurstEngine Engine>
-  uint32_t RunBurst(Engine& engine, uint64_t now) {
+  [[gnu::always_inline]] uint32_t RunBurst(Engine& engine, uint64_t now) {
     constexpr int kForWriting = packet::WritesFrames<Engine>();
     std::array<uint8_t*, kBurstFrames + 1> starts;
     std::array<uint32_t, kBurstFrames> lengths;
