@@ -56,8 +56,8 @@ ROWS = (
 
 @dataclasses.dataclass(frozen=True)
 class EngineRow:
-    """A row of an engine alone, on frames in memory. Its bench prints "<n> requests"; sluice-logmon's
-    requests are datagrams."""
+    """A row of an engine alone, on frames in memory. Its bench prints "<n> requests" or "<n> packets";
+    sluice-logmon's requests are datagrams."""
     name: str
     bench: str
     arguments: tuple
@@ -75,6 +75,8 @@ ENGINE_ROWS = (
     EngineRow("logmon, light set, 1472 B", "tests/logmon/sluice-logmon-bench",
               (f"--configs={CONFIGS}", "--count=light", "--chunk=1472"),
               "*FramesInMemory::Process*", 2879, 2350),
+    EngineRow("maglev, hot, in bursts", "tests/maglev/sluice-maglev-bench",
+              ("--benchmark_filter=^BM_BalancerCounted/",), "WorkerBursts*", 169.88, 152.7),
 )
 
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/maglev/balancer.h"
@@ -33,12 +34,13 @@ extern "C" [[gnu::noinline, gnu::noclone]] uint64_t WorkerBursts(Balancer* balan
     uint8_t* const start = slots + size_t{first} * kRoom + kHeadroom;
     packet::FoundBurst burst(
         size, packet::BurstTotals{60 * size, 60},
-        [&](uint32_t number) {
+        [start](uint32_t number) {
           return packet::Frame{start + size_t{number} * kRoom, 60, kHeadroom, 4};
         },
         [&](uint32_t, const packet::Frame& frame, packet::Verdict verdict) {
           forwarded += verdict == packet::kForward;
-          benchmark::DoNotOptimize(frame.data);
+          uint8_t* const data = frame.data;
+          benchmark::DoNotOptimize(data);
         });
     balancer->ProcessBurst(burst, 0);
   }
@@ -78,11 +80,14 @@ void Measure(benchmark::State& state, Encapsulation encapsulation, uint32_t size
   if (forwarded != static_cast<uint64_t>(state.iterations()) * kBatch) {
     state.SkipWithError("a frame was not forwarded");
   }
+  state.SetLabel(std::to_string(forwarded) + " packets");  // scripts/bench/instruction_rows.py
   state.SetItemsProcessed(static_cast<int64_t>(forwarded));
 }
 
 void BM_Balancer(benchmark::State& state) { Measure(state, Encapsulation::kIp); }
 BENCHMARK(BM_Balancer)->Arg(16)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20)->MinTime(2);
+/// A fixed number of frames, to count the instructions of one frame.
+BENCHMARK(BM_Balancer)->Name("BM_BalancerCounted")->Arg(16)->Iterations(50);
 void BM_BalancerMac(benchmark::State& state) { Measure(state, Encapsulation::kMac); }
 BENCHMARK(BM_BalancerMac)->Arg(16)->Arg(1 << 20)->MinTime(2);
 void BM_BalancerNat(benchmark::State& state) { Measure(state, Encapsulation::kNat); }

@@ -118,7 +118,8 @@ class ConnectionTable {
   BackendRef FindSettled(uint64_t tag, uint8_t owner, ConnectionState state, uint32_t seconds) {
     Bucket& line = buckets_[FirstBucket(tag)];
     const uint32_t equal = EqualTags(line, tag);
-    if (equal == 0) return {};
+    if (equal == 0) [[unlikely]]
+      return {};
     uint64_t& word = line.details[static_cast<uint32_t>(std::countr_zero(equal))];
     // Compares state, owner and time at once: a flow with many packets was usually seen in this
     // second already.

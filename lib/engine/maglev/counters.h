@@ -72,6 +72,11 @@ struct BalancerCounters {
   void Count(Event event, uint64_t times = 1) { Add(events[event], times); }
   void CountVip(uint16_t vip, Traffic more) { AddTo(by_vip[vip], more); }
   void CountBackend(uint16_t backend, Traffic more) { AddTo(by_backend[backend], more); }
+  /// Adds to one of the totals. Only for the owning worker.
+  static void AddTo(Traffic& total, Traffic more) {
+    Add(total.pkts, more.pkts);
+    Add(total.bytes, more.bytes);
+  }
   /// Loads a counter. For any thread.
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
@@ -80,10 +85,6 @@ struct BalancerCounters {
  private:
   static void Add(uint64_t& total, uint64_t amount) {
     std::atomic_ref(total).store(total + amount, std::memory_order_relaxed);
-  }
-  static void AddTo(Traffic& total, Traffic more) {
-    Add(total.pkts, more.pkts);
-    Add(total.bytes, more.bytes);
   }
 };
 

@@ -107,19 +107,18 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
   outer.header_bytes = static_cast<uint8_t>(ip_bytes + more);
   outer.plain = !outer.ipv6 && more == 0 && !source;
   if (outer.plain) ip[9] = kProtocolIpv4;
-  if (!outer.ipv6) {
-    outer.ipv4_sum = packet::FoldSum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes));
-  }
   return outer;
 }
 
 PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip) {
   if (!outer.plain) return {};
+  const uint8_t* const ip = outer.header.data();
+  const uint64_t fixed = packet::SumBytes(ip + 2, packet::kIpv4MinHeaderBytes - 2);
+  constexpr uint16_t kLessEtherType = ~__builtin_bswap16(packet::kEtherTypeIpv4);
   return {.next_hop = outer.next_hop,
-          .generation = generation,
-          .destination = Load<uint32_t>(outer.header.data() + 16),
-          .sum_or_port = outer.ipv4_sum,
-          .vip = vip};
+          .sum_or_port = packet::FoldSum(fixed + kLessEtherType),
+          .destination = Load<uint32_t>(ip + 16),
+          .owner = PlainOuter::Owner(generation, vip)};
 }
 
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,

@@ -45,7 +45,6 @@ struct Outer {
   bool fixed_source = false;  ///< False: the source address is derived from the flow.
   /// IPv4 in IPv4 without options, with a source derived from the flow.
   bool plain = false;
-  uint16_t ipv4_sum = 0;  ///< Folded sum of an outer IPv4 header whose per-packet fields are 0.
 };
 
 /// Returns the outer headers for `encapsulation` to `backend` according to `setup`.
@@ -60,9 +59,7 @@ struct Entropy {
 
   static Entropy Of(const packet::FlowKey& flow);
   /// Returns the lower half of an outer IPv4 source, which is also GUE's source port over IPv4.
-  uint16_t Half() const {
-    return static_cast<uint16_t>(__builtin_bswap32(port) >> 16 ^ source >> 16);
-  }
+  uint16_t Half() const { return static_cast<uint16_t>(__builtin_bswap16(port) ^ source >> 16); }
   /// Returns the last word of an outer IPv6 source.
   uint32_t Word() const { return source ^ port; }
   /// Returns GUE's source port over IPv6.
@@ -79,14 +76,21 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
                  Entropy entropy);
 
 /// Compact form of a `plain` Outer or of a rewrite in place; a quarter of a cache line. It contains
-/// the backend's VIP and generation, so that one load answers whether a connection may stay with
-/// this backend (Tables::Serves) and how to send its packets.
+/// the owner, so that one load answers whether a connection may stay with this backend
+/// (Tables::Serves) and how to send its packets.
 struct alignas(16) PlainOuter {
+  /// Returns the value of `owner` for a backend of this generation that serves the VIP at index
+  /// `vip`.
+  static constexpr uint32_t Owner(uint16_t generation, uint32_t vip) {
+    return uint32_t{generation} << 16 | vip;
+  }
+
   packet::MacAddress next_hop{};
-  uint16_t generation = 0;   ///< Generation of the backend; 0: unused, or not plain.
+  /// kIp: folded sum of the header fields after the type of service that are equal in all packets,
+  /// less the EtherType. kNat: the port in network order; 0: unchanged.
+  uint16_t sum_or_port = 0;
   uint32_t destination = 0;  ///< Address in network order.
-  uint16_t sum_or_port = 0;  ///< Outer::ipv4_sum; kNat: the port in network order, 0: unchanged.
-  uint16_t vip = 0;          ///< Index of the backend's VIP.
+  uint32_t owner = 0xffff;   ///< Owner(); 0xffff, which no backend has: unused, or not plain.
 };
 static_assert(sizeof(PlainOuter) == 16);
 PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip);
@@ -117,21 +121,20 @@ inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const 
       cpu::PickBytes<-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5, 12, 13, 14, 15>(cpu::Load(frame));
   const cpu::Words first = cpu::FirstSixOf(cpu::LoadAligned(&outer), moved);
 
+  // The sum of `shape` contains the EtherType, which sum_or_port compensates. The sum is below
+  // 2^32, because the type of service is followed by the version in the next lower byte.
   const auto shape = packet::Load<uint32_t>(frame + 12);
-  const uint32_t tos = shape >> 24;
   const uint32_t total_be = __builtin_bswap32(total_length + kPlainBytes) >> 16;
-  const uint32_t half = entropy.Half();
-  const uint32_t sum = outer.sum_or_port + (tos << 8) + total_be + half;  // Below 2^18.
+  const uint16_t half = entropy.Half();
+  const uint32_t sum = shape + outer.sum_or_port + total_be + half;
   // The upper half is the sum of both halves of `sum` including the carry.
   const uint32_t folded = sum + (sum << 16 | sum >> 16);
-  const uint64_t checksum = ~folded >> 16;
-  const uint64_t destination = outer.destination;
   cpu::Store(start, first);
   packet::Store(start + 12, shape | uint64_t{total_be} << 32);
   packet::Store(start + 20, uint32_t{kTtl} << 16 | uint32_t{kProtocolIpv4} << 24);
-  packet::Store(start + 24, checksum | uint64_t{__builtin_bswap16(kPrivatePrefix)} << 16 |
-                                uint64_t{half} << 32 | destination << 48);
-  packet::Store(start + 32, static_cast<uint16_t>(destination >> 16));
+  packet::Store(start + 24, ~folded >> 16 | uint32_t{__builtin_bswap16(kPrivatePrefix)} << 16);
+  packet::Store(start + 28, half);
+  packet::Store(start + 30, outer.destination);
 }
 
 }  // namespace sluice::engine::maglev

@@ -66,10 +66,9 @@ PlainOuter PlainOuterOf(const Backend& backend, const std::vector<Vip>& vips) {
     return MakePlainOuter(backend.outer, backend.generation, backend.vip);
   }
   return {.next_hop = backend.outer.next_hop,
-          .generation = backend.generation,
-          .destination = packet::Load<uint32_t>(backend.address.bytes.data()),
           .sum_or_port = backend.nat_port_be,
-          .vip = backend.vip};
+          .destination = packet::Load<uint32_t>(backend.address.bytes.data()),
+          .owner = PlainOuter::Owner(backend.generation, backend.vip)};
 }
 
 // Assigns indices: known keys keep theirs, new keys get the lowest free index.
@@ -149,6 +148,7 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   for (const Backend& backend : tables->backends_) {
     tables->plain_outers_.push_back(PlainOuterOf(backend, tables->vips_));
   }
+  if (tables->backends_.empty()) tables->plain_outers_.emplace_back();
   return tables;
 }
 

@@ -88,7 +88,8 @@ class Tables {
   /// Returns the backends by index; unused indices have generation 0.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
-  /// Returns the compact outer headers, indexed by backend.
+  /// Returns the compact outer headers, indexed by backend. Contains at least one, so that a
+  /// BackendRef without a backend can be looked up, too.
   const std::vector<PlainOuter>& plain_outers() const { return plain_outers_; }
   /// Returns all balancers, in the same order on each of them; empty if fragments are not
   /// redirected.
