@@ -69,9 +69,9 @@ class EngineRow:
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 ENGINE_ROWS = (
     EngineRow("kv, a datagram of 1", "tests/kv/sluice-kv-server-bench", (1000, 1, 1),
-              "*WorkerServe*", 917.98, 0),
+              "*WorkerServe*", 840.16, 0),
     EngineRow("kv, a datagram of 16", "tests/kv/sluice-kv-server-bench", (1000, 1, 16),
-              "*WorkerServe*", 201.59, 170),
+              "*WorkerServe*", 194.06, 170),
     EngineRow("logmon, light set, 1472 B", "tests/logmon/sluice-logmon-bench",
               (f"--configs={CONFIGS}", "--count=light", "--chunk=1472"),
               "*FramesInMemory::Process*", 2879, 2350),

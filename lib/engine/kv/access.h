@@ -81,7 +81,8 @@ class Homes {
   /// Returns the location of a key of 8 bytes, loaded little-endian.
   Home OfWord(uint64_t key) const {
     const uint64_t index = index_hash_.OfWord(key);
-    if (of_partitions_.divisor() == 1) return {partitions_, index, 0};
+    if (of_partitions_.divisor() == 1) [[likely]]
+      return {partitions_, index, 0};
     return Of(KeyHash{Xxh3(0).OfWord(key), index});
   }
 

@@ -20,7 +20,7 @@ using Slot = uint64_t;
 constexpr uint64_t OffsetOf(Slot slot) { return slot & ((uint64_t{1} << 48) - 1); }
 constexpr uint16_t TagOf(uint64_t hash) {
   const auto tag = static_cast<uint16_t>(hash);
-  return tag == 0 ? 1 : tag;
+  return static_cast<uint16_t>(tag + (tag == 0));
 }
 constexpr Slot MakeSlot(uint16_t tag, uint64_t offset) { return uint64_t{tag} << 48 | offset; }
 

@@ -146,19 +146,21 @@ inline void WriteMica(const MicaMessage& message, uint8_t* to) {
   }
 }
 
-/// Writes the first kMicaMessageBytes of the answer to the request at `request`: copies operation,
-/// hash and opaque, without a key. `to` may equal `request` or be any address before it.
-inline void WriteMicaAnswer(const uint8_t* request, MicaResult result, uint32_t value_bytes,
-                            uint8_t* to) {
-  packet::Store(
-      to, request[0] | uint64_t{static_cast<uint8_t>(result)} << 8 | uint64_t{value_bytes} << 32);
+/// Writes the first kMicaMessageBytes of the answer to the request at `request`, whose operation is
+/// `operation`: copies hash and opaque, without a key. `to` may equal `request` or be any address
+/// before it.
+inline void WriteMicaAnswer(const uint8_t* request, MicaOperation operation, MicaResult result,
+                            uint32_t value_bytes, uint8_t* to) {
+  packet::Store(to, static_cast<uint8_t>(operation) | uint64_t{static_cast<uint8_t>(result)} << 8 |
+                        uint64_t{value_bytes} << 32);
   packet::Store(to + 8, packet::Load<uint64_t>(request + 8));
   packet::Store(to + 16, uint64_t{packet::Load<uint32_t>(request + 16)});
 }
 
 /// Writes an answer with a value. Returns the end of its MicaMessageSize bytes.
 inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes value, uint8_t* to) {
-  WriteMicaAnswer(request, result, static_cast<uint32_t>(value.size()), to);
+  WriteMicaAnswer(request, static_cast<MicaOperation>(request[0]), result,
+                  static_cast<uint32_t>(value.size()), to);
   to += kMicaMessageBytes;
   const size_t rest = value.size() % 8;
   const size_t words = value.size() - rest;

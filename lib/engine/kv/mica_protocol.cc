@@ -136,9 +136,10 @@ uint32_t Plan(Bytes datagram, size_t position, const Homes& homes, MicaStep* ste
     const uint8_t* const key = message + kMicaMessageBytes;
     if constexpr (kTrustHashes) {
       step->home = homes.Of(Trusted(packet::Load<uint64_t>(message + 8)));
+    } else if (one_word) [[likely]] {
+      step->home = homes.OfWord(packet::Load<uint64_t>(key));
     } else {
-      step->home = one_word ? homes.OfWord(packet::Load<uint64_t>(key))
-                            : homes.Of(Bytes(key, lengths.key_bytes()));
+      step->home = homes.Of(Bytes(key, lengths.key_bytes()));
     }
     step->FetchBucket();
     step->position = static_cast<uint32_t>(message - begin);
@@ -157,7 +158,7 @@ uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaSte
     if (datagram.size() < kMicaHeaderBytes || datagram[0] != kMicaRequests) return 0;
     position = kMicaHeaderBytes;
   }
-  const Homes homes = access.homes();
+  const Homes& homes = access.homes();
   const uint32_t count = access.store().trust_hashes
                              ? Plan<true>(datagram, position, homes, steps)
                              : Plan<false>(datagram, position, homes, steps);
@@ -197,13 +198,13 @@ struct Answered {
   const Item* const item = home.partition->GetLikely(step.likely, key, home.index, now_s);
   if (item == nullptr) {
     if (!IsKey(key)) return {nullptr};
-    WriteMicaAnswer(message, MicaResult::kNotFound, 0, to);
+    WriteMicaAnswer(message, MicaOperation::kGet, MicaResult::kNotFound, 0, to);
     return {to + kMicaMessageBytes, 1};
   }
   const uint32_t value_bytes = Item::ValueBytes(item->lengths);
   const size_t padded_key = MicaPadded(key.size());
   if (value_bytes > padded_key) return {nullptr};
-  WriteMicaAnswer(message, MicaResult::kSuccess, value_bytes, to);
+  WriteMicaAnswer(message, MicaOperation::kGet, MicaResult::kSuccess, value_bytes, to);
   to += kMicaMessageBytes;
   // Items are padded with zeros like messages, so whole words are copied.
   const uint64_t* const value = item->words() + padded_key / 8;
@@ -231,7 +232,7 @@ struct Answered {
       const uint64_t key = packet::Load<uint64_t>(message + kMicaMessageBytes);
       const Item* const item = step->home.partition->GetLikelyTiny(step->likely, key);
       if (item != nullptr) [[likely]] {
-        WriteMicaAnswer(message, MicaResult::kSuccess, 8, to);
+        WriteMicaAnswer(message, MicaOperation::kGet, MicaResult::kSuccess, 8, to);
         packet::Store(to + kMicaMessageBytes, item->words()[1]);
         to += MicaMessageSize(0, 8);
         continue;

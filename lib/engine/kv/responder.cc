@@ -83,17 +83,18 @@ void Responder::Plan(const uint8_t* frame, uint32_t length) {
 
 void Responder::PlanSteps(Bytes payload, Protocol protocol) {
   MicaStep& step = steps_[steps_count_];
-  if (protocol == Protocol::kMica) {
-    steps_count_ += PlanMica(payload, 0, access_, &step);
-  } else {
-    if (payload.size() <= memcached::kUdpFrameBytes) return;
-    const Bytes key = memcached::FirstKey(payload.subspan(memcached::kUdpFrameBytes));
-    if (key.empty() || key.size() > kMaxKeyBytes) return;
-    step.home = access_.homes().Of(key);
-    step.FetchBucket();
-    ++steps_count_;
-  }
+  steps_count_ += protocol == Protocol::kMica ? PlanMica(payload, 0, access_, &step)
+                                              : PlanMemcached(payload, step);
   ahead_.set_end(steps_.data() + steps_count_);
+}
+
+uint32_t Responder::PlanMemcached(Bytes payload, MicaStep& step) const {
+  if (payload.size() <= memcached::kUdpFrameBytes) return 0;
+  const Bytes key = memcached::FirstKey(payload.subspan(memcached::kUdpFrameBytes));
+  if (key.empty() || key.size() > kMaxKeyBytes) return 0;
+  step.home = access_.homes().Of(key);
+  step.FetchBucket();
+  return 1;
 }
 
 Service Responder::Serve(uint8_t* frame, uint32_t length, uint32_t tailroom) {

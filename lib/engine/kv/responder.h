@@ -140,17 +140,20 @@ class Responder {
   };
 
   Protocol ProtocolOf(uint16_t port) const;
-  /// Adds the steps of a datagram. memcached's protocols have at most one, for the first request
-  /// with a key.
+  /// Adds the steps of a datagram.
   void PlanSteps(Bytes payload, Protocol protocol);
+  /// Plans a datagram of memcached's protocols: at most one step, for the first request with a key.
+  /// Returns the number of steps.
+  [[gnu::noinline]] uint32_t PlanMemcached(Bytes payload, MicaStep& step) const;
   void ForgetSteps() {
     steps_count_ = 0;
     ahead_.Begin(steps_.data());
   }
   /// Serves the remaining requests of `exchange_`, whose reply has `replied` bytes at front().
   /// `steps` are the planned steps of MICA requests.
-  Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
-                   Protocol protocol, std::span<const MicaStep> steps);
+  [[gnu::always_inline]] inline Service Continue(const uint8_t* frame, uint32_t replied,
+                                                 std::span<uint8_t> in_place, Protocol protocol,
+                                                 std::span<const MicaStep> steps);
   /// Stores the state of the exchange for another worker.
   void PackProgress(Handoff& handoff);
   /// Serve the remaining requests with one protocol. `payload` is the UDP payload. Afterwards the
@@ -161,12 +164,13 @@ class Responder {
   /// Returns whether the reply may be sent to the sender of `datagram_`, and charges its cost.
   [[gnu::noinline]] bool MayAnswer(const uint8_t* frame, Protocol protocol);
   uint64_t SourceOf(const uint8_t* frame) const;
-  Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
+  [[gnu::noinline]] Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
   /// Builds an answer to `datagram_`, which is in `frame`: headers and `payload`. Uses `in_place`
   /// if the answer fits there, else writes the headers before `payload` in this object. `only`: the
   /// answer has no further datagrams.
-  Service Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes, std::span<uint8_t> in_place,
-                bool only);
+  [[gnu::always_inline]] inline Service Build(const uint8_t* frame, uint8_t* payload,
+                                              uint32_t bytes, std::span<uint8_t> in_place,
+                                              bool only);
   void Send(const uint8_t* frame, uint32_t length);
   uint8_t* front() { return buffer_.get() + kFrontBytes; }
 
