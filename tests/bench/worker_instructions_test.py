@@ -26,6 +26,7 @@ class Rows(unittest.TestCase):
             with self.subTest(name):
                 print(f"{name}: {found:.2f}", file=sys.stderr)
                 self.assertLessEqual(found, recorded * (1 + instruction_rows.GROWTH))
+                self.assertGreater(found, recorded * instruction_rows.LEAST)
 
 
 if __name__ == "__main__":

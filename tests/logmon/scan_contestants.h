@@ -135,7 +135,7 @@ class FramesInMemory {
   size_t size() const { return frames_.size(); }
   /// Processes all frames in bursts of at most `at_once`. Not inlined, so that callgrind can count
   /// its instructions.
-  [[gnu::noinline]] void Process(uint32_t at_once) {
+  [[gnu::noinline, gnu::noclone]] void Process(uint32_t at_once) {
     const auto count = static_cast<uint32_t>(frames_.size());
     for (uint32_t first = 0; first < count; first += at_once) {
       packet::FoundBurst burst(
