@@ -44,8 +44,18 @@ class StreamingQueue {
   /// number of frames.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
-    const uint32_t count = pipes_.Receive(spans_, counters_);
-    return count == 0 ? 0 : Handle(std::span<const Span>(spans_).first(count), engine, now);
+    std::array<Span, kMaxSpansOfPoll> spans;
+    const uint32_t count = pipes_.Receive(spans, counters_);
+    if (count == 0) return 0;
+    if (tap_.see != nullptr) [[unlikely]] {
+      for (const Span& span : std::span(spans).first(count)) {
+        tap_.see(tap_.context, TapDirection::kReceived, span.data, span.bytes);
+      }
+    }
+    const uint32_t frames = walker_.Walk(std::span<const Span>(spans).first(count), engine, now);
+    exception_.Flush(counters_);
+    Flush();
+    return frames;
   }
 
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
@@ -81,20 +91,6 @@ class StreamingQueue {
   QueueCounters& counters() { return counters_; }
 
  private:
-  /// Not inlined, so that a poll without bytes saves no registers.
-  template <QueueEngine Engine>
-  [[gnu::noinline]] uint32_t Handle(std::span<const Span> spans, Engine& engine, uint64_t now) {
-    if (tap_.see != nullptr) [[unlikely]] {
-      for (const Span& span : spans) {
-        tap_.see(tap_.context, TapDirection::kReceived, span.data, span.bytes);
-      }
-    }
-    const uint32_t frames = walker_.Walk(spans, engine, now);
-    exception_.Flush(counters_);
-    Flush();
-    return frames;
-  }
-
   void Flush() {
     const FrameTotals unsent = pipes_.Flush();
     if (unsent.pkts > 0) [[unlikely]] {
@@ -108,7 +104,6 @@ class StreamingQueue {
   Pipes pipes_;
   ExceptionPath exception_;
   SpanTap tap_;
-  std::array<Span, kMaxSpansOfPoll> spans_;  ///< Spans of the current Poll.
   SpanWalker<Pipes> walker_{pipes_, exception_, counters_};
   bool unflushed_ = false;  ///< Send was called and Flush may not have followed.
 };
