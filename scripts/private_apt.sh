@@ -35,21 +35,21 @@ write_source_lists() {
   done
 }
 
-# write_source_lists_of <suite>...: writes entries of the distribution's source only, with these
-# suites in place of the installed release.
-write_source_lists_of() {
-  local list release suites="$*"
+# write_lists_of <deb|deb-src> <suite>...: writes entries of the distribution's source only, with
+# these suites in place of the installed release.
+write_lists_of() {
+  local list release type=$1 suites="${*:2}"
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:?}")
   rm -f "$apt"/sources/*
   for list in /etc/apt/sources.list.d/*.sources; do
     [[ -e $list ]] || continue
     # A stanza is a paragraph.
-    awk -v RS= -v ORS='\n\n' -v release="$release" -v suites="$suites" '
+    awk -v RS= -v ORS='\n\n' -v release="$release" -v type="$type" -v suites="$suites" '
       {
         count = split($0, lines, "\n"); text = ""; own = 0
         for (i = 1; i <= count; ++i) {
           field = tolower(lines[i])
-          if (field ~ /^types:/) lines[i] = "Types: deb-src"
+          if (field ~ /^types:/) lines[i] = "Types: " type
           if (field ~ /^suites:/) {
             if (index(lines[i] " ", " " release " ")) own = 1
             lines[i] = "Suites: " suites
@@ -63,7 +63,7 @@ write_source_lists_of() {
     [[ -e $list ]] || continue
     sed -nE "s/^[[:space:]]*deb(-src)?[[:space:]]+((\[[^]]*\][[:space:]]+)?[^[:space:]]+)[[:space:]]+$release[[:space:]]/\2 @suite@ /p" \
       "$list" | sort -u | while read -r line; do
-        for suite in $suites; do echo "deb-src ${line/@suite@/$suite}"; done
+        for suite in $suites; do echo "$type ${line/@suite@/$suite}"; done
       done >"$apt/sources/$(basename "$list" .list).list"
   done
 }
