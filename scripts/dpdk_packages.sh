@@ -86,8 +86,8 @@ unpack_packages() { # <version>
 }
 
 # The system's linker does not know the symbols of the newer C library. Programs name the unpacked
-# loader. RPATH, unlike RUNPATH, applies to the libraries of libraries, too. Programs are linked with
-# the drivers, because EAL's default folder of plugins is outside $target.
+# loader. RPATH, unlike RUNPATH, applies to the libraries of libraries, too. Programs are linked
+# with the drivers, because EAL's default folder of plugins is outside $target.
 write_pkg_config() {
   local file flags drivers_flags
   drivers_flags=$(driver_libraries | sed 's/^/-lrte_/' | paste -sd ' ')

@@ -37,6 +37,9 @@ class Options:
     nics: list = dataclasses.field(default_factory=list)  # Pairs of a model and its device's flags.
     emulated: list = dataclasses.field(default_factory=list)  # Names of devices that QEMU emulates.
     wiring: str = "hub"     # One of WIRINGS: the connection of the emulated NICs.
+    # A Unix datagram socket, another station: a port of the hub, or at the last cable's other end.
+    # Each datagram is a frame; those from the guest come from `station.sock` in its folder.
+    station: str = ""
     hugepages: bool = False  # Hugepages of this host back the guest's memory.
     bind: str = "vfio"
     memory_mb: int = 512
@@ -187,14 +190,21 @@ class Guest:
 
     def _emulated(self, command):
         """Yields the QEMU devices of emulated NICs; appends their network backends to `command`."""
-        for i, driver in enumerate(self.options.emulated):
+        options, folder = self.options, self.folder
+        station = (f"local.type=unix,local.path={folder}/station.sock,"
+                   f"remote.type=unix,remote.path={options.station}")
+        if options.station and options.wiring == "hub":
+            command += ["-netdev", f"dgram,id=station,{station}",
+                        "-netdev", "hubport,hubid=0,id=hub,netdev=station"]
+        for i, driver in enumerate(options.emulated):
             net = f"net{i}"
-            if self.options.wiring == "hub":
+            if options.wiring == "hub":
                 command += ["-netdev", f"hubport,hubid=0,id={net}"]
+            elif options.station and i % 2 == 0 and i + 1 == len(options.emulated):
+                command += ["-netdev", f"dgram,id={net},{station}"]
             else:
-                path = self.folder / f"cable{i // 2}.sock"
                 command += ["-netdev", f"stream,id={net},server={'off' if i % 2 else 'on'},"
-                                       f"addr.type=unix,addr.path={path}"]
+                                       f"addr.type=unix,addr.path={folder}/cable{i // 2}.sock"]
             # QEMU's virtio devices bypass an IOMMU by default.
             behind = {"iommu_platform": True} if driver.startswith("virtio-") \
                 and self.options.bind == "vfio" else {}

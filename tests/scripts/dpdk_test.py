@@ -189,7 +189,8 @@ class Packages(unittest.TestCase):
 
     def test_an_archive_without_the_release_is_skipped(self):
         self.write("bin/sleep", "#!/bin/sh\n").chmod(0o755)
-        self.check_skipped(self.dpdk(), "no sources of DPDK 24.11 in trixie;", "dpdk-24.11.tar.xz", "--dpdk-source=")
+        self.check_skipped(self.dpdk(), "no sources of DPDK 24.11 in trixie;",
+                           "dpdk-24.11.tar.xz", "--dpdk-source=")
         self.check_skipped(self.dpdk(self.tree), str(self.tree), "no version in trixie")
 
     def test_a_missing_package_is_named(self):
