@@ -57,6 +57,7 @@ LAYERS = [
     ("lib/simulation", ["simulation", "offload", "fabric", "bar", "engine", "context"]),
     ("lib/simulation/rpc", ["simulation", "device/rpc/*.h", "coherent", "fabric"]),
     ("lib/simulation/chain", ["simulation", "device/switch/*.h", "fabric", "bar"]),
+    ("lib/simulation/barrier", ["simulation", "swap", "fabric", "bar"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/rpc", ["rpc", "packet"]),
     ("lib/engine", ["engine", "packet", "absl"]),
@@ -106,9 +107,11 @@ LAYERS = [
     ("apps/device", ["emulator", "host", "runtime/nic_drops.h", "runtime/port_stats.h",
                      "runtime/runtime_folder.h", "runtime/start_log.h", "dpdk", "json"]),
     ("tools/control", ["json"]),
+    ("tools/barrier", ["simulation", "gflags"]),
     ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
     ("tools/paper_rows", ["fabric_costs", "simulation", "device/switch/*.h", "coherent", "fabric",
                           "bar", "swap", "engine", "json"]),
+    ("tools/pauses", ["gflags"]),
     ("tools/rpc_kernel", ["packet", "json"]),
     ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
 ]
@@ -146,6 +149,7 @@ WHY = {
     "lib/simulation": "whole systems in virtual time; a simulated processor is a coroutine",
     "lib/simulation/rpc": "the NIC's dispatcher, in virtual time",
     "lib/simulation/chain": "the programmable switch as a node of the PCIe model",
+    "lib/simulation/barrier": "a barrier of N parties, by swaps or with time-outs",
     "lib/packet": "wire formats, and quantities in human notation; only the capture reader includes "
                   "libpcap",
     "lib/rpc": "ONC-RPC and XDR as pure functions, for models and hosts",
@@ -188,8 +192,10 @@ WHY = {
     "apps/chain/executors": "the executors of chains' stages; they know neither NICs nor the switch",
     "apps/device": "the only application that is a device and not a host",
     "tools/control": "measures this host's memory system, with the standard library alone",
+    "tools/barrier": "barriers of N workers, by swaps or with time-outs",
     "tools/fabric_costs": "costs of exchanges on the model of PCIe",
     "tools/paper_rows": "rows of docs/paper_tables.md",
+    "tools/pauses": "measures pauses of this host, and the detection of dead processes",
     "tools/rpc_kernel": "clients of sluice-rpc and a server of libtirpc, without a NIC of Sluice",
     "tools/tiering": "runs of memory tiering",
 }
