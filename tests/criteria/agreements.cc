@@ -262,6 +262,9 @@ Subject Coherent() {
   const auto normal = [](uint64_t step) { return At(Clock::kNormal, step); };
   const std::string zero = CoherentRun({.process = 1, .leave_ns = 0}, normal);
   const std::string endless = CoherentRun({.process = 1, .leave_ns = ~uint64_t{0}}, normal);
+  const std::string loads_zero = CoherentRun({.process = 1, .try_again_ns = 0}, normal);
+  const std::string loads_endless =
+      CoherentRun({.process = 1, .try_again_ns = ~uint64_t{0}}, normal);
 
   // The NIC wants the core while the host holds a request.
   Endpoint conflict({.process = 1, .leave_ns = ~uint64_t{0}});
@@ -283,8 +286,10 @@ Subject Coherent() {
   const uint64_t status = undo.nic.returned(coherent::Pair::kReceive).status;
   return {"coherent",
           {{Criterion::kClocks, equal ? Verdict::kFree : Verdict::kFito, clocks},
-           {Criterion::kTimeouts, zero == endless ? Verdict::kFree : Verdict::kFito,
-            "limit to leave 0: " + zero + "; endless: " + endless},
+           {Criterion::kTimeouts,
+            zero == endless && loads_zero == loads_endless ? Verdict::kFree : Verdict::kFito,
+            "limit to leave 0: " + zero + "; endless: " + endless +
+                ". Limit of a load 0: " + loads_zero + "; endless: " + loads_endless},
            {Criterion::kConflicts,
             counters.replied == 1 && counters.left == 1 ? Verdict::kFree : Verdict::kFito,
             "the NIC asks for the core while the host holds a request: " +

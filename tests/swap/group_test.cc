@@ -2,15 +2,19 @@
 //
 // Explores a swap among three parties, the real ends, in every order of events and with kills of
 // every party at every step. The same search must find the fault in each variant of the table that
-// is known to be wrong. A second test prints the consequences of each death for the survivors.
+// is known to be wrong. Further tests run a member that posts arbitrary lines, and print the
+// consequences of each death for the survivors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "group_world.h"
+#include "hostile_lines.h"
 
 namespace sluice::swap::test {
 namespace {
@@ -95,6 +99,41 @@ TEST(Group, AKeeperThatGivesUpAfterItsCommitPointLeavesMembersStuck) {
   const Exploration found = Explore("unsafe: the keeper gives up after its commit point",
                                     {.keeper = &forgets, .rounds = 1, .expire = true});
   EXPECT_GT(found.unresolvable, 0u);
+}
+
+TEST(Group, AHostileMemberCannotMakeTheOthersDisagree) {
+  std::mt19937_64 random(7);
+  uint64_t commits = 0, rejections = 0;
+  for (int run = 0; run < 2000; ++run) {
+    std::vector<uint8_t> bytes(300);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    fuzz::Choices choices(bytes.data(), bytes.size());
+    Keeper keeper(kKeeper, 2, 1, 1);
+    Initiator honest(kTwoMessage, 1, 1), bent(kTwoMessage, 1, 1);
+    std::map<uint64_t, bool> decided;
+    const auto note = [&decided](const std::optional<Round>& round) {
+      if (round) decided[round->number] = round->committed;
+    };
+    uint64_t next = 1;
+    while (!choices.empty()) {
+      note(keeper.Hear(0, honest.line()));
+      if (const std::optional<Result> result = honest.Hear(keeper.line(0))) {
+        ASSERT_EQ(result->key, next);
+        ASSERT_TRUE(decided.contains(next));
+        ASSERT_EQ(result->outcome == Outcome::kCommitted, decided[next]);
+        ++(decided[next] ? commits : rejections);
+        ++next;
+      }
+      if (honest.CanOffer()) honest.MakeOffer(JoinRound(next, {}));
+      note(keeper.Join({}));
+      bent.Hear(keeper.line(1));
+      if (bent.CanOffer()) bent.MakeOffer(JoinRound(keeper.round(), {}));
+      if (choices.Byte() % 4 == 0) bent.Cancel();
+      note(keeper.Hear(1, Decode(BendLine(bent.line(), choices))));
+    }
+  }
+  EXPECT_GT(commits, 0u);
+  EXPECT_GT(rejections, 0u);
 }
 
 // ------------------------------------------------- the consequences of each death
