@@ -12,8 +12,10 @@
 namespace sluice::host {
 
 bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag) {
-  return flag.filename.find("runtime/") != std::string::npos ||
-         flag.filename.find("apps/") != std::string::npos;
+  constexpr std::array kFolders = {"host/", "runtime/", "apps/"};
+  return std::ranges::any_of(kFolders, [&](const char* folder) {
+    return flag.filename.find(folder) != std::string::npos;
+  });
 }
 
 bool SetFlags(std::span<char* const> arguments, std::string* error) {

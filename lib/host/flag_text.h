@@ -12,7 +12,8 @@
 
 namespace sluice::host {
 
-/// Returns whether lib/runtime or an application defines the flag, not a library that they use.
+/// Returns whether lib/host, lib/runtime or an application defines the flag, not a library that
+/// they use.
 bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag);
 
 /// For programs without EAL: sets the flags that `arguments` name, each as --name=value or --name
