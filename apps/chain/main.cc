@@ -32,7 +32,7 @@ using sluice::host::ArgumentOf;
 using sluice::host::WriteReport;
 
 /// Returns whether the arguments request frames. A separate program handles frames, so that this
-/// one needs neither EAL nor frame code.
+/// one does not contain their code.
 bool WantsFrames(std::span<char* const> arguments) {
   const char* const list = ArgumentOf("list", arguments);
   return ArgumentOf("iface", arguments) != nullptr ||

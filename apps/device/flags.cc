@@ -31,7 +31,8 @@ constexpr std::array kHelp = {
     FlagHelp{"interrupts",
              "With --vfio_user: on (default), or off for a PCI function without MSI-X"},
     FlagHelp{"wire",
-             "Wire of the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV, cable:NAME"},
+             "Wire of the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV, cable:NAME, "
+             "library:FILE"},
     FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How the wire checks frames that the host returns: full, sampled or off"},
     FlagHelp{

@@ -139,7 +139,7 @@ void Views::AddMetrics(runtime::MetricFamilies& families) const {
   add("sluice_telemetry_heavy_hitters", "Heavy hitters of the last epoch.", MetricType::Gauge,
       std::move(heavy));
   add("sluice_telemetry_changed_flows",
-      "Flows whose number of packets changed by more than --change_share between the last two "
+      "Flows whose number of packets changed by at least --change_share between the last two "
       "epochs.",
       MetricType::Gauge, std::move(changed));
   if (!flows.empty()) {

@@ -51,7 +51,8 @@ DEFINE_bool(
     "Also accept frames to other MAC addresses (echo, logmon, telemetry and pktgen always do)");
 DEFINE_string(exception_port, "",
               "Port for frames that the application does not handle or the NIC cannot send");
-DEFINE_uint32(workers, 1, "Number of worker lcores, each with one queue, set of pipes or link");
+DEFINE_uint32(workers, 1,
+              "Number of worker lcores, each with one queue, set of pipes, link or endpoint");
 DEFINE_uint32(pipes, 8,
               "Streaming on an Enso NIC: number of pipes per worker, of which 8 are read at once");
 DEFINE_uint32(burst, 64, "Packetized: maximum number of packets in one receive burst");

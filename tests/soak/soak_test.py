@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""soak_test.py MINUTES DEVICE APP...: all applications in parallel, each with its traffic,
+"""soak_test.py MINUTES DEVICE APP...: applications in parallel, each with its traffic,
 continuously queried by telemetry and by Prometheus. Once their tables are full, anonymous memory,
 descriptors and the files of DPDK's runtime folder must not grow from the first quarter of the run
 to the last. Works without root and without hugepages."""
