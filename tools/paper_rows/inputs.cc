@@ -49,6 +49,7 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"context_switch", "switch", &c.context_switch, kCritique, "W5", "3.3us to 4us"},
       {"context_switch_before", "switch", &c.context_switch_before, kEstimate, "", "0ns to 3.3us"},
       {"agent_decision", "agent", &c.agent_decision, kCritique, "W6a"},
+      {"fast_decision", "agent", &i.fast_decision, kEstimate, "", "300ns to 1117ns"},
       {"coherent_line", "on-host", &c.coherent_line, kEstimate, "", "40ns to 60ns"},
       {"host_interrupt", "on-host", &c.host_interrupt, kGhost, "", "550ns to 2200ns"},
       {"offerer_validates", "agent", &i.offerer_validates, kEstimate, ""},

@@ -96,6 +96,8 @@ struct Inputs {
   double change_rate =
       10'000;  ///< Lowest of three rates, each ten times the one before; per task and second.
   double freeze_change_rate = 20'000;
+  /// An agent's decision on a NIC of the next generation: half of agent_decision.
+  Picoseconds fast_decision = 558'000;
   Picoseconds watchdog = 20'000'000'000;
   Picoseconds watchdog_tick = 1'000'000'000;
   /// Time without progress after which sluice's link suspects its peer.

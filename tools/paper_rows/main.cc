@@ -38,7 +38,7 @@ constexpr Group kGroups[] = {
     {"W6 W7 S4 S5", [](Experiments& e) { return e.ThroughputRows(); }},
     {"W8 W9", [](Experiments& e) { return e.FaultRows(); }},
     {"W14", [](Experiments& e) { return e.TailRows(); }},
-    {"D3 B5f B5g B5h", [](Experiments& e) { return e.StalenessRows(); }},
+    {"D3 D5 B5f B5g B5h", [](Experiments& e) { return e.StalenessRows(); }},
     {"B5a B5b B5c", [](Experiments& e) { return e.StaleShareRows(); }},
     {"B6", [](Experiments& e) { return e.BreakEvenRows(); }},
 };

@@ -100,6 +100,9 @@ class Experiments {
   /// Returns parameters for one task on one CPU, woken periodically, so that decisions do not
   /// overlap.
   SchedulingParameters Alone(Mode mode);
+  /// Returns the mean age, in ns, of the state on which the decisions of such a run are based.
+  /// `decision` is the agent's time per decision.
+  double AgeOfState(Mode mode, bool interrupts, Picoseconds decision);
   /// Runs a simulation; throws if an invariant is violated.
   SchedulingResults Run(const SchedulingParameters& parameters);
   /// Returns the computing time of an agent with which a decision costs agent_decision in total,
