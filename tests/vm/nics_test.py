@@ -203,7 +203,7 @@ class Nics(guests.Case):
     @step
     def maglev(self, row):
         """sluice-maglev sends datagrams for a VIP to backends. A packet of 3000 bytes exceeds the
-        MTU: the NIC drops it, or scatters it over buffers, and then its sender gets an answer."""
+        MTU: it is dropped, or the NIC delivers it, and then its sender gets an answer."""
         count = 50
         with self.application(row, "maglev") as report:
             row.peer.send(datagram(row.mac, bytes(2958), VIP, dport=53))
