@@ -93,6 +93,10 @@ class Nics(guests.Case):
                    f"kill -0 ${name} || {{ cat /tmp/{name}; break; }}; done; kill -0 ${name}")
 
     @staticmethod
+    def write_streams(running, **stream):
+        guests.run(running, f"echo '{json.dumps({'streams': [stream]})}' >/tmp/streams.json")
+
+    @staticmethod
     @contextlib.contextmanager
     def application(row, name, *flags, **options):
         """Runs an application on the port that the station reaches. Yields its report, which is
@@ -132,8 +136,7 @@ class Nics(guests.Case):
     @step
     def generator(self, row):
         """sluice-pktgen's frames come back through sluice-echo, and each is checked."""
-        stream = {"frames": FRAMES, "rate": "1k"}
-        guests.run(row.running, f"echo '{json.dumps({'streams': [stream]})}' >/tmp/streams.json")
+        self.write_streams(row.running, frames=FRAMES, rate="1k")
         self.start(row.running, "echo", command("echo", APPLICATION, 1, f"--iface={row.iface}",
                                                 "--stats_period_s=0.5"), guests.RUNS)
         said = guests.run(row.running, command(
@@ -301,6 +304,34 @@ class Nics(guests.Case):
                         print(nic, bind, wiring, *ifaces, name,
                               f"{time.monotonic() - began:.0f} s", flush=True)
                 guests.leave(running)
+
+    def test_the_generators_link_goes_down(self):
+        """In the middle of a run: frames due meanwhile count as unsent."""
+        rate = 200  # Frames per second.
+        with guests.Guest(guests.options(BUILD, bind="uio", emulated=["igb", "igb"])) as running:
+            self.write_streams(running, frames=20 * rate, rate=str(rate))
+            self.start(running, "echo", command("echo", APPLICATION, 1, "--stats_period_s=0.5"),
+                       guests.RUNS)
+            self.start(running, "pktgen", command(
+                "pktgen", GENERATOR, 0, "--streams=/tmp/streams.json", "--late_ms=500",
+                "--settle_s=5", "--json=/tmp/report.json"), "under way or lost")
+            running.set_link(1, False)
+            self.wait_for(running, "pktgen", "link down")
+            time.sleep(4)
+            running.set_link(1, True)
+            self.wait_for(running, "pktgen", "link up, was down for")
+            said = guests.run(running, "wait $pktgen && cat /tmp/report.json")
+            report = json.loads(said[said.index("{"):said.rindex("}") + 1])
+            guests.run(running, "kill $echo; wait $echo")
+            guests.leave(running)
+        self.assertTrue(report["link_up"])
+        self.assertEqual(report["link_down_count"], 1)
+        self.assertGreaterEqual(report["link_down_s"], 4)
+        due = report["link_down_s"] * rate
+        self.assertGreater(report["unsent_pkts"], 0.5 * due)
+        self.assertLess(report["lost"], 0.25 * due)
+        print(f"igb, link down for {report['link_down_s']:.1f} s: unsent {report['unsent_pkts']}, "
+              f"lost {report['lost']}", flush=True)
 
 
 if __name__ == "__main__":
