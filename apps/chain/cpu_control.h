@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Controls the CPU that mediates the chains of a graph with one Mediator per chain, and applies
-// changes of the graph. Unchanged chains continue. Changed chains get new rings; the old rings
+// changes to the graph. Unchanged chains continue. Changed chains get new rings; the old rings
 // accept no new messages and are freed when the messages in flight have ended.
 #pragma once
 

@@ -35,9 +35,8 @@ constexpr std::array kHelp = {
              "library:FILE"},
     FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How the wire checks frames that the host returns: full, sampled or off"},
-    FlagHelp{
-        "pause",
-        "on: the wire waits while the NIC's buffers are full; off: the wire drops frames then"},
+    FlagHelp{"pause",
+             "While the NIC's buffers are full: on: the wire waits; off: the wire drops frames"},
     FlagHelp{"seed", "Seed of traffic and faults"},
     FlagHelp{"on",
              "Processor of the model: cpu (default), gpu or gpu:index=N (an NVIDIA GPU, across "

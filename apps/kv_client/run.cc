@@ -129,8 +129,8 @@ void Run::PollServers(uint64_t now) {
   if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
 }
 
-// Adds up the statistics since the last call. The result contains only the latencies of this
-// period.
+// Adds the latencies since the last call to the totals. Returns the totals, except that the
+// latencies are those since the last call alone.
 Figures Run::Collect(uint64_t elapsed_ns) {
   total_.gets.Add(client_.get_latency());
   total_.sets.Add(client_.set_latency());

@@ -108,8 +108,8 @@ std::string Totals(const Board& board) {
     }
     absl::StrAppendFormat(
         &text,
-        "%s %s: watchdog expired %d time(s), %d agent(s), %d discoveries, %d choices of the host, "
-        "%d faults of a peer\n",
+        "%s %s: watchdog expired %d time(s), %d agent(s), %d discoveries, %d choices by the host "
+        "without an agent, %d invalid values from a peer\n",
         result.policy, result.mode, result.host.counters.watchdog_expired, result.agents,
         result.host.counters.discoveries, result.host.counters.local_choices, result.host.faults);
   }

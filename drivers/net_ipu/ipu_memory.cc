@@ -153,8 +153,9 @@ int DmaUnmap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes) {
   const auto range = adapter.external.find(reinterpret_cast<uint64_t>(begin));
   if (range == adapter.external.end() || range->second.bytes != bytes ||
       range->second.pool != nullptr) {
-    Log(RTE_LOG_ERR, "%s: cannot unmap %zu bytes at %p, which are not mapped", dev->data->name,
-        bytes, begin);
+    Log(RTE_LOG_ERR,
+        "%s: cannot unmap %zu bytes at %p: the application did not map exactly this range",
+        dev->data->name, bytes, begin);
     return FailWith(EINVAL);
   }
   adapter.attachment->UnmapExternal(begin, bytes);

@@ -24,7 +24,7 @@ struct Content {
   uint8_t count = 0;       ///< Number of frames in a payload of Kind::kFrames.
   bool in_buffer = false;  ///< The payload is in the line's buffer, not in the line.
   uint64_t code = 0;       ///< Request: the function to call. Reply: its status.
-  uint64_t data = 0;  ///< Request: pointer into the process's memory, to the state for the call.
+  uint64_t data = 0;       ///< Request: a value that the host passes to the function.
 };
 
 /// Access to an endpoint in mapped memory. Copies refer to the same memory; the owner of the memory

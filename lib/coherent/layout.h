@@ -105,7 +105,7 @@ struct Control {
 struct alignas(kLineBytes) ControlLine {
   uint64_t control;
   uint64_t code;  ///< Request: the function to call. Reply: its status.
-  uint64_t data;  ///< Request: pointer into the process's memory, to the state for the call.
+  uint64_t data;  ///< Request: a value that the host passes to the function.
   std::array<uint8_t, kInlineBytes> payload;
 };
 static_assert(sizeof(ControlLine) == kLineBytes && offsetof(ControlLine, payload) == 24);
@@ -130,7 +130,8 @@ struct Geometry {
   constexpr uint32_t SlotBytes() const { return (1 + overflow_lines) * kLineBytes; }
   constexpr uint32_t LineOffset(Pair pair, uint64_t number) const;
   constexpr uint32_t BufferOffset(Pair pair, uint64_t number) const;
-  /// Returns the bytes of the whole endpoint. The size of a file is rounded up to pages.
+  /// Returns the size of the whole endpoint in bytes. The size of a file that contains an endpoint
+  /// is rounded up to pages.
   constexpr size_t Bytes() const;
 };
 

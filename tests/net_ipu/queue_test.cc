@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the driver's rings with a stepped model: every ring size and burst size, both receive
-// paths, and hostile write-backs. Also checks that no mbuf leaks.
+// Tests the driver's rings with a stepped model: every ring size, typical and odd burst
+// sizes, both receive paths, and hostile write-backs. Also checks that no mbuf leaks.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 

@@ -335,7 +335,7 @@ TEST_F(Interfaces, AnswerRandomAndBentArgumentsAlike) {
   EXPECT_GT(answered_, 200u);
 }
 
-// The NIC's answer is one datagram. A port that sends only complete frames sends the datagram in
+// The NIC answers with one datagram. A port whose frames are limited by the MTU sends it in
 // fragments.
 TEST_F(Interfaces, SendLongResultsInFragments) {
   const auto functions = Load(ODD_OBJECT, ODD_X);

@@ -382,7 +382,7 @@ int Run(const std::string& name, test::EpochOptions options, uint64_t packets, u
   };
   const auto one_level = [](Setup& s) { s.levels = 1; };
   const auto no_table = [](Setup& s) { s.exact_flows = 0; };
-  // The sketch uses all memory.
+  // The sketch also uses the memory that the table and the levels would need.
   const auto wide = [](Setup& s) { s.columns = 1 << 15; };
   const auto sampled = [](Setup& s) { s.pace = Pace::kFixed; };
   const auto large = [](Setup& s) {

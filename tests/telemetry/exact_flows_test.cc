@@ -224,7 +224,8 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
 // Before the sketch is sampled, its sampling rate is chosen from the counts of the table too.
 TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   Choice setup = SmallTable();
-  // One flow of 1500 packets lets the sketch converge, as without a table.
+  // With this probability a flow of 1500 packets is sufficient for convergence, with or without a
+  // table.
   setup.probability = 0.5;
   Lab lab(setup);
   lab.Send(1, 40'000);

@@ -81,7 +81,8 @@ Pauses PausesOfFlags() {
   return pauses;
 }
 
-// The choice of a time-out: detection of a dead party against suspicion of a live one.
+// Trade-off of a time-out: how fast a dead party is detected, and how often a live one is falsely
+// suspected.
 void PrintDetectors() {
   struct Detector {
     const char* name;

@@ -13,7 +13,8 @@ DEFINE_string(
 DEFINE_string(define, "",
               "Constants that .x files use but do not define, comma-separated: NAME=NUMBER");
 DEFINE_uint32(rpc_port, 20049, "UDP port of all services except portmap");
-DEFINE_uint32(outstanding, 1, "Embedded NIC: number of unanswered calls of its clients at a time");
+DEFINE_uint32(outstanding, 1,
+              "Embedded NIC: maximum number of unanswered calls, over all its clients");
 DEFINE_uint32(run_calls, 100,
               "Embedded NIC: number of consecutive calls to a service before calls to the next");
 DEFINE_uint32(echo_bytes, 64, "Embedded NIC: argument bytes of each call to the service echo");

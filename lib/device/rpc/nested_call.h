@@ -21,7 +21,7 @@ struct CallHead {
   uint32_t reserved = 0;
   // The continuation. The device does not interpret these members.
   uint64_t code = 0;                  ///< Address to jump to when the answer has arrived.
-  uint64_t data = 0;                  ///< Pointer to the handler's state.
+  uint64_t data = 0;                  ///< Value that is passed to the code at this address.
   std::array<uint64_t, 2> context{};  ///< Further data for the continuation.
 };
 static_assert(sizeof(CallHead) == 48);

@@ -21,7 +21,7 @@ namespace wire = ::sluice::rpc;
 /// Address of a procedure in its process.
 struct Entry {
   uint64_t code = 0;  ///< Address to jump to.
-  uint64_t data = 0;  ///< Pointer to the procedure's state.
+  uint64_t data = 0;  ///< Value that is passed to the code at this address.
 };
 
 struct Service {

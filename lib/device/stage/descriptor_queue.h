@@ -3,7 +3,7 @@
 // The legacy interface of a node: a doorbell gives the number of descriptors; the device fetches
 // them and their data, and writes results and records. The driver is either the switch (records
 // precede results, in the window) or a CPU (records are in a separate ring in host memory, written
-// after the results); the device cannot distinguish them.
+// after the results). NodeSetup::completions selects the place of the records.
 #pragma once
 
 #include <array>
@@ -45,8 +45,8 @@ class DescriptorQueue {
 
   DescriptorQueue(const NodeSetup& setup, uint8_t owner) : setup_(setup), owner_(owner) {}
 
-  /// Handles the doorbell: `posted` is the cumulative number of descriptors. Ignores a number that
-  /// exceeds the ring.
+  /// Handles the doorbell: `posted` is the cumulative number of descriptors. Ignores a number by
+  /// which more descriptors would wait than the ring has slots.
   void Ring(uint32_t posted) {
     if (posted - fetched_ <= setup_.slots) rung_ = posted;
   }

@@ -114,7 +114,7 @@ std::string Deployment::Explain(FlowMatch flow) const {
       text += "  receives: " + std::to_string(switch_->MessagesTo(running.opened.stream, id)) +
               " messages so far, with command " + std::to_string(node.command) + "; " +
               (device.from ? "from " + ListOf(*device.from) + " alone" : "from any device") +
-              "; if it dies, " + OnDeathOf(node) + (health != nullptr ? ", as now" : "") + "\n";
+              (health != nullptr ? "; it is dead: " : "; if it dies, ") + OnDeathOf(node) + "\n";
     }
     if (running.opened.windows[i] == 0) {
       text += "  sends nothing: the chain ends here\n";

@@ -150,7 +150,7 @@ class Kernel {
   /// Returns whether a task that has waited longer than `timeout` may run on an available CPU that
   /// has also idled longer than `timeout`. Latched tasks do not count.
   bool Neglected(Nanoseconds timeout, Nanoseconds now) const;
-  /// Returns whether Switch(cpu) would find a task if the CPU has no current task.
+  /// Returns whether Switch(cpu) would find a task if the CPU had no current task.
   bool HasNext(CpuId cpu) const;
 
   /// Returns the messages since ClearMessages(), oldest first. Memory is reserved for
