@@ -165,7 +165,7 @@ class Client(unittest.TestCase):
 
     def check_sums(self, report):
         self.assertEqual(report["requests"], sum(report[name] for name in (
-            "hits", "misses", "stored", "refused", "wrong", "lost")))
+            "hits", "misses", "stored", "refused", "corrupted", "lost")))
         self.assertEqual(report["hits"] + report["misses"] + report["corrupted"],
                          report["get_latency_us"]["count"])
         self.assertEqual(report["stored"], report["set_latency_us"]["count"])

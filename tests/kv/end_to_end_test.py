@@ -441,7 +441,7 @@ class Flags(unittest.TestCase):
                 self.assertEqual(code, 1, said)
                 self.assertEqual(len(said.splitlines()), 1, said)
                 self.assertTrue(said.startswith(named), said)
-                available = re.search(r"need (\d+) MiB.*, but only (\d+) MiB are", said)
+                available = re.search(r"need (\d+) MiB.*, but only (\d+) MiB is", said)
                 self.assertLess(int(available[2]), machine_mb, said)
                 self.assertGreater(int(available[1]), int(available[2]), said)
 

@@ -346,13 +346,13 @@ class Sharding(unittest.TestCase):
                 self.assertEqual(served["store"]["evicted"], 0, (server, served))
         print("client: " + ", ".join(f"{name} {report[name]}" for name in (
             "servers", "server_changes", "items_moved", "hits", "misses", "stored", "lost",
-            "wrong")))
+            "corrupted")))
         self.assertEqual(report["servers"], 4)
         self.assertEqual(report["server_changes"], 3)
         self.assertEqual(report["items_moved"], sum(self.moves))
         self.assertEqual(report["preloaded"], ITEMS)
         self.assertGreater(report["hits"], 0)
-        for nothing in ("wrong", "refused", "malformed", "strangers"):
+        for nothing in ("corrupted", "refused", "malformed", "strangers"):
             self.assertEqual(report[nothing], 0, report)
 
 

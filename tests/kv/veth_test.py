@@ -510,7 +510,7 @@ class Veth(unittest.TestCase):
                     counted = json.load(file)
                     self.assertGreater(counted["hits"], 0, counted)
                     self.assertGreater(counted["stored"], 0, counted)
-                    for nothing in ("misses", "refused", "lost", "wrong", "malformed"):
+                    for nothing in ("misses", "refused", "lost", "corrupted", "malformed"):
                         self.assertEqual(counted[nothing], 0, counted)
         self.law(report)
         self.assertEqual(report["store"]["items"], 500)  # All three set the same keys.
