@@ -21,7 +21,8 @@ use_binary_packages() { # <suite>...
 
 # Prints the newest version of the binary packages of a release that the archive serves.
 packaged_version() { # <release>
-  apt-cache "${apt_options[@]}" show libdpdk-dev 2>/dev/null \
+  # apt-cache fails if no list contains the package.
+  { apt-cache "${apt_options[@]}" show libdpdk-dev 2>/dev/null || true; } \
     | sed -nE "s/^Version: ($1[.~-].*)/\1/p" | sort -rV | head -n 1
 }
 

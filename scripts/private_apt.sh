@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Scripts that download packages without installing them source this file. Source packages are found
+# Scripts that download packages without installing them source this file. Packages are found
 # through a private copy of the system's sources lists, with lists and caches below $apt; the
 # system's configuration, package lists and caches are unchanged.
 

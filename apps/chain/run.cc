@@ -70,10 +70,10 @@ Figures Run(const Settings& settings, const Ledgers& ledgers, System& system) {
     Print(settings, PeriodLine(last, now) + "\n");
     last = now;
   }
+  const double ran_s = schedule.Seconds();
   system.StopTraffic();
   // All messages in flight end, or are counted as lost, before the deadline.
-  const double patience_s = now.seconds + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
-  const double ran_s = now.seconds;
+  const double patience_s = ran_s + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
   uint64_t sent = ~uint64_t{0};
   for (now = Look(ledgers, system); (now.missing() != 0 || now.endings.sent != sent) &&
                                     Look(ledgers, system).seconds < patience_s;) {

@@ -94,6 +94,7 @@ std::string StageHost::error() {
   std::array<char, sizeof(StageMemory::error)> text = memory().error;
   text.back() = '\0';
   if (phase() == Phase::kFailed) return host::PrintableText(text.data());
+  if (!Ended()) return program_ + " did not become ready: it wrote an invalid state";
   return program_ + " did not become ready: it " + child_.HowEnded();
 }
 

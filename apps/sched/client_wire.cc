@@ -118,13 +118,13 @@ void ClientWire::OnReply(uint64_t now_ns, const Reply& reply) {
     return;
   }
   pending.waits = false;
-  ++answers_;
   cut_ += (reply.flags & kCut) != 0;
   if (reply.task_class != pending.task_class || (reply.flags & ~kCut) != pending.flags ||
       reply.ran_ns < pending.service_ns) {
     ++wrong_;
     return;
   }
+  ++answers_;
   latency_[pending.task_class == kLongClass].Record(now_ns - std::min(now_ns, pending.due_ns));
 }
 

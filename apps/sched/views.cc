@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "host/measures.h"
+#include "runtime/wire_clients.h"
 
 namespace sluice::sched {
 namespace {
@@ -73,15 +74,14 @@ std::string Lines::Next(const runtime::PortStats& port) {
                           now.host.counters.watchdog_expired, now.agents,
                           now.host.counters.discoveries, now.host.counters.local_choices);
   }
-  if (port.Get("wire_client_requests") > 0) {
+  if (const emulator::ClientCounts clients = runtime::ReadClients(port); clients.requests > 0) {
     absl::StrAppendFormat(
         &line,
         "\n    clients: %d answers, short p50 %.1f, p99 %.1f us, long p99 %.0f us, %d wrong, "
         "%d late",
-        port.Get("wire_client_answers") + port.Get("wire_client_late"),
-        Us(port.Get("wire_client_short_p50_ns")), Us(port.Get("wire_client_short_p99_ns")),
-        Us(port.Get("wire_client_long_p99_ns")), port.Get("wire_client_wrong"),
-        port.Get("wire_client_late"));
+        clients.answered + clients.wrong + clients.late, Us(port.Get("wire_client_short_p50_ns")),
+        Us(port.Get("wire_client_short_p99_ns")), Us(port.Get("wire_client_long_p99_ns")),
+        clients.wrong, clients.late);
   }
   last_ = now;
   return line;

@@ -3,7 +3,6 @@
 
 #include <absl/strings/str_cat.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/backoff.h"

@@ -12,7 +12,7 @@
 namespace sluice::host {
 
 bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag) {
-  constexpr std::array kFolders = {"host/", "runtime/", "apps/"};
+  constexpr std::array kFolders = {"/host/", "/runtime/", "apps/"};
   return std::ranges::any_of(kFolders, [&](const char* folder) {
     return flag.filename.find(folder) != std::string::npos;
   });

@@ -123,9 +123,9 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
 void Supervisor::Run(RunFigures* figures) {
   figures->port_begin = PortStats::Read(plan_.port);
   const bool model = figures->port_begin.IsModel();
+  schedule_ = {plan_.hooks->over ? 0 : plan_.duration_s, plan_.stats_period_s};
   const TelemetryScope telemetry([this] { return ReadSample(); }, figures->reasons, figures->map,
                                  plan_.hooks->commands);
-  schedule_ = {plan_.hooks->over ? 0 : plan_.duration_s, plan_.stats_period_s};
   if (plan_.metrics != nullptr) {
     plan_.metrics->Serve(
         [this, reasons = figures->reasons, about = BuildInfo(figures->app, figures->iface)] {

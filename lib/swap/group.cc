@@ -12,6 +12,7 @@ Keeper::Keeper(const KeeperMachine& table, size_t members, uint16_t epoch, uint3
 }
 
 bool Keeper::CanResume(const KeeperRecord& record, std::span<const Message> lines) {
+  if (lines.empty() || record.parts.size() != lines.size()) return false;
   return std::ranges::all_of(lines, [&](const Message& line) {
     return Resumable(line) && line.incarnation == record.incarnation;
   });

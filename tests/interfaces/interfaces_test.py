@@ -258,7 +258,7 @@ class Interfaces(unittest.TestCase):
         api = ".".join(re.search(rf"#define SLUICE_ENGINES_{part} (\d+)", header)[1]
                        for part in ("MAJOR", "MINOR"))
         report = re.search(r'kReportVersion = "([\d.]+)"',
-                           (ROOT / "lib/host/report_version.h").read_text())[1]
+                           (ROOT / "lib/host/report.h").read_text())[1]
         self.assertIn(f"JSON report {report}, device arguments {params()[0]}, C API {api}, "
                       f"device socket {socket()[0]}.", " ".join(section.split()))
 

@@ -61,6 +61,7 @@ class Sources(unittest.TestCase):
 
 # The archive serves what is in $ARCHIVE: the version of the packages, and the packages.
 APT_CACHE = """#!/bin/sh
+[ -s "$ARCHIVE/version" ] || { echo "E: No packages found" >&2; exit 100; }
 sed 's/^/Version: /' "$ARCHIVE/version"
 """
 APT_GET = """#!/bin/bash

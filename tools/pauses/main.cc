@@ -75,7 +75,11 @@ double MeasureDetection(Shared& shared, double window_us) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
   const pid_t child = fork();
-  if (child < 0) return -1;
+  if (child < 0) {
+    close(ends[0]);
+    close(ends[1]);
+    return -1;
+  }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
@@ -83,7 +87,13 @@ double MeasureDetection(Shared& shared, double window_us) {
   }
   close(ends[1]);
   const uint64_t first = shared.progress.load(std::memory_order_acquire);
-  while (shared.progress.load(std::memory_order_acquire) == first) usleep(50);
+  while (shared.progress.load(std::memory_order_acquire) == first) {
+    usleep(50);
+    if (waitpid(child, nullptr, WNOHANG) == child) {
+      close(ends[0]);
+      return -1;
+    }
+  }
   usleep(1000);
   const auto killed = Clock::now();
   kill(child, SIGKILL);
