@@ -186,7 +186,7 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
   Pages memory(sizeof(bar::PostedQueue));
   auto* const queue = new (memory.data()) bar::PostedQueue();
   constexpr uint64_t kValue = 0x1122'3344'5566'7788;
-  queue->Post({0x40, 8, kValue});
+  queue->Post(0x40, 8, kValue);
   uint32_t at = 0;  // Offset of the entry's value; the rest of the entry precedes it.
   while (at < WatchedPage::kBytes && *reinterpret_cast<uint64_t*>(memory.data() + at) != kValue) {
     at += 8;

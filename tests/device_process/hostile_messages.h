@@ -217,7 +217,7 @@ class HostileMessages {
 
   static void Access(Host& host, const Deed& deed) {
     if (host.queue->LinkUp() && deed.lies < 128) {
-      host.queue->Post({uint32_t{deed.bus}, deed.bytes % 2 == 0 ? 4u : 8u, deed.after});
+      host.queue->Post(uint32_t{deed.bus}, deed.bytes % 2 == 0 ? 4u : 8u, deed.after);
     } else {
       host.memory.data()[(deed.bus * 256u + deed.bytes) % host.memory.bytes()] = deed.after;
     }

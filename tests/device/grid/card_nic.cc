@@ -103,7 +103,7 @@ uint32_t CardNic::Handled() const {
 }
 
 void CardNic::WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) {
-  queue_->Post({offset, bytes, value});
+  queue_->Post(offset, bytes, value);
   ++posted_;
   while (Handled() != posted_) RunTurn(0, registers_);
 }

@@ -86,7 +86,7 @@ void IpuCardNic::RunTurn(uint32_t number, Block& block) {
 }
 
 void IpuCardNic::WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) {
-  queue_->Post({offset, bytes, value});
+  queue_->Post(offset, bytes, value);
   ++posted_;
   const auto handled = [this] {
     uint32_t sum = 0;

@@ -167,9 +167,7 @@ class Driver {
   static uint64_t TxRing(uint32_t nb) { return RxRing(nb) + kEntries * kFlitBytes; }
   static uint64_t Ring(uint32_t id) { return (1 << 20) + uint64_t{id} * kPipeFlits * kFlitBytes; }
 
-  void Post(uint32_t offset, uint32_t bytes, uint64_t value) {
-    queue_->Post({offset, bytes, value});
-  }
+  void Post(uint32_t offset, uint32_t bytes, uint64_t value) { queue_->Post(offset, bytes, value); }
   std::atomic_ref<uint64_t> Signal(uint64_t slot) {
     return std::atomic_ref(*reinterpret_cast<uint64_t*>(memory_ + slot));
   }
