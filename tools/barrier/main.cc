@@ -54,7 +54,8 @@ bool FlagsAreGood() {
          Check(FLAGS_kills_per_s >= 0 && FLAGS_kills_per_s <= 100,
                "--kills_per_s: must be 0 to 100") &&
          Check(FLAGS_restart_ms >= 0 && FLAGS_restart_ms <= 10'000,
-               "--restart_ms: must be 0 to 10000");
+               "--restart_ms: must be 0 to 10000") &&
+         Check(FLAGS_seed > 0, "--seed: must be 1 or more");
 }
 
 // Rounds without faults: the cost of agreement, by number of parties.

@@ -71,7 +71,7 @@ BarrierResults BarrierRun::Run() {
 // The faults of a party do not depend on the protocol: they have separate random numbers.
 void BarrierRun::AddFaults(uint32_t party, bool kills, double per_second) {
   if (per_second <= 0) return;
-  const uint64_t seed = (parameters_.seed + 1) * 65536 + 2 * party + kills;
+  const uint64_t seed = parameters_.seed * 65536 + 2 * party + kills;
   faults_.push_back({Random(seed), static_cast<Picoseconds>(1e12 / per_second), party, kills});
 }
 

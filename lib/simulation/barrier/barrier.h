@@ -45,7 +45,7 @@ struct BarrierParameters {
   double kills_per_second = 0;                  ///< Of each party; a Poisson process.
   fabric::Picoseconds restart = 1'000'000'000;  ///< From a kill to the resumption.
   fabric::Picoseconds timeout = 0;              ///< 0: the swap. Else the time-out protocol.
-  uint64_t seed = 1;
+  uint64_t seed = 1;  ///< At least 1; with 0, work and faults would have equal random numbers.
   fabric::LinkParameters link;
   fabric::Costs costs;
 };
