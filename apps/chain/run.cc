@@ -75,8 +75,8 @@ Figures Run(const Settings& settings, const Ledgers& ledgers, System& system) {
   // All messages in flight end, or are counted as lost, before the deadline.
   const double patience_s = ran_s + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
   uint64_t sent = ~uint64_t{0};
-  for (now = Look(ledgers, system); (now.missing() != 0 || now.endings.sent != sent) &&
-                                    Look(ledgers, system).seconds < patience_s;) {
+  for (now = Look(ledgers, system);
+       (now.missing() != 0 || now.endings.sent != sent) && schedule.Seconds() < patience_s;) {
     sent = now.endings.sent;
     std::this_thread::sleep_for(std::chrono::duration<double>(kLookS));
     Print(settings, system.Tend());

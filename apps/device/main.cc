@@ -57,8 +57,8 @@ sluice::base::OwnedFd Signals() {
   return sluice::base::OwnedFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-// Serves hosts until the duration is over or a signal arrives.
-void Run(const Flags& flags, HostedModel& model, Front& front, int signals, std::FILE* text) {
+// Serves hosts until the duration is over or a signal arrives. Returns the time in seconds.
+double Run(const Flags& flags, HostedModel& model, Front& front, int signals, std::FILE* text) {
   sluice::host::RunSchedule schedule(flags.duration_s, flags.stats_period_s);
   constexpr double kLongestWaitS = 3600;
   std::vector<Statistic> last = model.Statistics();
@@ -67,7 +67,7 @@ void Run(const Flags& flags, HostedModel& model, Front& front, int signals, std:
     front.Serve(signals, std::chrono::ceil<std::chrono::milliseconds>(rest));
     signalfd_siginfo signal;
     while (read(signals, &signal, sizeof(signal)) == sizeof(signal)) {
-      if (signal.ssi_signo != SIGHUP) return;
+      if (signal.ssi_signo != SIGHUP) return schedule.Seconds();
       front.Reset();
     }
     if (!schedule.LineDue()) continue;
@@ -80,6 +80,7 @@ void Run(const Flags& flags, HostedModel& model, Front& front, int signals, std:
     last = now;
     before_s = now_s;
   }
+  return schedule.Seconds();
 }
 
 int Serve(const Flags& flags, int signals) {
@@ -103,11 +104,9 @@ int Serve(const Flags& flags, int signals) {
                std::string(info.title).c_str(), flags.wire.c_str(), SocketOf(flags).c_str(),
                Hint(flags).c_str());
   std::fflush(text);
-  const sluice::host::RunSchedule ran(0, 0);
   sluice::host::NotifyServiceManager(sluice::host::kServiceReady);
-  Run(flags, *model, *front, signals, text);
+  const double ran_s = Run(flags, *model, *front, signals, text);
   sluice::host::NotifyServiceManager(sluice::host::kServiceStopping);
-  const double ran_s = ran.Seconds();
   front->Reset();  // Frames that the host still has count as abandoned.
   const std::vector<Statistic> totals = model->Statistics();
   std::fprintf(text, "hosts %lu; %s\n", front->hosts(), TotalsText(totals).c_str());

@@ -3,8 +3,7 @@
 
 #include <absl/strings/str_format.h>
 
-#include <chrono>
-
+#include "base/monotonic_clock.h"
 #include "counters.h"
 #include "engine/kv/totals.h"
 
@@ -14,9 +13,7 @@ namespace {
 using engine::kv::ProtocolCounters;
 using engine::kv::ResponderCounters;
 
-double Seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double Seconds() { return static_cast<double>(base::MonotonicNs()) / 1e9; }
 
 }  // namespace
 

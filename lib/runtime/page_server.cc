@@ -10,9 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <system_error>
 #include <utility>
+
+#include "base/monotonic_clock.h"
 
 namespace sluice::runtime {
 
@@ -22,10 +23,7 @@ constexpr int kBacklog = 128;
 /// Pause in accepting connections after the system ran out of descriptors.
 constexpr int kPauseMs = 100;
 
-int64_t NowMs() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
+int64_t NowMs() { return static_cast<int64_t>(base::MonotonicNs() / 1'000'000); }
 
 bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
