@@ -130,9 +130,9 @@ uint16_t rte_pmd_enso_poll(struct rte_pmd_enso_nb* nb, struct rte_pmd_enso_span*
                            uint16_t max, uint32_t max_bytes);
 
 /**
- * Gives the oldest `bytes` that poll returned on an RX pipe back to the NIC; the next
- * flush or poll tells the NIC, with one register store. On an RXTX pipe they are given
- * back after all earlier sends.
+ * Releases the oldest `bytes` that poll returned. On an RX pipe the next flush or poll
+ * returns them to the NIC with one register store. On an RXTX pipe the driver returns
+ * them after all earlier sends.
  */
 void rte_pmd_enso_release(struct rte_pmd_enso_pipe* pipe, uint32_t bytes);
 

@@ -28,7 +28,7 @@ TYPED_TEST(StepThreads, RunCommandsBetweenSteps) {
     for (int i = 0; i < 1'000; ++i) {
       thread.Do([&] {
         EXPECT_FALSE(in_step);
-        EXPECT_GT(steps, before);  // At least one step is between two commands.
+        EXPECT_GT(steps, before);  // The thread steps between two commands.
         before = steps;
         stepper = gettid();
       });

@@ -59,7 +59,8 @@ class Sources(unittest.TestCase):
                            f"does not contain {HEADERS[0]}:")
 
 
-# The archive serves what is in $ARCHIVE: the version of the packages, and the packages.
+# The fake archive serves the packages in the folder $ARCHIVE, whose file `version` contains their
+# version.
 APT_CACHE = """#!/bin/sh
 [ -s "$ARCHIVE/version" ] || { echo "E: No packages found" >&2; exit 100; }
 sed 's/^/Version: /' "$ARCHIVE/version"

@@ -38,8 +38,8 @@ class HostPages {
   bool Keep(const Range& range, std::string* error);
 
   /// Makes the pages of `ranges` and of earlier Keep calls accessible, and no others. Registers
-  /// missing pages and unregisters pages that are no longer needed. Logs pages that cannot be
-  /// registered.
+  /// the pages that are missing, and unregisters all other pages. Writes a log line for each range
+  /// that cannot be registered.
   void Change(std::span<const Range> ranges);
 
  private:

@@ -17,9 +17,9 @@ using std::chrono::steady_clock;
 
 constexpr uint32_t kMaxToldRefusals = 16;
 
-/// Limit of bytes in one register read, so that the read ends within a turn: each register needs an
-/// answer from the model's thread, which takes about ten microseconds. A processor reads at most 64
-/// bytes in one access.
+/// Maximum length of one read of registers, in bytes. It bounds the time of the read: the model's
+/// thread needs about ten microseconds to answer for one register. A processor never reads more
+/// than 64 bytes in one access.
 constexpr uint32_t kMaxRegisterBytes = 4096;
 
 constexpr const char* kCutOff = "a message is shorter than its command needs";
