@@ -56,13 +56,16 @@ void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* pla
                   "--huge-dir", "--legacy-mem", "--huge-unlink", "--single-file-segments"})) {
     return;
   }
-  if (host.root && host.free_hugepage_bytes >= kWantedHugepageBytes) {
+  if (host.root && host.hugetlbfs && host.free_hugepage_bytes >= kWantedHugepageBytes) {
     plan->memory = "hugepages";
     plan->arguments.push_back("--huge-unlink");  // No files remain in hugetlbfs.
     return;
   }
-  plan->memory = std::string("no hugepages (") + (host.root ? "too few are free" : "not root") +
-                 "), so this run is slower: do not use it for measurements";
+  const char* const reason = !host.root        ? "not root"
+                             : !host.hugetlbfs ? "hugetlbfs is not mounted"
+                                               : "too few are free";
+  plan->memory = absl::StrFormat(
+      "no hugepages (%s), so this run is slower: do not use it for measurements", reason);
   plan->arguments.push_back("--no-huge");
   plan->arguments.push_back("-m");
   plan->arguments.push_back(std::to_string(kPlainMemoryMb));
@@ -100,7 +103,7 @@ HostResources HostResources::Read() {
   }
   if (host.cpus.empty()) host.cpus.push_back(0);
   host.root = geteuid() == 0;
-  if (HugepageFolders().empty()) return host;  // EAL finds hugepages only in these folders.
+  host.hugetlbfs = !HugepageFolders().empty();
   std::error_code ignored;
   for (const auto& size :
        std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {

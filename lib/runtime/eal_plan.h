@@ -16,6 +16,7 @@ namespace sluice::runtime {
 struct HostResources {
   std::vector<uint32_t> cpus;  ///< CPUs that the process may run on, ascending; at least one.
   bool root = false;
+  bool hugetlbfs = false;  ///< EAL finds hugepages only in folders of this file system.
   uint64_t free_hugepage_bytes = 0;
 
   static HostResources Read();

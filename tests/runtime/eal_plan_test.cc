@@ -13,7 +13,7 @@
 namespace sluice::runtime {
 namespace {
 
-const HostResources kTwoCpus{{0, 1}, true, 1ull << 30};
+const HostResources kTwoCpus{{0, 1}, true, true, 1ull << 30};
 
 CommandLine Line(std::vector<std::string> eal = {}, bool own_port = false) {
   CommandLine line;
@@ -44,7 +44,7 @@ TEST(EalPlan, WorkerAndModelDoNotShareACpuOnTwoCpus) {
 TEST(EalPlan, TheModelHasACpuOfItsOwnWhereThereIsOne) {
   CommandLine line = Line();
   line.options.workers = 2;
-  const EalPlan plan = PlanEal(line, {{2, 3, 6, 9}, true, 1ull << 30}, 7);
+  const EalPlan plan = PlanEal(line, {{2, 3, 6, 9}, true, true, 1ull << 30}, 7);
   EXPECT_TRUE(Has(plan, "--lcores=0@2,1@3,2@6"));
   EXPECT_TRUE(Has(plan, "--vdev=net_ipu0,wire=gen:size=64,device_cpu=9"));
 }
@@ -106,11 +106,13 @@ TEST(EalPlan, BilateralTakesTheIpuModel) {
 TEST(EalPlan, HugepagesIfRootAndEnoughElseNone) {
   EXPECT_FALSE(Mentions(PlanEal(Line(), kTwoCpus, 7), "--no-huge"));
   EXPECT_EQ(PlanEal(Line(), kTwoCpus, 7).memory, "hugepages");
-  for (const auto& host :
-       {HostResources{{0, 1}, false, 1ull << 30}, HostResources{{0, 1}, true, 2ull << 20}}) {
+  for (const auto& [host, reason] :
+       {std::pair{HostResources{{0, 1}, false, true, 1ull << 30}, "not root"},
+        std::pair{HostResources{{0, 1}, true, false, 1ull << 30}, "hugetlbfs is not mounted"},
+        std::pair{HostResources{{0, 1}, true, true, 2ull << 20}, "too few are free"}}) {
     const EalPlan plan = PlanEal(Line(), host, 7);
     EXPECT_TRUE(Has(plan, "--no-huge"));
-    EXPECT_TRUE(plan.memory.starts_with("no hugepages"));
+    EXPECT_TRUE(plan.memory.starts_with(std::string("no hugepages (") + reason));
   }
 }
 
