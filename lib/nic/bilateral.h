@@ -11,9 +11,9 @@
 // Answers that do not fit into the received frame's room, and frames that the engine sends by
 // itself, are written after the received frames. The entries of sent frames are placed before the
 // entry of the frame that the engine was handling. A frame for which the region has no room, or
-// that is sent while the NIC holds the region, waits for the next region, and so do the answers
-// that follow it. A region that fills up while the host is slow has little free room; frames that
-// cannot be stored then count in tx_full.
+// that is sent while the NIC holds the region, waits for the next region. The answers that follow a
+// waiting frame also wait. A region that fills up while the host is slow has little free room;
+// frames that cannot be stored then count in tx_full.
 #pragma once
 
 #include <rte_cycles.h>
@@ -84,7 +84,7 @@ class BilateralQueue {
       }
     }
     if constexpr (GeneratingEngine<Engine, BilateralQueue>) {
-      while (engine.Generate(*this, now) > 0) {  // Repeats while frames are due and have room.
+      while (engine.Generate(*this, now) > 0) {  // Repeats while frames are due and fit.
       }
     }
     Give(leaving);
@@ -117,7 +117,7 @@ class BilateralQueue {
   }
   /// Appends frames to the region that the worker holds, whose received frames must all have been
   /// handled. If the NIC holds the region until frames arrive, first cancels that swap; returns 0
-  /// if the worker does not get the region back at once.
+  /// if the NIC does not return the region at once.
   template <FrameSource Source>
   uint32_t Emit(const Source& source, uint32_t count) {
     if (working_) return EmitInto(source, count);
@@ -135,8 +135,8 @@ class BilateralQueue {
   bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const {
     return RegionWriter::LengthIsSound(length);
   }
-  /// Cancels a swap that may wait until frames arrive, if frames wait to be sent, and gives the
-  /// region back with these frames. Without this call, the NIC might never send them.
+  /// If frames wait to be sent, cancels a swap that may last until frames arrive, and gives the
+  /// region back with the waiting frames. Without this call, the NIC might never send them.
   void FlushSent() {
     if (working_ || waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
@@ -147,7 +147,7 @@ class BilateralQueue {
   /// Must be called before the first Poll.
   void set_tap(FrameTap tap) { tap_ = tap; }
   bool LinkUp() const { return link_.LinkUp(); }
-  /// Always 0: Poll never waits for room to transmit.
+  /// Returns 0, because Poll never waits for room to transmit.
   uint64_t waited_cycles() const { return 0; }
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }

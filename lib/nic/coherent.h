@@ -11,7 +11,7 @@
 // is sent in another line after the current line has been handed over. All later answers of the
 // burst follow it, so that answers keep the order of their frames. Frames that the engine sends by
 // itself are sent in other lines: at once if no earlier answer of the current line is outstanding,
-// otherwise after the line like a late answer.
+// otherwise after the current line, like a late answer.
 #pragma once
 
 #include <rte_cycles.h>
@@ -254,7 +254,7 @@ class CoherentQueue {
     }
   }
 
-  /// Ends a frame that is not forwarded.
+  /// Carries out a verdict other than kForward.
   [[gnu::noinline]] void End(Frame& held, const packet::Frame& frame, packet::Verdict verdict) {
     if (verdict.action == packet::Action::kConsume) {
       QueueCounters::Add(counters_.consumed_pkts, 1);
@@ -311,7 +311,7 @@ class CoherentQueue {
     }
   }
   /// Sends late answers after the line has been handed over. Waits with bounded patience until the
-  /// NIC has accepted them, so that they precede the next line. Answers for which no line comes
+  /// NIC has accepted them, so that they precede the next line. Answers for which no line becomes
   /// free in time count in tx_full.
   [[gnu::noinline]] void SendLate() {
     late_.Empty([this](const uint8_t* frame, uint32_t length) {
@@ -381,7 +381,7 @@ class CoherentQueue {
   uint32_t at_work_ = 0;     ///< Index of the frame being handled, if the engine is a Sender.
   Patience patience_;        ///< Limits the waits for lines in which frames are sent.
   LateAnswers late_;         ///< Late answers of this burst.
-  uint8_t* spare_ = nullptr;  ///< Room for the next grown answer, or null, while an engine runs.
+  uint8_t* spare_ = nullptr;  ///< Address for the next answer that outgrows its room, or null.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };
 

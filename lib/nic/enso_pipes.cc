@@ -118,12 +118,12 @@ SendResult EnsoPipes::SendException(const uint8_t* frame, uint32_t length) {
   return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
 }
 
-/// Provides `step` free bytes after the composed frames. Returns false if no room comes free in
-/// time.
+/// Provides `step` free bytes after the composed frames. Returns false if they do not become free
+/// in time.
 bool EnsoPipes::MakeRoom(uint32_t step) {
   if (composed_bytes_ + step > kComposedBytes) SendComposed();
   while (AskForRoom() < composed_bytes_ + step) {
-    if (composed_bytes_ > 0) SendComposed();  // Unsent bytes never come free.
+    if (composed_bytes_ > 0) SendComposed();  // Room is freed only after its bytes are sent.
     rte_pmd_enso_flush(nb_.get());
     rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
     if (!patience_.Wait()) return false;
@@ -132,8 +132,8 @@ bool EnsoPipes::MakeRoom(uint32_t step) {
   return true;
 }
 
-/// Requests room for many copies in one call. Room that comes free later is found when this room is
-/// used up.
+/// Requests room for many copies in one call. Room that becomes free later is requested when this
+/// room is used up.
 uint32_t EnsoPipes::AskForRoom() {
   room_bytes_ = std::min(rte_pmd_enso_tx_room(composer_.get(), &room_), kComposedBytes);
   FindSpare();
@@ -146,12 +146,12 @@ void EnsoPipes::SendComposed() {
     tap_.see(tap_.context, TapDirection::kSent, room_, bytes);
   }
   if (!TrySend(composer_.get(), room_, bytes, 0)) unsent_ += CountFrames(room_, bytes);
-  rte_pmd_enso_flush(nb_.get());  // Otherwise the NIC is notified only after the last frame.
+  rte_pmd_enso_flush(nb_.get());  // Notifies the NIC now, not only after the last frame.
   AskForRoom();
 }
 
-/// Sends the frames in the first `bytes` of room_ and gets new room. Returns false if they cannot
-/// be sent now, for example because no slot is free.
+/// Sends the frames in the first `bytes` of room_ and requests new room. Returns false if they
+/// cannot be sent now, for example because no slot is free.
 bool EnsoPipes::SendEmitted(uint32_t bytes) {
   if (tap_.see != nullptr) [[unlikely]] {
     tap_.see(tap_.context, TapDirection::kSent, room_, bytes);

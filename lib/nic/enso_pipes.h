@@ -97,8 +97,8 @@ class EnsoPipes {
   std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Must outlive its pipes.
   std::vector<Pipe> pipes_;
   Pipe composer_;
-  /// Limit of the total size of composed frames that are not sent yet, so that the NIC gets work
-  /// and frees room while the worker continues.
+  /// Limit of the total size of composed frames that are not sent yet, so that the NIC can send and
+  /// free room while the worker continues.
   static constexpr uint32_t kComposedBytes = 32 * 1024;
 
   /// Distance at which the composer's lines are prefetched for writing. The NIC read them last;

@@ -20,7 +20,7 @@ class ExceptionPath {
   ExceptionPath() = default;
   explicit ExceptionPath(MbufTransmitter out) : out_(std::move(out)) {}
 
-  /// Queues a copy, which the next Flush sends at the latest, and counts the frame.
+  /// Queues a copy of the frame and counts the frame. The next Flush sends the copy at the latest.
   [[gnu::noinline]] void Pass(const uint8_t* frame, uint32_t length, QueueCounters& counters) {
     if (!out_) {
       QueueCounters::Add(counters.no_exception_port, 1);

@@ -17,7 +17,7 @@ bool FlowRules::Add(const rte_flow_item* items, const rte_flow_action* actions, 
     rules_.push_back(rule);
     return true;
   }
-  // Must come before Clear, which may set rte_errno.
+  // Must precede Clear, which may set rte_errno.
   *why = error.message != nullptr ? error.message : std::strerror(rte_errno);
   Clear();
   return false;

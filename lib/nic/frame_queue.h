@@ -78,7 +78,7 @@ struct AnyBurstEngine {
 };
 
 /// Frames that a generator is ready to send. A queue that emits them passes the address to which
-/// each is written. `index` counts from 0.
+/// each frame is written. `index` counts from 0.
 template <typename S>
 concept FrameSource = requires(const S& source, uint32_t index, uint8_t* to) {
   /// Returns the frame's length in bytes, without FCS.

@@ -19,7 +19,7 @@ namespace sluice::nic {
 class IpuLink {
  public:
   struct Options {
-    uint32_t regions = 0;  ///< 0 selects the driver's default; also in the next two members.
+    uint32_t regions = 0;  ///< 0 selects the driver's default, here and in the next two members.
     uint32_t region_bytes = 0;
     uint32_t max_frames = 0;
     uint32_t headroom_bytes = 0;

@@ -46,7 +46,7 @@ class Lockstep {
   SpanRuns<Pipes>& runs() { return runs_; }
   Lane& lane(uint32_t index) { return lanes_[index]; }
 
-  /// Returns the totals of frames given to the engine since Begin().
+  /// Returns the totals of frames passed to the engine since Begin().
   const FrameTotals& walked() const { return walked_; }
   void Begin() {
     walked_ = {};
@@ -102,7 +102,7 @@ class Lockstep {
     runs_.Grew(resized_bytes);
   }
 
-  /// Gives the frame of `length` bytes at the lane's cursor to the engine and advances the cursor.
+  /// Passes the frame of `length` bytes at the lane's cursor to the engine and advances the cursor.
   template <QueueEngine Engine>
   void Step(Lane& lane, uint32_t length, Engine& engine, uint64_t now) {
     HandleFrame(lane, lane.cursor, length, engine, now);
@@ -119,8 +119,8 @@ class Lockstep {
     }
   }
 
-  /// Returns whether a frame of this length contains the headers that give the length, and does not
-  /// exceed the NIC's maximum.
+  /// Returns whether a frame of this length includes the headers that contain the length, and does
+  /// not exceed the NIC's maximum.
   static bool Credible(uint32_t length) {
     return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
   }
@@ -265,7 +265,8 @@ class Lockstep {
     return careful;
   }
 
-  /// Gives one frame to the engine and applies the verdict. Counts bytes; the callers count frames.
+  /// Passes one frame to the engine and applies the verdict. Counts bytes; the callers count
+  /// frames.
   template <QueueEngine Engine>
   void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
@@ -353,8 +354,8 @@ class Lockstep {
            packet::FlitSpan(frame.length) == packet::FlitSpan(length);
   }
 
-  /// Returns the result of CutsWell(), which it calls only if the leading word at `at` does not
-  /// give exactly `length`. For callers that have not kept the word.
+  /// Returns true if the leading word at `at` gives exactly `length`, otherwise the result of
+  /// CutsWell(). For callers that have not kept the leading word of the received frame.
   static bool LeavesWhole(const uint8_t* at, uint32_t length) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     const bool as_it_says = word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength) &&

@@ -17,9 +17,10 @@
 
 namespace sluice::nic {
 
-/// One receive queue as one pipe. Used by one worker. The port knows where packets end, so a wrong
-/// length in a header does not affect other packets. A packet is dropped and counted in rx_desync
-/// if it exceeds kMaxFrameBytes, or if its header gives no length or a length beyond the packet.
+/// One receive queue as one pipe. Used by one worker. The port reports the length of each packet,
+/// so a wrong length in a header does not affect other packets. A packet is dropped and counted in
+/// rx_desync if it exceeds kMaxFrameBytes, or if its header gives no length or a length beyond the
+/// packet.
 class MbufPipes {
  public:
   /// Maximum frame length: larger than any jumbo frame.

@@ -5,11 +5,11 @@
 // frames that a bridge floods, and no NIC knows which group addresses an engine needs. Session adds
 // this layer to each engine with kOwnFramesOnly.
 //
-// A frame to a group address never reaches the engine, because the engine's answer would have that
-// address as its source, and a host discards IP datagrams to a unicast address that arrive as
-// link-layer broadcast (RFC 1122 section 3.3.6). ARP and ICMPv6 frames are the exception: they
-// reach an engine that owns addresses. Other frames to a group are sent to the exception port,
-// because its kernel may be a member of the group.
+// Unless the port is promiscuous, a frame to a group address does not reach the engine, because the
+// engine's answer would have that address as its source, and a host discards IP datagrams to a
+// unicast address that arrive as link-layer broadcast (RFC 1122 section 3.3.6). ARP and ICMPv6
+// frames are the exception: they reach an engine that owns addresses. Other frames to a group are
+// sent to the exception port, because its kernel may be a member of the group.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class OwnFrames : public EngineLayer<Engine> {
   }();
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
-  /// `mac` is the port's address. If `promiscuous`, the engine gets every frame. `make()`
+  /// `mac` is the port's address. If `promiscuous`, the engine receives every frame. `make()`
   /// constructs the engine in place.
   template <typename Make>
   OwnFrames(const packet::MacAddress& mac, bool promiscuous, Make make)
@@ -72,7 +72,7 @@ class OwnFrames : public EngineLayer<Engine> {
   static constexpr uint8_t kOtherHost = Engine::kDropReasons.size();
   static constexpr packet::MacAddress kEveryBit{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-  /// Returns an address as the first eight bytes of a frame to it, padded with zeros.
+  /// Returns `mac` as a load of a frame's first eight bytes would return it, followed by zeros.
   static uint64_t Bits(const packet::MacAddress& mac) {
     std::array<uint8_t, sizeof(uint64_t)> bytes{};
     std::memcpy(bytes.data(), mac.data(), mac.size());
@@ -100,7 +100,7 @@ class OwnFrames : public EngineLayer<Engine> {
         [&](auto& part) { this->engine_.ProcessBurst(part, now); });
   }
 
-  /// Returns the verdict for a frame to another address, or nullopt if the engine gets it.
+  /// Returns the verdict for a frame to another address, or nullopt if the engine must receive it.
   [[gnu::noinline]] std::optional<packet::Verdict> Refuse(const uint8_t* frame,
                                                           uint32_t length) const {
     if (length < packet::kEthernetHeaderBytes) return std::nullopt;

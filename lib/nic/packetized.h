@@ -238,7 +238,7 @@ class PacketizedQueue {
     freed_[freed_count_++] = mbuf;
   }
 
-  /// Ends a frame that is not forwarded.
+  /// Carries out a verdict other than kForward.
   [[gnu::noinline]] void End(rte_mbuf* mbuf, packet::Frame frame, packet::Verdict verdict) {
     if (verdict.action == packet::Action::kConsume) {
       QueueCounters::Add(counters_.consumed_pkts, 1);

@@ -13,18 +13,18 @@
 
 namespace sluice::nic {
 
-/// Contiguous bytes that arrived on one pipe. Starts at the start of a frame.
+/// Contiguous bytes that arrived on one pipe. The first byte is the start of a frame.
 struct Span {
   uint32_t pipe;  ///< Index among the pipes of one worker.
   uint8_t* data;
-  /// A positive multiple of 64. According to the NIC, a frame ends at the last byte.
+  /// A positive multiple of 64. According to the NIC, the last flit is the end of a frame.
   uint32_t bytes;
 };
 
 /// Result of sending a copy of a frame.
 enum class SendResult : uint8_t {
   kSent,
-  kFull,         ///< No room came free in time.
+  kFull,         ///< No room became free in time.
   kUnframeable,  ///< The frame is too long, or the NIC would derive a wrong length from its header;
                  ///< no exception port exists.
 };

@@ -9,7 +9,7 @@ namespace sluice::nic {
 
 namespace {
 
-/// Calls `f(to, from)` for every total of two sets of counters.
+/// Calls `f` with each total of `to` and the same total of `from`.
 template <typename F>
 void ForEach(QueueCounters& to, const QueueCounters& from, F f) {
   for (const QueueCounter& counter : kQueueCounters) f(to.*counter.member, from.*counter.member);

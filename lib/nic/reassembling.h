@@ -54,7 +54,7 @@ class Reassembling : public EngineLayer<Engine> {
     }
     return packet::ProcessFrame(this->engine_, frame, now);
   }
-  /// A reassembled datagram is passed to the engine as a separate burst.
+  /// A reassembled datagram is passed to the engine separately from the burst.
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) requires BurstEngine<Engine> {
     if (!fragments_.on()) {
@@ -113,9 +113,9 @@ class Reassembling : public EngineLayer<Engine> {
     }
   };
 
-  /// Returns true for every fragment, and also for frames with VLAN tags, with IPv4 options, or
-  /// that are neither IPv4 nor IPv6. Tests for plain IPv4 first, as engines also do, so that a
-  /// plain IPv4 frame costs one additional comparison.
+  /// Returns true for every fragment that Defragmenter supports, and also for frames with VLAN
+  /// tags, with IPv4 options, or that are neither IPv4 nor IPv6. Tests for plain IPv4 first, as
+  /// engines also do, so that a plain IPv4 frame costs one additional comparison.
   static bool MayBeFragment(const uint8_t* frame) {
     constexpr uint32_t kFlags = packet::kEthernetHeaderBytes + 6;
     constexpr uint16_t kMoreOrOffset = 0xff3f;  // 0x3fff in network order.
@@ -154,8 +154,8 @@ class Reassembling : public EngineLayer<Engine> {
                             : own.Owns(packet::Load<packet::Ipv4Address>(ip + 16));
   }
 
-  /// Moves fragments that waited and were dropped since from the consumed counter to the drop
-  /// counters.
+  /// Subtracts fragments that were dropped while they waited from the consumed counter, and adds
+  /// them to the drop counters.
   void Recount() {
     for (uint8_t reason = 0; reason < packet::Defragmenter::kReasons; ++reason) {
       const uint64_t all = fragments_.ended(static_cast<packet::Defragmenter::Reason>(reason));

@@ -32,7 +32,7 @@ class RegionWalker {
   RegionWalker(const RegionWalker&) = delete;
   RegionWalker& operator=(const RegionWalker&) = delete;
 
-  /// Gives every received frame of the region to the engine. Returns the totals of the forwarded
+  /// Passes every received frame of the region to the engine. Returns the totals of the forwarded
   /// frames.
   template <QueueEngine Engine>
   FrameTotals Walk(const HeldRegion& region, Engine& engine, uint64_t now) {
@@ -55,7 +55,7 @@ class RegionWalker {
       if (rest < end) bytes += WalkFrames(region, rest, end, engine, now);
     }
     const FrameTotals leaving{region.received - unforwarded_.pkts, bytes - unforwarded_.bytes};
-    QueueCounters& counters = counters_;  // Loaded once.
+    QueueCounters& counters = counters_;  // Loads the reference only once.
     QueueCounters::Add(counters.rx_pkts, region.received);
     QueueCounters::Add(counters.rx_bytes, bytes);
     QueueCounters::Add(counters.tx_pkts, leaving.pkts);
@@ -171,7 +171,7 @@ class RegionWalker {
     return bytes;
   }
 
-  /// Validates an entry and gives its frame to the engine. Returns the bytes received.
+  /// Validates an entry and passes its frame to the engine. Returns the bytes received.
   template <QueueEngine Engine>
   uint32_t HandleEntry(const HeldRegion& region, const swap::Geometry& bounds, swap::Entry* at,
                        Engine& engine, uint64_t now) {
@@ -236,8 +236,8 @@ class RegionWalker {
   packet::Frame View(const HeldRegion& region, swap::Entry entry) const {
     return View(region, region.base + swap::EntryOffset(entry), swap::EntryLength(entry));
   }
-  /// Returns the number of writable bytes before the frame at `offset`. They never overlap the
-  /// entries, which end at offset `data` of the region.
+  /// Returns the number of writable bytes before the frame at `offset`. These bytes never overlap
+  /// the entries, which end at offset `data` of the region.
   uint32_t Headroom(uint32_t data, uint32_t offset) const {
     return std::min(headroom_, offset - data);
   }
@@ -261,7 +261,7 @@ class RegionWalker {
     QueueCounters::Add(counters_.rx_bad_entry, 1);
   }
 
-  /// Ends a frame that is not forwarded.
+  /// Counts the verdict of a frame that is not forwarded, and clears its entry.
   [[gnu::noinline]] void End(swap::Entry& entry, uint32_t length, packet::Verdict verdict) {
     RegionWriter::Store(entry, 0);
     ++unforwarded_.pkts;

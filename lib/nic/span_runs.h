@@ -34,7 +34,7 @@ struct Lane {
   uint8_t* ahead;  ///< The next frame to prepare; may be before the cursor.
 };
 
-/// Sends or ends the frames of one worker's pipes. Not thread-safe.
+/// Applies verdicts to the frames of one worker's pipes. Not thread-safe.
 template <PipeSet Pipes>
 class SpanRuns {
  public:
@@ -78,8 +78,9 @@ class SpanRuns {
     return true;
   }
 
-  /// Ends a frame that is not sent in place: `arrived_bytes` at `at` became `length` at `data`.
-  /// Parameters are values because a Frame would be stored in memory for every frame.
+  /// Applies the verdict to a frame that is not sent in place. It arrived as `arrived_bytes` bytes
+  /// at `at`; the engine's answer is `length` bytes at `data`. Parameters are values because a
+  /// Frame would be stored in memory for every frame.
   [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,
                                 const uint8_t* data, uint32_t length, packet::Verdict verdict) {
     EndRun(lane, at, packet::FlitSpan(arrived_bytes));

@@ -26,7 +26,7 @@ class SpanWalker {
  public:
   static constexpr uint32_t kLanes = Lockstep<Pipes>::kLanes;
   /// Length at which a run is sent even if it could continue. kLanes such pieces fit into a core's
-  /// second-level cache, and the NIC gets space and work while the worker continues.
+  /// second-level cache, and the NIC can send and receive while the worker continues.
   static constexpr uint32_t kRunBytes = 64 * 1024;
 
   /// All arguments must outlive the walker.
@@ -35,8 +35,8 @@ class SpanWalker {
   SpanWalker(const SpanWalker&) = delete;
   SpanWalker& operator=(const SpanWalker&) = delete;
 
-  /// Gives every frame of `spans` to the engine and every byte back to the pipes. `spans` must not
-  /// contain two spans of one pipe. Returns the number of frames.
+  /// Passes every frame of `spans` to the engine and returns every byte to the pipes. `spans` must
+  /// not contain two spans of one pipe. Returns the number of frames.
   template <QueueEngine Engine>
   uint32_t Walk(std::span<const Span> spans, Engine& engine, uint64_t now) {
     waiting_ = spans;
@@ -51,7 +51,7 @@ class SpanWalker {
     }
     const FrameTotals walked = lanes_.walked();
     const FrameTotals unforwarded = lanes_.runs().unforwarded();
-    QueueCounters& counters = counters_;  // Loaded once.
+    QueueCounters& counters = counters_;  // Loads the reference only once.
     QueueCounters::Add(counters.rx_pkts, walked.pkts);
     QueueCounters::Add(counters.rx_bytes, walked.bytes);
     QueueCounters::Add(counters.tx_pkts, walked.pkts - unforwarded.pkts);

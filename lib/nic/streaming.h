@@ -16,7 +16,6 @@
 
 namespace sluice::nic {
 
-/// Maximum number of pipes per worker.
 inline constexpr uint32_t kMaxPipesPerWorker = 1024;
 /// Maximum number of spans that one Poll handles, at most one per pipe. The next Poll handles the
 /// spans of the other pipes.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bursts of frames, for engines that gain from access to several frames at once: they skip to
-// relevant frames, or prefetch memory for many frames before they process the first. Part of the
-// interface between lib/engine and lib/nic (frame.h).
+// Bursts of frames, for engines that process several frames at once: such an engine can skip to the
+// relevant frames, or prefetch memory for many frames before it processes the first. This file is
+// part of the interface between lib/engine and lib/nic (frame.h).
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,9 @@ struct BurstTotals {
   }
 };
 
-/// Frames 0 … size() - 1, lent until the engine returns. Frames of one flow are in order of
-/// arrival. A frame that the engine does not answer is forwarded unchanged and costs nothing: none
-/// of its bytes is loaded.
+/// A burst: frames 0 … size() - 1, which are valid until the engine returns. Frames of one flow are
+/// in order of arrival. A frame that the engine does not answer is forwarded unchanged; the burst
+/// loads none of its bytes.
 template <typename B>
 concept Burst = requires(B burst, const B& constant, uint32_t number, const Frame& frame,
                          Verdict verdict) {
@@ -34,18 +34,20 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   { constant.size() } -> std::same_as<uint32_t>;
   /// Totals over all frames.
   { constant.totals() } -> std::same_as<BurstTotals>;
-  /// Frame `number`, as a FrameEngine would get it. None of its bytes has been prefetched.
+  /// Returns frame `number` as a FrameEngine would receive it. None of its bytes has been
+  /// prefetched.
   { constant.At(number) } -> std::same_as<Frame>;
-  /// Returns the value of Frame::spare for the next frame to be answered, and for no other; At does
-  /// not set it. A frame that outgrows its buffer needs no further copy if it is built there.
+  /// Returns Frame::spare for the next frame that the engine answers; At() does not set it. If the
+  /// engine builds a frame that outgrows its buffer at this address, the interface need not copy
+  /// it.
   { burst.spare() } -> std::same_as<uint8_t*>;
   /// Replaces frame `number` by `frame` and sets its verdict. An engine must answer each frame that
   /// it wrote to or that must not be forwarded, once, in ascending order of numbers.
   {burst.Answer(number, frame, verdict)};
 };
 
-/// A spare() that returns null, for an interface that has headroom and tailroom in its frames, or
-/// that does not know the destination of copies.
+/// The default `Spare` of FoundBurst: returns null, for an interface that has headroom and tailroom
+/// in its frames, or that does not know the destination of copies.
 struct NoSpare {
   uint8_t* operator()() const { return nullptr; }
 };
@@ -89,7 +91,7 @@ class OneFrame {
     verdict_ = verdict;
   }
 
-  /// The frame after the answer.
+  /// Returns the frame as the engine answered it.
   const Frame& frame() const { return frame_; }
   Verdict verdict() const { return verdict_; }
 

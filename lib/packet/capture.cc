@@ -126,7 +126,7 @@ std::optional<CaptureReader> CaptureReader::Open(const std::string& path, std::s
     *error = Message(path, text);
     return std::nullopt;
   }
-  state->file.release();  // libpcap closes it.
+  state->file.release();  // libpcap owns the file from here on.
   const int link = pcap_datalink(state->pcap.get());
   if (link != DLT_EN10MB) {
     *error = Message(path, NotEthernet(static_cast<uint32_t>(link)));

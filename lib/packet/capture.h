@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Ethernet capture files, for replay by the wire and comparison by tests. Reads pcap of both
-// resolutions and byte orders through libpcap, and pcapng; writes pcap. If the file marks an FCS,
-// it is removed. Control path only. Errors are one line that names the file.
+// resolutions and byte orders through libpcap, and pcapng; writes pcap. If the file declares that
+// frames contain an FCS, the reader removes the FCS. Control path only. An error text is one line
+// that contains the file name.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class CaptureReader {
 
   /// Opens `path`. Returns nothing, with one line in `error`, if the file is unreadable or not a
   /// capture (for example empty), or if its first frame is not Ethernet. A capture without records
-  /// is valid and ends at once.
+  /// is valid; its first Next returns kEnd.
   static std::optional<CaptureReader> Open(const std::string& path, std::string* error);
 
   /// Stores the next record in `record` and returns kRecord. Returns kEnd after the last record,
@@ -63,9 +64,9 @@ class CaptureWriter {
   static std::optional<CaptureWriter> Open(const std::string& path, Resolution resolution,
                                            uint32_t snap_bytes, std::string* error);
 
-  /// Appends a record; buffered. The timestamp is truncated to the file's resolution; beyond the
-  /// 32-bit seconds of the format (year 2106) it wraps. Returns false if the writer is closed, or
-  /// if the record is invalid: more captured bytes than the frame has, or a frame above
+  /// Appends a record to the writer's buffer. The timestamp is truncated to the file's resolution;
+  /// beyond the 32-bit seconds of the format (year 2106) it wraps. Returns false if the writer is
+  /// closed, or if the record is invalid: more captured bytes than the frame has, or a frame above
   /// kMaxCaptureBytes.
   bool Write(const CaptureRecord& record);
 

@@ -70,7 +70,7 @@ Status PcapngReader::ReadBlock(std::string* error) {
   uint32_t order = 0;
   if (got < sizeof(head)) return fail("truncated pcapng file");
   type_ = head[0];
-  const bool section = type_ == kSection;  // This type is equal in both byte orders.
+  const bool section = type_ == kSection;  // The value of kSection is the same in both byte orders.
   if (section) {
     if (!read(&order, sizeof(order))) return fail("truncated pcapng file");
     if (order != kByteOrder && order != Swap(kByteOrder))

@@ -28,7 +28,7 @@ struct Datagram {
 
   Kind kind = Kind::kOther;
   bool ipv6 = false;
-  bool summed = false;  ///< The datagram has a UDP checksum, so the answer gets one, too.
+  bool summed = false;  ///< The datagram has a UDP checksum; its answer must have one, too.
   uint16_t port = 0;    ///< Destination port.
   uint32_t l3 = 0;      ///< Offset of the IP header in the frame.
   uint32_t payload = 0;
@@ -48,9 +48,9 @@ struct Datagram {
 
   /// Changes the headers at `frame` (this datagram's first `payload` bytes) to those of an answer
   /// with `bytes` bytes of payload, from the receiver to the sender. Over IPv4, routers may
-  /// fragment a single answer (`only`) if the request allowed fragmentation. It then has the
-  /// request's identification, which the sender does not repeat too soon (RFC 6864, section 4.3).
-  /// Several answers cannot share one identification, so they get the don't-fragment flag.
+  /// fragment a single answer (`only`) if the request allowed fragmentation. A single answer reuses
+  /// the request's identification, which the sender does not repeat too soon (RFC 6864, section
+  /// 4.3). Several answers cannot share one identification, so they get the don't-fragment flag.
   void Answer(uint8_t* frame, uint32_t bytes, bool only = true) const {
     SwapMacs(frame);
     if (ipv6) {

@@ -104,7 +104,7 @@ Defragmenter::Result Defragmenter::Finished(Entry& entry) {
     Store<uint16_t>(ip + 10, 0);
     Store(ip + 10, FinishChecksum(SumBytes(ip, ip_bytes)));
   }
-  Free(entry);  // The memory contains the datagram until another datagram needs it.
+  Free(entry);  // The memory contains the datagram until another datagram uses the entry.
   return {.outcome = Outcome::kWhole, .frame = whole, .length = entry.headers + entry.end};
 }
 
@@ -133,7 +133,8 @@ uint32_t Defragmenter::Free(Entry& entry) {
   Entry** link = BucketOf(entry.key);
   while (*link != &entry) link = &(*link)->next;
   *link = entry.next;
-  // Added at the end, so that the memory of a complete datagram is not reused at once.
+  // The entry goes to the end of the list, so that the memory of a complete datagram is not reused
+  // at once.
   free_.splice(free_.end(), used_, entry.self);
   waiting_ -= entry.fragments;
   return entry.fragments;

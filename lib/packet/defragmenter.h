@@ -37,11 +37,11 @@ class Defragmenter {
       "fragment_timed_out", "fragment_no_room", "fragment_overlap", "fragment_malformed",
       "fragment_unfinished"};
 
-  /// Limit of waiting datagrams: about 1 GiB of memory.
+  /// Maximum number of waiting datagrams; they occupy about 1 GiB of memory.
   static constexpr uint32_t kMaxDatagrams = 16384;
-  /// Timeout in seconds that callers pass to the constructor. RFC 1122 asks for one minute on the
-  /// Internet. On data-center networks, a fragment that is missing after a second is lost, and
-  /// other datagrams need the memory.
+  /// Timeout in seconds that callers pass to the constructor. RFC 1122 recommends at least one
+  /// minute on the Internet. On data-center networks, a fragment that is missing after a second is
+  /// lost, and other datagrams need the memory.
   static constexpr uint32_t kTimeoutS = 1;
 
   /// Constructs a disabled defragmenter, which accepts no fragment.

@@ -26,7 +26,7 @@ inline constexpr uint16_t kEtherTypeArp = 0x0806;
 inline constexpr uint16_t kEtherTypeVlan = 0x8100;  ///< 802.1Q customer tag.
 inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEtherTypeQinQ = 0x88a8;     ///< 802.1ad service tag.
-inline constexpr uint16_t kEtherTypeQinQOld = 0x9100;  ///< Before 802.1ad, still in use.
+inline constexpr uint16_t kEtherTypeQinQOld = 0x9100;  ///< Pre-802.1ad service tag, still in use.
 
 /// IEEE 802.3 clause 3.2.6: a field of at most kMaxLlcBytes is the length of an LLC frame; a field
 /// of at least kMinEtherType is a type; values between them are undefined.

@@ -50,7 +50,7 @@ constexpr Verdict Drop(uint8_t reason) { return {Action::kDrop, reason}; }
 /// `Frame::length` does not.
 inline constexpr uint32_t kFcsBytes = 4;
 /// Preamble, start delimiter and minimum inter-frame gap: bytes per frame on the wire in addition
-/// to frame and FCS. Rates in Gb/s (layer 1) include both.
+/// to frame and FCS. Layer-1 rates in Gb/s include these bytes and the FCS.
 inline constexpr uint32_t kWireOverheadBytes = 20;
 
 }  // namespace sluice::packet

@@ -3,8 +3,8 @@
 // Finds the frame boundaries in a contiguous pipe. The NIC stores frames back to back, each at a
 // 64-byte flit boundary, without their lengths. Receivers compute the length from the frame's
 // headers; the NIC's transmitter splits the byte stream by the IPv4 total length only
-// (docs/enso-hardware.md, "Receiving"; "Transmitting"). The streaming interface calls this once per
-// frame: it is the hottest code of the project.
+// (docs/enso-hardware.md, "Receiving"; "Transmitting"). The streaming interface calls FrameLength
+// once per frame: it is the hottest code of the project.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,9 @@
 
 namespace sluice::packet {
 
-/// Transmit function that the interface lends to the engine of one worker; valid while the engine
-/// runs. Copyable. Only that worker may use it, while the engine processes a frame or in AtRest.
+/// Transmit function that the interface provides for the engine of one worker; valid while the
+/// engine runs. Copyable. Only that worker may use it, while the engine processes a frame or in
+/// AtRest.
 ///
 /// Frames are transmitted in the order of the calls: after the answers to frames that the engine
 /// processed before, and before the answer to the current frame. The order relative to unanswered

@@ -25,7 +25,7 @@ class Parser {
   }
 
  private:
-  /// Returns the readable bytes after `at_`.
+  /// Returns the number of readable bytes after `at_`.
   uint32_t Left() const { return headers_.end - at_; }
 
   ParseError Ethernet() {
@@ -183,7 +183,7 @@ class Parser {
     if (Left() < kUdpHeaderBytes) return ParseError::kUdpTruncated;
     const uint32_t bytes = LoadBe16(frame_ + at_ + 4);
     if (bytes < kUdpHeaderBytes) return ParseError::kUdpLength;
-    // The length is that of the whole datagram; a first fragment contains less.
+    // UDP's length field counts the whole datagram, of which a first fragment contains only a part.
     if (bytes > Left() && !headers_.more_fragments) return ParseError::kUdpLength;
     headers_.l4 = at_;
     headers_.payload = at_ + kUdpHeaderBytes;

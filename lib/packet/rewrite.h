@@ -112,7 +112,6 @@ inline void SetPort(uint8_t* frame, const Headers& headers, End end, uint16_t po
   SetL4Word(frame, headers, headers.l4 + (end == End::kSource ? 0 : 2), __builtin_bswap16(port));
 }
 
-/// Sets a MAC address.
 inline void SetMac(uint8_t* frame, End end, const MacAddress& address) {
   Store(frame + (end == End::kSource ? 6 : 0), address);
 }
