@@ -171,8 +171,9 @@ uint32_t sluice_engine_counters(const struct sluice_engine* engine, struct sluic
 char* sluice_engine_report(struct sluice_engine* engine);
 /** Frees a text that sluice_engine_report returned. Does nothing if `text` is NULL. */
 void sluice_text_free(char* text);
-/** Ends open epochs and completes lines whose sources have sent no more. No worker may be in a
- * call. The next report and sluice_worker_lines contain the results. */
+/** Ends open epochs and completes the unfinished lines of datagram sources; unfinished lines of TCP
+ * streams are dropped. No worker may be in a call. The next report and sluice_worker_lines contain
+ * the results. */
 void sluice_engine_finish(struct sluice_engine* engine, uint64_t now);
 
 /**
