@@ -33,7 +33,7 @@ void ReportDuplicates(const std::vector<Named>& all, const std::string& path, Er
   }
 }
 
-/// Checks one chain. Paths in errors refer to the file.
+/// Checks one chain. Errors start with the chain's JSON path in the file, `path`.
 class ChainCheck {
  public:
   ChainCheck(const Graph& graph, Chain& chain, std::string path, Errors* errors)

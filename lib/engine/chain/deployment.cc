@@ -27,7 +27,7 @@ bool SameDevice(Device a, const Device& b) {
   return a == b;
 }
 
-/// Returns which nodes are targets of an edge. Rewire can only use these as targets.
+/// Returns for each node whether an edge leads to it. Rewire can use only such nodes as targets.
 std::vector<bool> Reached(const Chain& chain) {
   std::vector<bool> reached;
   for (const Node& node : chain.nodes) {
@@ -101,7 +101,7 @@ std::string Deployment::Reopen(std::string_view chain) {
 }
 
 std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
-  // First tries all steps that may fail on a copy of the switch.
+  // First applies all steps that can fail to a copy of the switch.
   device::pcie_switch::Switch trial = *switch_;
   for (const Device& device : graph.devices) {
     if (device.port >= trial.ports())

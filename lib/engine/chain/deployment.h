@@ -22,7 +22,7 @@ struct Running {
 /// Effect of a new graph on a chain.
 enum class Change : uint8_t {
   kKept,     ///< Unchanged: same stream and table entries.
-  kRewired,  ///< Same stream, new edges for messages that begin from now on.
+  kRewired,  ///< Same stream, new edges for messages that start from now on.
   kOpened,   ///< A new stream. Senders must use its windows from now on.
   kClosed,   ///< The stream drains. Reap frees it when all senders have flushed their windows.
 };
@@ -55,13 +55,13 @@ class Deployment {
   const Graph& graph() const { return graph_; }
   /// Returns whether a chain of a checked graph would keep its stream.
   bool Stays(const Graph& graph, const Chain& chain) const;
-  /// Returns the stream of a chain, or null.
+  /// Returns a running chain with its stream, or null.
   const Running* Find(std::string_view chain) const;
   /// Returns the draining streams, whose senders must flush their windows.
   const std::vector<Running>& draining() const { return draining_; }
 
-  /// Returns a text with one line per hop of the chain that a flow enters, with table entries and
-  /// reasons.
+  /// Returns a text that describes the chain that a flow enters: several lines per node, with
+  /// ports, numbers of messages, edges and their conditions.
   std::string Explain(FlowMatch flow) const;
 
  private:

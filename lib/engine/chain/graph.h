@@ -49,10 +49,10 @@ struct Node {
   device::pcie_switch::StateRule state_rule = device::pcie_switch::StateRule::kFixed;
   device::pcie_switch::State state{};
   device::pcie_switch::OnDeath on_death = device::pcie_switch::OnDeath::kFail;
-  /// Node that gets the messages if this node fails; set for OnDeath::kBypass.
+  /// Node that receives the messages if this node fails; set for OnDeath::kBypass.
   std::string bypass;
   device::pcie_switch::Select choose = device::pcie_switch::Select::kNothing;
-  uint32_t ways = 1;  ///< Range of round robin and hash.
+  uint32_t ways = 1;  ///< Round robin and hash choose a value from 0 to ways - 1.
   /// Credits: number of 64-byte granules that may be sent before the switch has forwarded the
   /// first.
   uint32_t window = 64;

@@ -23,7 +23,6 @@ using Placement = std::function<Place(const Device&, const Chain&, const Node&)>
 /// Returns the specification of a chain's stream. Its nodes are those of the chain, in order.
 device::pcie_switch::StreamSpec PlanOf(const Graph& graph, const Chain& chain,
                                        const Placement& placement);
-/// Returns the policy of one node.
 device::pcie_switch::Policy PolicyOf(const Chain& chain, const Node& node);
 /// Returns the ports that may write to a device.
 device::pcie_switch::PortMask AllowedPorts(const Graph& graph, const Device& device);

@@ -59,7 +59,6 @@ std::optional<State> ParseState(std::string_view hex) {
   return state;
 }
 
-/// Reads an array of strings.
 std::vector<std::string> ReadNames(ObjectReader& reader, std::string_view key, size_t most,
                                    Errors* errors) {
   std::vector<std::string> names;
@@ -90,7 +89,7 @@ void ReadName(ObjectReader& reader, std::string* name) {
       name);
 }
 
-/// Reads a path or options of a device with an executor.
+/// Reads the path or the options of a device's executor.
 void ReadText(ObjectReader& reader, std::string_view key, DeviceKind kind, std::string* text) {
   if (!reader.Text(key, text)) return;
   if (text->size() > kMaxText) reader.Complain(key, "give at most 1024 bytes");
