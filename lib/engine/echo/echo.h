@@ -17,14 +17,13 @@
 
 namespace sluice::engine {
 
-/// The Ensō paper's microbenchmark: increments one byte of the payload and forwards every frame;
-/// addresses and checksums stay. The byte is the first one after the UDP, TCP (with options) or
-/// ICMP header, after the IP header for other protocols, or after the EtherType of a frame that is
-/// not IP. A frame without this byte or with invalid headers is forwarded unchanged. Ethernet
-/// padding does not count as payload.
-/// To save branches, the path for UDP over plain IPv4 reads only the IP total length: the UDP
-/// length is ignored, and later fragments get their ninth data byte incremented, which is also
-/// payload.
+/// The Ensō paper's microbenchmark: increments one byte of the payload and forwards every frame,
+/// with addresses and checksums unchanged. The byte is the first one after the UDP, TCP (with
+/// options) or ICMP header, after the IP header for other protocols, or after the EtherType of a
+/// frame that is not IP. A frame without this byte or with invalid headers is forwarded unchanged.
+/// Ethernet padding does not count as payload. To save branches, the path for UDP over plain IPv4
+/// reads only the IP total length: the UDP length is ignored, and in later fragments the ninth data
+/// byte is incremented, which is also payload.
 class IncrementEcho {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
