@@ -124,8 +124,8 @@ class Access {
 
   bool MayWrite(const Home& home) const { return home.owner == worker_; }
   bool MayRead(const Home& home) const { return store_->concurrent_read || MayWrite(home); }
-  /// Returns the item of a key that this worker MayRead. The view is valid until this worker's next
-  /// call for the store.
+  /// Returns the item of a key that this worker MayRead. The view is valid until this worker next
+  /// accesses the store.
   std::optional<ItemView> Get(Bytes key, const Home& home, uint32_t now_s) {
     if (MayWrite(home)) [[likely]]
       return home.partition->Get(key, home.index, now_s);

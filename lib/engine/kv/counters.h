@@ -10,7 +10,6 @@
 
 namespace sluice::engine::kv {
 
-/// Counters of one protocol.
 struct ProtocolCounters {
   uint64_t requests = 0;
   uint64_t get_hits = 0, get_misses = 0;
@@ -25,7 +24,8 @@ struct ProtocolCounters {
   uint64_t flushes = 0;
   uint64_t errors = 0;         ///< Requests answered with a client error.
   uint64_t refused_admin = 0;  ///< Refused flush_all, reset etc. from the network.
-  uint64_t cut_replies = 0;  ///< Too long: replaced by an error, or (MICA) sent without the value.
+  /// Replies that were too long: an error or, for MICA, an answer without the value was sent.
+  uint64_t cut_replies = 0;
 };
 
 /// A member of ProtocolCounters and its name in reports.
@@ -59,7 +59,7 @@ inline constexpr std::array kProtocolCounters{
     ProtocolCounter{"cut_replies", &ProtocolCounters::cut_replies}};
 static_assert(sizeof(ProtocolCounters) == kProtocolCounters.size() * sizeof(uint64_t));
 
-/// Counters of one worker except those of its partitions. In separate cache lines.
+/// Counters of one worker except those of its partitions. Workers do not share cache lines.
 struct alignas(64) ResponderCounters {
   ProtocolCounters mica;
   ProtocolCounters memcached;

@@ -24,7 +24,7 @@ class Reply {
   explicit Reply(std::span<uint8_t> room, size_t used = 0) : room_(room), used_(used) {}
   /// Creates a reply in the memory of the datagram, over requests that are already served. The
   /// protocol must ensure that no answer extends beyond its request, and must call MoveToRoom
-  /// before one does. `room` is at least as long as the datagram.
+  /// before an answer that would. `room` is at least as long as the datagram.
   static Reply OverRequests(std::span<uint8_t> datagram, std::span<uint8_t> room) {
     Reply reply(datagram);
     reply.later_ = room;

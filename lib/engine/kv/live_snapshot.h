@@ -24,8 +24,8 @@ namespace sluice::engine::kv {
 struct LiveSource {
   std::span<const Partition> partitions;
   std::function<uint32_t()> now_s;  ///< Returns the time of the items' clock in seconds.
-  /// Requests that the owner of partition `partition` copies one of its chains (ChainRequest), and
-  /// waits for the result. Returns nullopt if the owner no longer answers.
+  /// Asks the owner of partition `partition` to copy one of its chains (ChainRequest), and waits
+  /// for the result. Returns nullopt if the owner no longer answers.
   std::function<std::optional<Copied>(size_t partition, uint32_t chain, std::span<uint8_t> to,
                                       size_t* bytes)>
       by_owner;

@@ -78,7 +78,6 @@ struct MicaLengths {
   static MicaLengths Of(const uint8_t* message) { return {packet::Load<uint32_t>(message + 4)}; }
   uint32_t key_bytes() const { return word >> 24; }
   uint32_t value_bytes() const { return word & kMicaMaxValueBytes; }
-  /// Returns the size of the whole message.
   size_t size() const { return MicaMessageSize(key_bytes(), value_bytes()); }
 };
 

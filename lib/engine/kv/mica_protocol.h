@@ -57,7 +57,6 @@ class ItemsAhead {
 
   /// Starts at step `first`; the range is still empty.
   void Begin(MicaStep* first) { next_ = end_ = first; }
-  /// Sets the end of the steps.
   void set_end(MicaStep* end) { end_ = end; }
   /// Prefetches the items of the next kSteps steps. Call it before `step` is served.
   void Fetch(const MicaStep* step) {
@@ -79,7 +78,7 @@ uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaSte
 
 /// Serves a datagram whose requests from exchange.position on are `steps`; `ahead` must cover them.
 /// Returns kRefused without executing anything if `steps` is empty or if the answers would not fit
-/// even without values. The latter cannot happen if answers may be as long as their requests. A
+/// even without values. The second case cannot occur if answers may be as long as their requests. A
 /// reply that overwrites its requests stays in their memory if possible.
 Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
                    std::span<const MicaStep> steps, ItemsAhead& ahead);

@@ -204,16 +204,16 @@ class Partition {
   /// chain.
   uint32_t chains() const { return index_.heads(); }
   /// Copies the items of a chain, including expired ones, in the format of chain_copy.h. Tries only
-  /// once. Unless the result is kChanged, `bytes` receives the size of the copy, or the size that
-  /// it needs. A call from the owner always succeeds if there is room.
+  /// once. Unless the result is kChanged, `bytes` receives the size of the copy, or the size that a
+  /// complete copy needs. A call from the owner always succeeds if there is room.
   Copied CopyChain(uint32_t chain, std::span<uint8_t> to, size_t* bytes) const;
   /// The two prefetch stages of a lookup (MICA, NSDI'14, section 4.4): first the bucket; some
   /// requests later, when it is in the cache, the items whose tags match.
   void PrefetchBucket(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }
   void PrefetchItem(uint64_t hash) const { PrefetchLikely(BucketOf(hash), hash); }
   /// Prefetches the items of a key whose BucketOf is `head`. Returns the first slot of `head` with
-  /// the key's tag, or an empty slot if there is none. This is the item's slot if the item is in
-  /// the first bucket and no other slot there has its tag.
+  /// the key's tag, or an empty slot if there is none. The returned slot is the item's if the item
+  /// is in the first bucket and no other slot there has its tag.
   const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
     uint32_t left = head.Matches(TagOf(hash));
     if (left == 0) return &kEmptySlot;

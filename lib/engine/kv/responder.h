@@ -85,8 +85,8 @@ class Responder {
     now_s_ = static_cast<uint32_t>(now / cycles_per_second_);
   }
 
-  /// Returns whether the next frame should be planned before the next planned one is served. True
-  /// if none is planned.
+  /// Returns whether the next frame should be planned before the next planned frame is served.
+  /// Returns true if no frame is planned.
   bool WantsMore() const {
     const uint32_t frames = planned_count_ - served_count_;
     if (frames == 0) return true;
@@ -165,9 +165,9 @@ class Responder {
   [[gnu::noinline]] bool MayAnswer(const uint8_t* frame, Protocol protocol);
   uint64_t SourceOf(const uint8_t* frame) const;
   [[gnu::noinline]] Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
-  /// Builds an answer to `datagram_`, which is in `frame`: headers and `payload`. Uses `in_place`
-  /// if the answer fits there, else writes the headers before `payload` in this object. `only`: the
-  /// answer has no further datagrams.
+  /// Builds an answer to `datagram_`, which is in `frame`. The answer consists of headers and
+  /// `payload`. Uses `in_place` if the answer fits there, else writes the headers before `payload`
+  /// in this object. `only`: the answer has no further datagrams.
   [[gnu::always_inline]] inline Service Build(const uint8_t* frame, uint8_t* payload,
                                               uint32_t bytes, std::span<uint8_t> in_place,
                                               bool only);

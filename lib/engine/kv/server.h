@@ -26,7 +26,7 @@ class Server {
     kOptions,      ///< IPv4 options or IPv6 extension headers.
     kBadChecksum,  ///< Wrong UDP checksum; over IPv6 also a missing one.
     kRefused,      ///< Not a request of the port's protocol.
-    kNoHandoff,    ///< For another worker, but no handoff is free.
+    kNoHandoff,    ///< For another worker, but no handoff is free or can contain it.
     kNotOurs,      ///< This value and the next two are those of Refusal.
     kBadSource,
     kBadPort,

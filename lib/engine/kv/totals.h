@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sums the counters of all workers and partitions of a store. Any thread may call it while workers
-// run.
+// Sums the counters of all workers and partitions of a store. Any thread may call these functions
+// while workers run.
 #pragma once
 
 #include "engine/kv/access.h"

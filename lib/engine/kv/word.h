@@ -61,7 +61,6 @@ inline bool EqualWords(const uint64_t* words, Bytes bytes) {
   return left == 0 || LoadWord(*words) == LoadPart(from, left);
 }
 
-/// Copies `bytes` bytes from words.
 inline void CopyFromWords(uint8_t* to, const uint64_t* words, size_t bytes) {
   for (; bytes >= 8; bytes -= 8, to += 8, ++words) {
     const uint64_t word = LoadWord(*words);

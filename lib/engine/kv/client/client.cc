@@ -24,8 +24,8 @@ uint32_t BatchOf(const ClientOptions& options) {
   return static_cast<uint32_t>(std::min({fit, size_t{options.batch}, size_t{kMicaMaxMessages}}));
 }
 
-// Returns the number of slots. An open loop uses kMaxSlots, as many as ids can distinguish. So does
-// a protocol with 16-bit ids, so that an id is seldom reused.
+// Returns the number of slots. An open loop uses kMaxSlots, as many as ids can distinguish. A
+// protocol with 16-bit ids also uses kMaxSlots, so that an id is seldom reused.
 uint32_t SlotsOf(const ClientOptions& options) {
   if (options.rate > 0 || options.protocol == Protocol::kMemcachedAscii) return kMaxSlots;
   return std::min(kMaxSlots, std::bit_ceil(2 * options.outstanding));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client that loads servers and checks their answers. It knows neither sockets nor NICs: its
-// caller moves datagrams and provides the time:
+// A client that generates load for servers and checks their answers. It uses neither sockets nor
+// NICs: its caller sends and receives the datagrams and provides the time:
 //
 //   loop: while (out = client.Next(now, room)) send it to out.endpoint
 //         for each datagram that arrived: client.OnDatagram(now, datagram)
 //
-// In phase kPreload it sets every item until all sets are acknowledged. After Start it requests
-// items by their popularity until Stop, in an open loop (at times fixed in advance) or a closed
-// loop (with a fixed number of outstanding requests). Requests that are not answered in time are
-// counted; only those of preloading are sent again. For one thread.
+// In phase kPreload, the client sets every item until all sets are acknowledged. After Start it
+// requests items by their popularity until Stop, in an open loop (at times fixed in advance) or a
+// closed loop (with a fixed number of outstanding requests). Requests that are not answered in time
+// are counted; only those of preloading are sent again. For one thread.
 #pragma once
 
 #include <array>

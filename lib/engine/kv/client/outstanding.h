@@ -9,8 +9,8 @@
 namespace sluice::engine::kv::client {
 
 struct Pending {
-  uint64_t due_ns = 0;   ///< Time at which it is due; latency counts from this time.
-  uint64_t sent_ns = 0;  ///< Time at which it was sent.
+  uint64_t due_ns = 0;   ///< Time at which the request is due; latency counts from this time.
+  uint64_t sent_ns = 0;  ///< Time at which the request was sent.
   uint64_t route = 0;    ///< RouteHash of the key.
   uint64_t item = 0;
   uint32_t version = 0;  ///< Set: version of the value. Get: oldest version that is correct.

@@ -30,7 +30,7 @@ inline constexpr std::string_view kNonNumeric =
     "CLIENT_ERROR cannot increment or decrement non-numeric value";
 inline constexpr std::string_view kTooLarge = "SERVER_ERROR object too large for cache";
 inline constexpr std::string_view kNoMemory = "SERVER_ERROR out of memory storing object";
-/// Not in memcached, whose replies are unlimited.
+/// An error that memcached does not have, because it does not limit the length of replies.
 inline constexpr std::string_view kCutReply = "SERVER_ERROR reply too long";
 
 /// Maximum length of kCutReply and of every answer except items, the version, statistics and
@@ -69,7 +69,6 @@ struct AsciiRequest {
   /// not followed by a line end, answers with an error, sets `step` to the result of the request,
   /// and returns nullopt.
   std::optional<Bytes> ReadData(size_t bytes, Step* step);
-  /// Skips the data of the request.
   Step SkipData(size_t bytes);
 };
 

@@ -32,7 +32,7 @@ struct MetaFlags {
   WordList<kMaxWords> words;
   bool quiet = false;       ///< Flag q.
   bool value = false;       ///< Flag v.
-  bool binary_key = false;  ///< Flag b: the key came in base64.
+  bool binary_key = false;  ///< Flag b: the key was sent in base64.
   bool has_ttl = false;     ///< Flag T.
   bool creates = false;     ///< Flag N.
   bool compares = false;    ///< Flag C.
@@ -71,7 +71,7 @@ class MetaLine {
   }
   void AddNumber(char flag, int64_t number);
   void AddNumber(char flag, uint64_t number);
-  /// Adds `flag` if every answer returns it: k (followed by b if the key came in base64) or O.
+  /// Adds `flag` if every answer returns it: k (followed by b if the key was sent in base64) or O.
   void AddCommon(std::string_view flag, const MetaFlags& flags);
   std::string_view text() const { return {bytes_.data(), size_}; }
 

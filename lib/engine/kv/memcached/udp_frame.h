@@ -18,7 +18,8 @@ inline constexpr uint32_t kUdpFrameBytes = 8;
 inline constexpr uint32_t kMaxDatagramBytes = 1400;
 inline constexpr uint32_t kMaxDatagramData = kMaxDatagramBytes - kUdpFrameBytes;
 
-/// The header also has two reserved bytes, which are 0 in replies and ignored in requests.
+/// The fields of the header. Two reserved bytes follow, which are 0 in replies and ignored in
+/// requests.
 struct UdpFrame {
   uint16_t request_id = 0;  ///< Chosen by the client, repeated in the reply.
   uint16_t sequence = 0;
@@ -35,7 +36,6 @@ inline std::optional<UdpFrame> ReadUdpFrame(Bytes payload) {
   return frame;
 }
 
-/// Writes the kUdpFrameBytes bytes of a frame.
 inline void WriteUdpFrame(uint8_t* to, const UdpFrame& frame) {
   packet::StoreBe16(to, frame.request_id);
   packet::StoreBe16(to + 2, frame.sequence);
