@@ -115,7 +115,7 @@ class AttributedLines {
     SyslogHeader header;
   };
 
-  /// Sets the writer of the text that the scanner gets next.
+  /// Sets the writer of the text that the scanner receives next.
   [[gnu::always_inline]] Writer& From(const packet::FlowKey& flow, Transport transport) {
     if (written_ == kMaxWriters) Match();
     Writer& writer = writers_[written_];

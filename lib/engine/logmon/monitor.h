@@ -2,7 +2,7 @@
 //
 // Log monitor of one worker, a BurstEngine: finds log text in frames, orders it by source and
 // matches its lines. Complete lines of all frames of a burst are matched together, regardless of
-// their source. No line waits for the next burst.
+// their source. A complete line is matched in the burst that completed it.
 //
 // A syslog datagram is a complete message, so its source needs no entry in the table of sources.
 #pragma once
@@ -29,7 +29,7 @@
 
 namespace sluice::engine::logmon {
 
-/// State of a source whose text may continue. A table entry with this state has 120 bytes, so 100
+/// State of a source whose text may continue. A table entry with this state has 128 bytes, so 100
 /// 000 sources, the waiting bytes of segments and the bytes of unfinished lines fit into 64 MiB.
 struct SourceState {
   LineState line;
@@ -52,7 +52,8 @@ struct MonitorOptions {
   /// Time in TSC cycles after which missing TCP bytes are skipped; 0: they are skipped only when
   /// memory is needed.
   uint64_t gap_cycles = 0;
-  /// Time in TSC cycles after which an idle source is removed; 0: only when room is needed.
+  /// Time in TSC cycles after which an idle source is removed; 0: sources are removed only when a
+  /// new source needs room.
   uint64_t idle_cycles = 0;
   /// Maximum time in TSC cycles between two lines of a session; 0: unlimited.
   uint64_t session_cycles = 0;
@@ -171,7 +172,7 @@ class Monitor {
       monitor.lines_.Gap(line);
       framing.state = SyslogFraming::State::kLost;
     }
-    /// Handles the end of a stream. A message that ends with LF is complete then; a counted one
+    /// Handles the end of a stream. A message that would end with LF is complete; a counted message
     /// with missing bytes is torn.
     void End() {
       if (!IsSyslog()) return monitor.lines_.Finish(flow, TransportOf(flow), line);
@@ -310,7 +311,7 @@ class Monitor {
   }
 
   /// Uses the window in a frame from a stream's receiver. The frame itself has no text for this
-  /// host and counts as kOther. It neither refreshes nor creates a source.
+  /// host and counts as kOther. The frame neither refreshes nor creates a source.
   [[gnu::noinline]] void ProcessWindow(const FoundText& found) {
     const uint32_t place = sources_.Find(found.flow);
     if (place != kNoPlace) tcp_.ProcessWindow(sources_.state(place).tcp, found.window);

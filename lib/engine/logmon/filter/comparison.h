@@ -31,8 +31,8 @@ class Comparison {
   bool is_number() const { return std::holds_alternative<long double>(operand_); }
   bool is_quoted() const { return is_quoted_; }
 
-  /// Compares a text that is not a number. It is not equal to any number, and neither less nor
-  /// greater.
+  /// Compares a text that is not a number. Such a text is not equal to, less than or greater than
+  /// any number.
   bool HoldsForText(std::string_view text) const;
   /// Compares a number, which is not equal to any text.
   bool HoldsForNumber(long double number) const;

@@ -25,9 +25,9 @@ class DatePatterns {
     size_t begin = 0, end = 0;
   };
   /// Returns the position of the time stamp; an empty span if the line has none. The first match of
-  /// a pattern that is bound to the start or end of the line wins. Without one, the match that is
-  /// nearest to the start of the line wins. (fail2ban also learns from earlier lines; here each
-  /// line is parsed independently.)
+  /// a pattern that is bound to the start or end of the line wins. If no such pattern matches, the
+  /// match that is nearest to the start of the line wins. (fail2ban also learns from earlier lines;
+  /// here each line is parsed independently.)
   Span Find(std::string_view line, Pcre2Memory& memory,
             std::vector<std::string_view>* groups) const;
 

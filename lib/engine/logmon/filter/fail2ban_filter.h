@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A filter of fail2ban (filter.d/*.conf) with the semantics of fail2ban's server: finds the lines
-// that report failures and the host that failed (fail2ban, jail.conf(5), "FILTER FILES"; its
+// that report failures, and the host of each failure (fail2ban, jail.conf(5), "FILTER FILES"; its
 // server/filter.py, findFailure).
 //
 // A syslog message is converted to the line that a daemon writes to its file. The time stamp is

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Filters for lines. A filter is a pattern in the syntax of CloudWatch Logs, a regular expression
-// in fail2ban's form, or one of fail2ban's files of rules. It is compiled once and then evaluated
-// for lines.
+// in fail2ban's form, or one of fail2ban's files of rules. A filter is compiled once and then
+// evaluated for lines.
 //
 // Most lines match no filter and are never evaluated: scan/rule_set.h searches the needles of all
 // filters in all text at once, and evaluates a filter only for lines with its needles.
@@ -113,7 +113,7 @@ class Filter {
   /// Allocates the memory that Matches needs, except buffers that grow with the longest line.
   void Prepare(Scratch& scratch) const;
   /// Returns whether the filter matches `line`, which does not include its line end and may contain
-  /// any bytes. A fail2ban filter must get each line once and in order.
+  /// any bytes. A fail2ban filter must receive each line once and in order.
   bool Matches(std::string_view line, Scratch& scratch) const;
   /// Returns whether the filter is one of fail2ban's, which depends on Scratch::speaker.
   bool wants_speaker() const;

@@ -22,8 +22,8 @@ class HostRegex {
   bool Matches(std::string_view line, RegexMemory& memory) const;
   /// Returns whether the expression has a tag that names the host.
   bool names_host() const { return tags_.names_host(); }
-  /// Returns the host in a line that matches, valid as long as the line; a view without data if the
-  /// line does not name a host.
+  /// Returns the host in a line that matches, valid while the line exists; a view without data if
+  /// the line does not name a host.
   std::string_view HostOf(std::string_view line, RegexMemory& memory) const;
   Needles GetNeedles() const;
 

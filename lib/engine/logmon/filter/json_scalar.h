@@ -14,7 +14,7 @@ namespace sluice::engine::logmon {
 using ScalarRoom = std::array<char, 32>;
 
 /// Returns a string's text, the shortest decimal of a number, or true or false. Returns nullopt for
-/// null, arrays and objects. Valid as long as the line and `room`.
+/// null, arrays and objects. The text is valid while the line and `room` exist.
 std::optional<std::string_view> ScalarText(const simdjson::dom::element& value, ScalarRoom& room);
 
 /// Returns a number exactly, because the significand of a long double has at least 64 bits; nullopt

@@ -26,8 +26,9 @@ class LineValue {
 
   /// Returns the value if it is a finite number or the text of one.
   std::optional<double> NumberOf(std::string_view line, Scratch& scratch) const;
-  /// Returns the value as text, valid as long as `line`, `room` and the last line of `scratch`;
-  /// nullopt if the line does not contain it, and for null, arrays and objects.
+  /// Returns the value as text, which is valid while `line` and `room` exist and until `scratch` is
+  /// used for another line. Returns nullopt if the line does not contain the value, and for null,
+  /// arrays and objects.
   std::optional<std::string_view> TextOf(std::string_view line, Scratch& scratch,
                                          ScalarRoom& room) const;
 

@@ -300,7 +300,7 @@ class RegexParser {
     const bool was_wider = std::exchange(is_wider_, false);
     set = Folded(set);
     if (negated && is_wider_)
-      return std::nullopt;  // The complement of a set that is too large would be too small.
+      return std::nullopt;  // The set is too large, so its complement would be too small.
     is_wider_ |= was_wider;
     return RegexNode{.kind = Kind::kSet, .set = negated ? ~set : set};
   }

@@ -37,7 +37,8 @@ class Dimensions {
     std::array<ScalarRoom, kMaxDimensions> room;
   };
   static constexpr size_t kMaxValueBytes = 255;
-  /// Fills `values`, which stay valid as long as `line`, `values` and the scratch's last line.
+  /// Fills `values`. The texts are valid while `line` and `values` exist and until `scratch` is
+  /// used for another line.
   void Of(std::string_view line, Scratch& scratch, Values& values) const;
 
  private:

@@ -60,8 +60,8 @@ class Tally {
   /// Adds the lines and events of `report`, which comes from a tally without a default value.
   void Merge(const MinuteReport& report);
 
-  /// Removes and returns a minute that is over: a minute before `now`, or one so far after `now`
-  /// that a clock must have been wrong. Returns nullopt if there is none.
+  /// Removes and returns a minute that is over: a minute before `now`, or a minute so far after
+  /// `now` that a clock must have been wrong. Returns nullopt if there is none.
   std::optional<MinuteReport> PopEnded(int64_t now) { return PopFirst(now); }
   /// Like PopEnded, but also removes minutes that are not over; for shutdown.
   std::optional<MinuteReport> PopAny() { return PopFirst(std::nullopt); }

@@ -24,7 +24,6 @@ class ValueHistogram {
     ++count_;
   }
 
-  /// Adds the values of `other`.
   void Merge(const ValueHistogram& other) {
     if (other.count_ == 0) return;
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];

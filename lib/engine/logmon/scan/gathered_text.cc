@@ -23,7 +23,8 @@ GatheredText::GatheredText(uint32_t longest)
 char* GatheredText::Place(uint32_t ahead, uint32_t bytes) {
   const uint32_t first = end_ + 1 + ahead;
   const uint32_t at = bytes < kAlignedBytes ? first : (first + kVectorBytes - 1) & -kVectorBytes;
-  // Fills the maximum gap, because the compiler knows its size. The part overwrites the excess.
+  // Fills the maximum gap, because a fill of constant size is faster. The part overwrites the
+  // excess.
   std::memset(text_ + end_, '\n', kGapBytes);
   begin_ = at - ahead;
   return text_ + at;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Matches lines as their bytes arrive in chunks that may end anywhere. The result does not depend
-// on the chunks: each line is matched once and as a whole. The bytes of a line that came in several
-// chunks are copied together when its end arrives. Lines of many chunks and sources are gathered
-// and scanned together (gathered_text.h), in Flush at the latest.
+// on the chunks: each line is matched once and as a whole. The bytes of a line that arrived in
+// several chunks are copied together when its end arrives. Lines of many chunks and sources are
+// gathered and scanned together (gathered_text.h), in Flush at the latest.
 //
 // A line ends with LF, CR LF or CR. Only the first bytes of a line up to the limit are matched.
 // After a gap, all bytes up to the next line end are skipped, so that no match spans a gap.
@@ -61,7 +61,7 @@ class LineScanner {
   /// until the next Flush.
   uint64_t Sum(const LineState& state, std::string_view bytes, LineSink sink);
 
-  /// Sets the writer of the following text. A line that comes in pieces belongs to the writer of
+  /// Sets the writer of the following text. A line that arrives in pieces belongs to the writer of
   /// its last piece.
   void From(const Origin& origin) { origin_ = origin; }
   /// Adds the next bytes of a source.

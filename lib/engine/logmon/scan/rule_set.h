@@ -4,8 +4,8 @@
 //
 // Text is scanned in block mode, with the lines of many chunks in one call; a line that arrives in
 // several chunks is joined first (line_scanner.h). Hyperscan's streaming mode would need 30 to 140
-// bytes per stream instead but does not know lines: `$`, exclusions and confirmations need the text
-// of the whole line anyway.
+// bytes per stream instead but does not recognise lines: `$`, exclusions and confirmations need the
+// text of the whole line anyway.
 #pragma once
 
 #include <bitset>

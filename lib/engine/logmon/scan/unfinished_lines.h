@@ -29,7 +29,7 @@ class UnfinishedLines {
   /// the old and the new bytes fit into one block. May read kSpareBytes after `bytes`.
   bool Replace(uint32_t line, std::string_view bytes) {
     if (line == 0 || Length(line) > kFirstBytes || bytes.size() > kFirstBytes) return false;
-    // Copies a whole block, because the compiler knows its size.
+    // Copies a whole block, because a copy of constant size is faster.
     std::memcpy(blocks_[line].first.bytes, bytes.data(), kFirstBytes);
     blocks_[line].first.length = static_cast<uint32_t>(bytes.size());
     return true;

@@ -37,7 +37,7 @@ struct SourceCounters {
                      ///< later text.
     kGaps,           ///< TCP: positions where missing bytes were skipped.
     kGapBytes,       ///< TCP: skipped bytes, if their number is known.
-    kNoRoomSegments,  ///< TCP: no room to wait, so the bytes before them were skipped.
+    kNoRoomSegments,  ///< TCP: could not wait for lack of room; the bytes before them were skipped.
     kEvents
   };
   static constexpr std::array<std::string_view, kEvents> kNames{"syslog_messages",

@@ -46,7 +46,7 @@ class Reader {
     return digits;
   }
   bool SkipDigits(size_t least, size_t most) { return Digits(most).size() >= least; }
-  /// Reads the bytes before the next space; all bytes without a space.
+  /// Reads the bytes before the next space, or all remaining bytes if there is no space.
   std::string_view Word() {
     const std::string_view word = rest_.substr(0, rest_.find(' '));
     rest_.remove_prefix(word.size());
@@ -118,7 +118,7 @@ bool SkipQuoted(Reader& reader) {
   const std::string_view rest = reader.rest();
   for (size_t i = 0; i < rest.size(); ++i) {
     if (rest[i] == '"') return reader.Skip(rest.substr(0, i + 1));
-    if (rest[i] == ']') return false;  // It must be escaped.
+    if (rest[i] == ']') return false;  // A bracket must be escaped.
     if (rest[i] == '\\' && i + 1 < rest.size() &&
         (rest[i + 1] == '"' || rest[i + 1] == '\\' || rest[i + 1] == ']')) {
       ++i;

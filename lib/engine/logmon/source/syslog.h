@@ -27,7 +27,7 @@ struct SyslogMessage {
   /// The text without a leading byte order mark and without trailing NULs. It may contain line
   /// ends, but the message counts as one line. Empty if an empty line was logged.
   std::string_view text;
-  /// False: the datagram does not start with a valid priority. All of it is text, and it gets
+  /// False: the datagram does not start with a valid priority. The whole datagram is text and has
   /// priority 13, user.notice (RFC 3164 section 4.3.3).
   bool has_priority = false;
 };

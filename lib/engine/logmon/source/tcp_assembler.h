@@ -196,8 +196,8 @@ class TcpAssembler {
   void ContinueAt(Stream& stream, uint32_t sequence, Receiver& receiver) {
     const bool by_syn = stream.doubted == Doubt::kSyn;
     const bool closed = stream.IsClosed();
-    DeliverAll(stream,
-               receiver);  // The old stream ends here; a gap before its end is not reported.
+    // Bytes that are missing before the old stream's end are not reported as a gap.
+    DeliverAll(stream, receiver);
     Start(stream, by_syn ? stream.doubt : sequence, by_syn);
     if (!by_syn) {
       CountGap(0);

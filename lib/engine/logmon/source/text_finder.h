@@ -40,8 +40,9 @@ struct FoundText {
   TcpWindow window;      ///< Only for kWindow.
   packet::FlowKey flow;  ///< kWindow: the stream's flow, opposite to that of the frame.
 
-  /// Returns whether the checksum is correct, given the sum of the payload modulo 0xffff. It is
-  /// optional for UDP over IPv4 (RFC 768) and mandatory over IPv6 (RFC 8200, section 8.1).
+  /// Returns whether the checksum is correct, given the sum of the payload modulo 0xffff. The
+  /// checksum is optional for UDP over IPv4 (RFC 768) and mandatory over IPv6 (RFC 8200, section
+  /// 8.1).
   bool Holds(uint64_t payload_sum) const {
     return summed ? packet::ChecksumHolds(sum + payload_sum) : flow.ip_version == 4;
   }

@@ -72,7 +72,7 @@ void WaitingBytes::FreeFirst(Waiting& waiting) {
 }
 
 WaitingBytes::Block* WaitingBytes::BlockAt(Waiting& waiting, uint32_t begin) {
-  // Most segments come after all bytes that are already waiting.
+  // Most segments follow all bytes that are already waiting.
   if (waiting.last != 0 && blocks_[waiting.last].begin == begin) return &blocks_[waiting.last];
   const bool behind = waiting.last == 0 || Before(blocks_[waiting.last].begin, begin);
   uint32_t before = behind ? waiting.last : 0;
