@@ -74,7 +74,6 @@ class Balancer {
   /// rest.
   const ConnectionTable& connections() const { return connections_; }
   uint32_t seconds() const { return now_.seconds; }
-  /// Returns the epoch of the tables in use.
   uint64_t epoch() const { return tables_->epoch(); }
 
  private:
@@ -138,21 +137,22 @@ class Balancer {
                        Entropy entropy);
   packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers, uint32_t mtu);
 
-  /// Chooses by the connection table if the VIP uses it, else by source prefix or ring. Returns
-  /// kNobody if no backend is available.
+  /// Chooses the backend by the connection table if the VIP uses it, else by source prefix or ring.
+  /// Returns kNobody if no backend is available.
   uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
-  /// Chooses by the connection table. Returns kNobody if the flow is not recorded there. Removes
-  /// the flow and returns kNobody if its backend no longer serves the VIP, or if a SYN restarts the
-  /// flow.
+  /// Looks up the backend in the connection table. Returns kNobody if the flow is not recorded
+  /// there. Removes the flow and returns kNobody if its backend no longer serves the VIP, or if a
+  /// SYN restarts the flow.
   uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
   /// Chooses the backend of a new flow by source prefix or ring, and records the flow. Does not
   /// record it above the flood rate, if the packet ends the flow, or if the table has no room.
   uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
-  /// Chooses by source prefix, else by the ring.
+  /// Chooses the backend by source prefix, else by the ring.
   uint16_t ChooseAfresh(const Vip& vip, const packet::FlowKey& flow);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
-  /// Chooses by the server id in the QUIC connection id. Returns kNobody if the id does not name a
-  /// server, or if the server's backend was removed; Katran's profile returns the removed backend.
+  /// Chooses the backend by the server id in the QUIC connection id. Returns kNobody if the id does
+  /// not name a server, or if the server's backend was removed; Katran's profile returns the
+  /// removed backend.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame, const packet::Headers& headers);
   /// Records `backend`, which a QUIC connection id named, as the backend of the flow, if the VIP
   /// uses the connection table. Does not record new flows above the flood rate. Katran's profile
@@ -173,7 +173,7 @@ class Balancer {
   uint64_t cycles_per_second_;
   Moment now_;
   uint32_t new_this_second_ = 0;
-  /// kHeadroomBytes, followed by room for a frame that came without headroom.
+  /// kHeadroomBytes, followed by room for a frame that arrived without headroom.
   std::unique_ptr<uint8_t[]> buffer_;
 };
 

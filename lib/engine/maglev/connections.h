@@ -9,14 +9,14 @@
 // the same VIP, because `owner` is compared, too.
 //
 // Every flow starts as opening, whether its first packet is a SYN, another segment or a datagram. A
-// packet that comes some milliseconds after the first one establishes it. A packet back to back
+// packet that arrives some milliseconds after the first one establishes it. A packet back to back
 // with the first one does not, so a flood that sends everything twice is still a flood. Opening
 // flows use at most kMaxOpening slots of a bucket, thus at most half of the table; a further
-// opening flow replaces the oldest one in the bucket.
-// A new flow uses an empty entry, or an entry that is idle for longer than the timeout of its
-// state; otherwise it replaces the oldest opening entry of a bucket. Established flows are never
-// evicted. They may move to their second bucket to make room for a flow that is not opening. A flow
-// that does not fit is not recorded, and the table does not affect the choice of its backend.
+// opening flow replaces the oldest one in the bucket. A new flow uses an empty entry, or an entry
+// that is idle for longer than the timeout of its state; otherwise it replaces the oldest opening
+// entry of a bucket. Established flows are never evicted. They may move to their second bucket to
+// make room for a flow that is not opening. A flow that does not fit is not recorded, and the table
+// does not affect the choice of its backend.
 #pragma once
 
 #include <array>
@@ -84,9 +84,10 @@ class ConnectionTable {
   /// count entries may be late.
   static constexpr uint32_t kAheadS = 8;
 
-  /// Creates a table for `capacity` flows. It has a quarter more entries, so that nearly all flows
-  /// fit into one of their two buckets; the number is rounded up to a power of two, at least 8, at
-  /// most 2^30. Touches all entries, so the memory comes from the NUMA node of the calling thread.
+  /// Creates a table for `capacity` flows. The table has a quarter more entries, so that nearly all
+  /// flows fit into one of their two buckets; the number is rounded up to a power of two, at least
+  /// 8, at most 2^30. Touches all entries, so the memory comes from the NUMA node of the calling
+  /// thread.
   ConnectionTable(uint32_t capacity, const Timeouts& timeouts);
 
   struct Hit {
@@ -101,7 +102,7 @@ class ConnectionTable {
   void Prefetch(uint64_t tag) const {
     const Bucket* const line = &buckets_[FirstBucket(tag)];
     __builtin_prefetch(line);
-    // GCC sees no effect in a function that only prefetches and would drop calls of it.
+    // GCC assumes that a function that only prefetches has no effect, and would drop its calls.
     asm volatile("" : : "r"(line));
   }
 

@@ -70,8 +70,8 @@ struct Entropy {
 
 /// Prepends `outer` to the IP packet of a frame that Parse accepted. Ethernet header and VLAN tags
 /// move to the front, with the next hop as destination and the old destination as source; Ethernet
-/// padding is cut. DSCP and ECN are copied, the TTL is 64, DF is not set. The caller has checked
-/// headroom (outer.header_bytes) and MTU.
+/// padding is removed. DSCP and ECN are copied, the TTL is 64, DF is not set. The caller has
+/// checked headroom (outer.header_bytes) and MTU.
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
                  Entropy entropy);
 
@@ -122,7 +122,8 @@ inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const 
   const cpu::Words first = cpu::FirstSixOf(cpu::LoadAligned(&outer), moved);
 
   // The sum of `shape` contains the EtherType, which sum_or_port compensates. The sum is below
-  // 2^32, because the type of service is followed by the version in the next lower byte.
+  // 2^32, because `shape`, whose upper bytes are the type of service and 0x45, is at most
+  // 0xff450008.
   const auto shape = packet::Load<uint32_t>(frame + 12);
   const uint32_t total_be = __builtin_bswap32(total_length + kPlainBytes) >> 16;
   const uint16_t half = entropy.Half();

@@ -9,7 +9,7 @@
 //   settle    [ piece 0 ]   looks up the connections and sends the frames in order
 //
 // The look stage changes no state. If a frame opens, closes or moves a connection, the next frame
-// sees the change, as if each frame had come alone.
+// sees the change, as if each frame had arrived alone.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,8 @@ class PlainPath {
         buffer_(buffer) {}
 
   /// Answers all frames of the burst; calls `other(number, tag)` for the frames that are not for
-  /// this path. `tag` is 0 if the frame is not plain, its TTL expires, or it opens or closes TCP.
+  /// this path. `tag` is 0 if the frame is not plain, its TTL expires, or it opens or closes a TCP
+  /// connection.
   template <packet::Burst Burst, typename Other>
   [[gnu::always_inline]] void Process(Burst& burst, Other other) {
     Piece pieces[2];
@@ -213,7 +214,7 @@ class PlainPath {
     const BackendRef backend =
         connections_.FindSettled(sight.tag, static_cast<uint8_t>(way.vip),
                                  way.tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
-    // FindSettled returns generation 0 if it finds no entry. No backend of a VIP has it.
+    // FindSettled returns generation 0 if it finds no entry; no backend of a VIP has generation 0.
     if (outers_[backend.index].owner != PlainOuter::Owner(backend.generation, way.vip)) [[unlikely]]
       return kNone;
     return backend.index;

@@ -17,7 +17,7 @@ using packet::Load;
 constexpr std::array<std::string_view, 4> kNames{"sluice", "paper", "katran", "cilium"};
 
 /// Katran's constants: the words and seeds of its ring hash, and the seeds of its flow hash. The
-/// latter are Katran's maximum number of VIPs, and this number times the ring size.
+/// seeds of the flow hash are Katran's maximum number of VIPs, and this number times the ring size.
 constexpr uint64_t kKatranOffsetWord = 42;
 constexpr uint64_t kKatranSkipWord = 2718281828;
 constexpr uint64_t kKatranSkipSeed = 2307;

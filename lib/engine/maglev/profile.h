@@ -27,9 +27,7 @@ enum class Profile : uint8_t {
 };
 std::string_view ProfileName(Profile profile);
 std::optional<Profile> ProfileByName(std::string_view name);
-/// Returns the default ring size of a profile.
 uint32_t DefaultSlots(Profile profile);
-/// Returns the default weight rule of a profile.
 WeightRule DefaultWeightRule(Profile profile);
 
 /// A backend as input of a ring.

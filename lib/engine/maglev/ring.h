@@ -17,7 +17,7 @@ namespace sluice::engine::maglev {
 struct Permutation {
   uint32_t offset;      ///< Below M.
   uint32_t skip;        ///< 1 … M − 1.
-  uint32_t weight = 1;  ///< 0: gets no slot.
+  uint32_t weight = 1;  ///< 0: the backend receives no slot.
 };
 
 /// Rule for the meaning of weights.
@@ -41,7 +41,6 @@ inline constexpr uint32_t kMaxRingBackends = 65535;
 std::vector<uint16_t> FillRing(std::span<const Permutation> permutations, uint32_t slots,
                                WeightRule rule);
 
-/// Returns whether `number` is prime.
 bool IsPrime(uint32_t number);
 
 }  // namespace sluice::engine::maglev

@@ -132,11 +132,11 @@ struct Setup {
 /// Returns the length in bytes of the longest packet that the balancer forwards. The port must be
 /// able to receive packets of this length.
 uint32_t LongestPacket(const Setup& setup);
-/// Returns the size in bytes of the largest outer IP packet on the path: Setup::mtu, else 1500, or
-/// in kKatran MaxInnerBytes plus the longest outer header.
+/// Returns the size in bytes of the largest outer IP packet on the path: Setup::mtu if it is set;
+/// else 1500 or, in profile kKatran, MaxInnerBytes plus the longest outer header.
 uint32_t MtuOf(const Setup& setup);
 /// Returns the size in bytes of the longest inner packet, regardless of the outer header: 1500 in
-/// kKatran, which accepts frames of 1514 bytes; else kMaxMtu.
+/// profile kKatran, which accepts frames of 1514 bytes; else kMaxMtu.
 uint32_t MaxInnerBytes(Profile profile);
 
 /// The part of a setup that contains a fault.
@@ -174,9 +174,9 @@ inline constexpr uint32_t kMaxNameBytes = 255;    ///< Printable ASCII without "
 inline constexpr uint32_t kMaxConnections = 1 << 28;
 inline constexpr uint32_t kMaxFragments = 1 << 24;
 inline constexpr uint32_t kMaxTimeoutSeconds = 32767;
-/// Inner packets that the path must carry, without the outer headers: every host must accept 576
-/// bytes over IPv4 (RFC 791) and 1280 bytes over IPv6 (RFC 8200). kMinMtu is also the minimum of
-/// MtuOf.
+/// Minimum sizes of inner packets, without the outer headers, that the path must carry: every host
+/// must accept 576 bytes over IPv4 (RFC 791) and 1280 bytes over IPv6 (RFC 8200). kMinMtu is also
+/// the minimum of MtuOf.
 inline constexpr uint32_t kMinMtu = 576;
 inline constexpr uint32_t kMinIpv6Mtu = 1280;
 inline constexpr uint32_t kMaxMtu = 65535;

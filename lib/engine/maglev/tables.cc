@@ -22,7 +22,6 @@ std::string BackendKey(const std::string& vip, const std::string& backend) {
 
 bool Serving(const BackendSetup& backend) { return backend.state != BackendState::kDown; }
 
-// Returns the weight of a backend in the ring.
 uint32_t RingWeight(const BackendSetup& backend) {
   return backend.state == BackendState::kUp ? backend.weight : 0;
 }

@@ -48,7 +48,7 @@ struct Vip {
   bool quic = false;
   bool connections = true;
   /// Size in bytes of the longest packet that PlainPath handles. 0 if it handles no packet of the
-  /// VIP, because the backend depends on more than connection table and ring.
+  /// VIP: the VIP does not use the connection table, reads QUIC ids, or sets destination_port_only.
   uint32_t plain_bytes = 0;
   SlotRule rule;
   /// Backend index of each slot; empty if no backend has weight.
