@@ -33,7 +33,7 @@ struct MessageCounts {
   uint64_t answered_bytes = 0;
   uint64_t unanswered = 0;  ///< Messages that were not answered in time.
   // Additional counts:
-  /// Messages whose parts did not all come in time, or that the sender restarted.
+  /// Messages whose parts did not all arrive in time, or that the sender restarted.
   uint64_t incomplete = 0;
   uint64_t late = 0;  ///< Answers to messages that had ended: answered twice or too late.
   /// Answers, also counted in `answered`, of which the interface did not accept all parts.
@@ -60,7 +60,7 @@ class MessageServer {
       "malformed", "bad_checksum", "fragment",     "ip_options", "no_message",
       "bad_part",  "too_long",     "part_missing", "busy"};
 
-  /// A flow: datagrams to a port. The first flow that matches gets a datagram.
+  /// A flow: datagrams to a port. A datagram belongs to the first flow that matches.
   struct Flow {
     uint16_t port = 0;     ///< 0: any.
     uint32_t longest = 0;  ///< Maximum message length in bytes.
@@ -133,7 +133,7 @@ class MessageServer {
     uint64_t since = 0;   ///< TSC cycles when the message's latest part arrived.
     uint32_t number = 0;  ///< Chosen by the sender.
     uint32_t length = 0;
-    std::vector<uint8_t> data;  ///< Bytes received so far; a claimed length allocates no memory.
+    std::vector<uint8_t> data;  ///< Bytes received so far. Memory is allocated as bytes arrive.
     Sender sender;              ///< Valid in kFilling.
     packet::Datagram datagram;
     std::array<uint8_t, kMostHeaders> headers{};
