@@ -2,8 +2,8 @@
 //
 // Answers requests that every host must answer, for a configured list of addresses: ARP requests
 // (RFC 826), neighbour solicitations (RFC 4861) and echo requests (RFC 792, RFC 4443). Works in
-// place and without state per packet. Frames that it does not answer go on to the application's
-// engine.
+// place and without state per packet. Frames that it neither answers nor drops are passed to the
+// application's engine.
 #pragma once
 
 #include <array>
