@@ -46,7 +46,6 @@ class Field {
     return field;
   }
 
-  /// Returns value number `n`.
   Value At(uint64_t n) const {
     if (!list_.empty()) return list_[n % list_.size()];
     if (!random_) return from_ + Value{n % count_} * step_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rates of a stream and their gaps in time. Times are picoseconds with 64 fractional bits, so that
-// the sum over a year of frames has no drift: a gap per frame, or per bit of a frame, is rounded up
-// by less than 2^-64 ps.
+// the sum over a year of frames has no noticeable drift: a gap per frame, or per bit of a frame, is
+// rounded up by less than 2^-64 ps.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ struct Bets {
 
   double Gain() const {
     double gain = 0;
-    // Shares of the capital that are staked: one half of the capital is optimized for clear ends,
-    // the other half for soft ones.
+    // Shares of the capital that are staked. One half of the capital is staked for ends at which
+    // nearly all trials agree, the other half for ends at which results vary.
     for (const double stake : {0.9, 0.5}) {
       gain += 0.5 * std::pow(1 + stake, won) * std::pow(1 - stake, lost);
     }
@@ -172,8 +172,8 @@ class Searcher {
   }
 
   // Bets on both ends in turn. Earlier trials do not count, because their random results steered
-  // the search. An end that does not hold moves outwards, so that the interval covers the range in
-  // which the rate varies. Returns false if no verdict exists.
+  // the search. An end that trials contradict moves outwards, so that the interval covers the range
+  // in which the rate varies. Returns false if no verdict exists.
   bool Prove() {
     double step = search_.precision;
     while (low_ == 0 || high_ <= kWidest * low_) {

@@ -97,7 +97,7 @@ struct FoundRate {
 /// Increases the rate from a thousandth of the maximum, so that tables fill gradually, and narrows
 /// the interval with probes. Then checks both ends with full trials, which are repeated until the
 /// counts of passed and failed trials differ by three. Finally proves both ends by new trials: a
-/// sequential test whose error does not depend on the search. An end that does not hold moves
+/// sequential test whose error does not depend on the search. An end that trials contradict moves
 /// outwards. Therefore the interval is wider than requested if the device's rate varies.
 ///
 /// The search ends without a verdict if the ratio of the ends exceeds 1.25. Disturbed trials are
