@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A scheduling agent: runs on a core of the NIC, receives the host's messages, lets its policy
-// choose tasks, and commits the decisions. It knows the host only by messages and outcomes, both of
-// which arrive late. Therefore each transaction names the state that it is based on, and a refusal
-// leads to a new decision from updated state. The agent is a step function, so that it can run on
-// an lcore, in a thread or in a fibre with virtual time.
+// choose tasks, and commits the decisions. It learns the host's state only from messages and
+// outcomes, both of which arrive late. Therefore each transaction names the state that it is based
+// on, and a refusal leads to a new decision from updated state. The agent is a step function, so
+// that it can run on an lcore, in a thread or in a fibre with virtual time.
 //
 // A task is in exactly one place: queued (owned by the policy), committed to a CPU and unresolved,
 // on a CPU, or blocked (agent_view.h). The design follows ghOSt's FIFO and Shinjuku agents.
@@ -102,7 +102,7 @@ class Agent {
 
   CpuId cpus() const { return static_cast<CpuId>(view_.cpus().size()); }
 
-  /// Called after a loss, or after the host gave the agent up. Pending decisions still get
+  /// Called after a loss, or after the host gave the agent up. Pending decisions still receive
   /// outcomes, unless the host lost them (in_doubt_).
   void StartAnew(Nanoseconds now) {
     ++counters_.losses;

@@ -93,12 +93,12 @@ class AgentView {
     if (task == nullptr || !CommittedTo(*task, cpu)) return;
     constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
-    // The agent has learned of the change since the decision: the seqnum is newer; or only the
-    // affinity changed, because an outcome had already reported the seqnum of that change.
+    // The agent has received the change since the decision: either the seqnum is newer, or the new
+    // affinity excludes the CPU and an outcome had already reported its seqnum.
     const bool informed = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
     if (Newer(barrier, task->seqnum)) {
-      // Messages are still to come. However, the task is known to wait for a CPU, which is
-      // sufficient for another decision.
+      // Messages about this change have not arrived yet. However, the task is known to wait for a
+      // CPU, which is sufficient for another decision.
       if (!waits) return MoveToWaiting(*task, now);
       task->seqnum = barrier;
     } else if (!blameless && !informed) {
@@ -209,7 +209,7 @@ class AgentView {
         return MoveToWaiting(task, now);
       case MessageType::kTaskWakeup:
       case MessageType::kTaskYield:
-        // An outcome has already reported this.
+        // An outcome has already reported this state.
         if (repeated && !IsNowhere(task)) return;
         task.runnable_since = now;
         if (m.type == MessageType::kTaskWakeup) task.deferrable = (m.flags & kDeferrable) != 0;
@@ -299,7 +299,7 @@ class AgentView {
   }
 
   /// Records that the task is on `cpu`, even if this contradicts the view. The task that the view
-  /// assumed there may still run; the outcome of the next decision for that task will report this.
+  /// assumed there may still run; the outcome of the next decision for that task will show this.
   void GetOn(KnownTask& task, CpuId cpu, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (view.running.task == &task) return;

@@ -75,14 +75,15 @@ class SchedHost {
   /// (BeginSwitch with kIdle or kPreempt).
   ///
   /// If a CPU is offline or busy elsewhere, another thread must call this function for it as long
-  /// as decisions for it may be pending. Otherwise they are never refused, and their tasks wait.
+  /// as decisions for it may be pending. Otherwise these decisions are never refused, and their
+  /// tasks wait.
   bool Look(CpuId cpu, Nanoseconds now);
 
   /// Called about every millisecond (a tick): handles the watchdog, new agents, and agents that
   /// lost events. When the watchdog expires, the agent is considered dead (SetAgent(false)) until
   /// an agent requests a restart. The watchdog does not count time without ticks, because a host
-  /// that does not run sees no decisions. While the host has no agent, Look() also checks for a new
-  /// one.
+  /// that does not run cannot read decisions. While the host has no agent, Look() also checks for a
+  /// new one.
   void Tick(Nanoseconds now);
 
   const HostCounters& counters() const { return counters_; }

@@ -61,8 +61,8 @@ class Kernel {
  public:
   explicit Kernel(const KernelLimits& limits);
 
-  // Events of tasks. Each adds its messages. They return false without effect if the task does not
-  // exist, or if its state does not allow the event.
+  // Events of tasks. Each function adds messages about its event. It returns false without effect
+  // if the task does not exist, or if its state does not allow the event.
 
   /// Creates a task. Returns kNoTask if the table is full or the affinity contains no CPU. Reuses
   /// the place of the task that has been dead longest, so that dead tasks stay known as long as
@@ -75,8 +75,8 @@ class Kernel {
   /// Removes a task from the agents' control. The task occupies its place until it exits.
   bool Depart(Gtid gtid, Nanoseconds now);
   /// Records that the agent has received the departure and does not control the task any more.
-  /// Called by channels that can detect this. Otherwise the departure counts as received at the
-  /// next discovery.
+  /// Called by channels that can detect the receipt. Otherwise the departure counts as received at
+  /// the next discovery.
   void DepartureSeen(Gtid gtid);
   /// Sets the CPUs on which a task may run. If the task is on a CPU, or latched to a CPU, that is
   /// not allowed any more, removes it from there (PREEMPT after AFFINITY_CHANGED). Also returns
@@ -126,8 +126,8 @@ class Kernel {
 
   /// Implements schedule(): if `cpu` has no current task, its latched task becomes the current
   /// task. Returns the current task; kNoTask if the CPU idles. If there is neither an agent nor a
-  /// latched task, selects the task that has waited longest among those that may run on `cpu`; this
-  /// visits all tasks that have waited longer but may not run there.
+  /// latched task, selects the task that has waited longest among those that may run on `cpu`. The
+  /// search visits all tasks that have waited longer but may not run there.
   Gtid Switch(CpuId cpu, Nanoseconds now);
 
   // Agents.

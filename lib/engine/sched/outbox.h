@@ -37,7 +37,7 @@ class Outbox {
   explicit Outbox(size_t most) : most_(most) { items_.reserve(most); }
 
   /// Moves the kernel's messages to the outbox; the last one requests a decision for `asker`.
-  /// Without an agent the messages are dropped, because a new agent gets a discovery.
+  /// Without an agent the messages are dropped, because a new agent receives a discovery.
   void Collect(Kernel& kernel, CpuId asker);
   /// Marks the messages that are collected next as a discovery: they are sent with kAsRoomAllows.
   void BeginDiscovery() { pace_ = Pace::kAsRoomAllows; }

@@ -13,7 +13,7 @@
 namespace sluice::engine::sched {
 
 /// A task as the agent knows it, with data of its policy. The agent owns it; its address is stable
-/// as long as the task lives.
+/// while the task exists.
 struct AgentTask {
   Gtid gtid = kNoTask;
   uint32_t seqnum = 0;  ///< The newest seqnum from a message or an outcome.
@@ -97,8 +97,8 @@ concept SharesTasks = requires(const P policy, const AgentTask& task, CpuId cpu)
   { policy.Serves(task, cpu) } -> std::same_as<bool>;
 };
 
-/// A policy that preempts. It then also compares the running task with a prestaged task, which is
-/// in no queue.
+/// A preemptive policy. It also compares the running task with a prestaged task, which is in no
+/// queue.
 template <typename P>
 concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running& running,
                                   Nanoseconds now) {

@@ -17,7 +17,7 @@ namespace sluice::engine::sched {
 
 /// The place of a task as far as the agent knows. Each task has exactly one.
 enum class Whereabouts : uint8_t {
-  kWaiting,    ///< Blocked, or a message about its state is still to come.
+  kWaiting,    ///< Blocked, or a message about its state has not arrived yet.
   kRefused,    ///< Runnable, but refused; a message with changed attributes may still arrive.
   kQueued,     ///< Queued by the policy.
   kCommitted,  ///< A decision for a CPU is committed and unresolved.

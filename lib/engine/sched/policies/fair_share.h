@@ -7,7 +7,7 @@
 // 1) run vCPUs of only one machine at a time.
 //
 // A core changes to another machine only when it is empty: all vCPUs must leave before another
-// machine's task follows. This is safe even if a decision is late or refused.
+// machine's task follows. The order is safe even if a decision is late or refused.
 #pragma once
 
 #include <algorithm>
@@ -91,7 +91,7 @@ class FairShare {
   void Entered(AgentTask& task, CpuId number, Nanoseconds now) {
     Core& core = cores_[number / 2];
     if (core.tasks++ == 0) core.group = task.group;
-    // The host chose the task itself, without the agent.
+    // A task of another group was chosen by the host without the agent.
     if (core.group != task.group) core.draining = true;
     Cpu& cpu = cpus_[number];
     if (cpu.tasks++ != 0) return;

@@ -3,7 +3,7 @@
 // Shinjuku (NSDI'19) in ghOSt's version: a queue for each QoS class. The most urgent class is
 // first; within a class, first come, first served. A task does not keep a CPU for longer than a
 // slice while another task of its class waits. With an endless slice, one class and no deferrable
-// tasks, it equals the central FIFO.
+// tasks, this policy equals the central FIFO.
 //
 // Classes are strict: while an urgent class has work for all CPUs, the others starve.
 //
