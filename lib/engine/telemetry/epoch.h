@@ -35,7 +35,7 @@ class Epoch {
 
   /// Returns whether the tables of all counters count all packets, so that no sketch is in use.
   bool AllOpen() const;
-  /// Restores the state after construction.
+  /// Restores the state that the epoch had after construction.
   void Clear();
   /// Adds the counts of `more`, which is the same epoch of other workers. Returns false without
   /// effect if its setup differs.

@@ -63,7 +63,8 @@ class KnownFlows {
     flow.samples += samples;
   }
   /// Inserts a flow that is not known. If the container is full, the flow replaces the smallest
-  /// one; its count must then be above Least(), which must have been called since the last Add.
+  /// one; the new flow's count must then be above Least(), which must have been called since the
+  /// last Add.
   void Insert(const Flow& flow);
   /// Records that a flow was rejected: complete() is false from now on, because a flow that is not
   /// known may have been seen before.

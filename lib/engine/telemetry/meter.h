@@ -70,7 +70,6 @@ class Meter {
   /// Called by the reader: returns the epoch to the worker. Clears it, which is slow.
   void Release();
 
-  /// Returns the memory of both epochs.
   uint64_t memory_bytes() const { return epochs_[0]->memory_bytes() + epochs_[1]->memory_bytes(); }
 
  private:

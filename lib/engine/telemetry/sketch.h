@@ -100,8 +100,8 @@ class Sketch {
 };
 
 /// Returns the number of smallest readings that MiddleOf ignores; it ignores the same number of
-/// largest readings. It is 1 for three rows, so that the median remains, and about a quarter of
-/// many rows.
+/// largest readings. The number is 1 for three rows, so that the median remains, and about a
+/// quarter of many rows.
 constexpr uint32_t TrimmedRows(uint32_t rows) { return (rows + 1) / 4; }
 /// Combines the readings of a flow's rows: returns the mean of the middle ones. Up to TrimmedRows
 /// readings may be arbitrarily too small, and as many may be too large. The median would tolerate

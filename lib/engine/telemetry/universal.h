@@ -18,16 +18,16 @@ struct Universal {
 ///
 /// The counts of the table (ExactFlows) are exact. The levels estimate how much the packets that
 /// the table did not count contribute to a sum of g over all flows: g(e + s) - g(e) for a flow of e
-/// packets in the table and s in the sketch. It is 0 for flows without such packets, so the levels
-/// do not need to know the table's flows.
+/// packets in the table and s in the sketch. The contribution is 0 for flows without such packets,
+/// so the levels do not need to know the table's flows.
 ///
 /// The first level that knows all of its flows is exact. The sums of the preceding levels follow
 /// from it, because half of each level's flows belong to the next. The bounds include the
 /// randomness of these halves and of sampling. The probability that no packet of a flow of f
-/// packets is sampled is (1-p)^(rows·f). This is at most c = (1-p)/(rows·p) times the probability
-/// of exactly one sample. Therefore, if n flows have exactly one sample, at most c·n flows were
-/// missed. Sampling also overestimates Σ f·log f, because E[w·log w] ≤ f·log(f + c) for the
-/// estimate w of a flow of f packets (Jensen). For all packets that a sketch counted, log2(1 +
+/// packets is sampled is (1-p)^(rows·f). This probability is at most c = (1-p)/(rows·p) times the
+/// probability of exactly one sample. Therefore, if n flows have exactly one sample, at most c·n
+/// flows were missed. Sampling also overestimates Σ f·log f, because E[w·log w] ≤ f·log(f + c) for
+/// the estimate w of a flow of f packets (Jensen). For all packets that a sketch counted, log2(1 +
 /// c·flows/packets) bounds this error.
 Universal EstimateUniversal(const Epoch& epoch, size_t key);
 

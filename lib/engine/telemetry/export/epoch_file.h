@@ -20,8 +20,8 @@
 //             u32 samples, u32 whole
 //   oracle    u64 packets that it refused, u32 flows, each 40 bytes, u64 packets, u64 bytes
 //
-// Flows are sorted by their bytes. Equal epochs have equal files. The file contains the seed, with
-// which an attacker can create colliding flows.
+// Flows are sorted by the bytes of their keys. Equal epochs have equal files. The file contains the
+// seed, with which an attacker can create colliding flows.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ std::string EncodeEpoch(const Epoch& epoch, const EpochTimes& times);
 
 /// Decodes a file of untrusted bytes. In the result, cycles are ns since 1970, and the number is
 /// the start divided by Setup::epoch_ns. If the file is invalid, returns null and writes one line
-/// to `error`. Allocates no more memory than a meter with a valid setup, and allocates sketches
-/// only if the file contains them.
+/// to `error`. Allocates no more memory than a meter with a valid setup and the flows in the file
+/// need, and allocates sketches only if the file contains them.
 std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error);
 
 /// Returns the name of the first member that differs between two setups, so that their epochs
