@@ -6,7 +6,7 @@
 // contribute to one estimate. A bit that was almost certain to be set (rT large) has no information
 // and no effect. Therefore the rates of very hot pages, found by fast scans, persist during slow
 // ones. If the number of set bits deviates significantly, the region's contents have changed, and
-// the old estimates get little weight.
+// the old estimates receive little weight.
 #pragma once
 
 #include <algorithm>

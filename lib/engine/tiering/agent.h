@@ -140,7 +140,7 @@ class Agent {
   bool Commit(offload::Slot slot) {
     Batch& batch = under_way_[slot];
     if (!introduced_ || batch.committed || !channel_->CanCommit(slot)) return false;
-    // An empty decision reports that the agent lives and which scans it has read.
+    // An empty decision reports that the agent is alive and which scans it has read.
     if (learner_.Dequeue(batch.elements, kMaxElements) == 0 && !answer_) return false;
     const std::span<const Element> from = batch.elements;
     if (!from.empty()) up_.Write(slot, from);

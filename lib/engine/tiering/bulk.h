@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shared memory for data that is too large for items; Wave moves it by DMA. It is divided into
-// pieces of equal size. One side may write a piece until it sends an item that names it; then
+// Shared memory for data that is too large for items; Wave moves it by DMA. The memory is divided
+// into pieces of equal size. One side may write a piece until it sends an item that names it; then
 // neither may write it until an item of the other side returns it. Readers must copy before they
-// check, because the writer may violate this.
+// check, because the writer may violate this rule.
 #pragma once
 
 #include <cstddef>

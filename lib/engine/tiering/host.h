@@ -2,9 +2,9 @@
 //
 // The host's side of memory tiering: scans access bits with the periods that the agent requested,
 // reports the results, and enforces valid decisions. If there is no agent, or the agent is silent,
-// the host runs a default action every 9.6 s. It is a second-chance policy: pages that were
-// accessed in both of the last two periods move to the fast tier; if that tier is full, pages that
-// were accessed in neither period are demoted.
+// the host runs a default action every 9.6 s. The default action is a second-chance policy: pages
+// that were accessed in both of the last two periods move to the fast tier; if that tier is full,
+// pages that were accessed in neither period are demoted.
 //
 // Each tick: call Tick() once, then Poll() any number of times. No clock, no lock; allocates only
 // in the constructor and in the default action.

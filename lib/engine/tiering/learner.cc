@@ -10,7 +10,7 @@ namespace {
 
 // A round lasts as long as the slowest scan period, so that every region has new data.
 constexpr uint32_t kRoundTicks = kSlowestTicks;
-// Interval at which a round may end early, if the fast tier gets too few accesses or while the
+// Interval at which a round may end early, if the fast tier serves too few accesses or while the
 // actuator safeguard acts.
 constexpr uint32_t kUrgentRoundTicks = kSlowestTicks / 4;
 

@@ -2,7 +2,7 @@
 //
 // A memory tiering policy after SOL's SmartMemory (Wang et al., ASPLOS'22). It learns a scan period
 // per region by Thompson sampling, distinguishes hot and cold pages by their access rates, and
-// migrates batches of pages until the fast tier gets the target share of accesses. It has SOL's
+// migrates batches of pages until the fast tier serves the target share of accesses. It has SOL's
 // four safeguards against wrong models:
 //
 // - data: impossible records are ignored; a round with too many of them plans no migrations.
@@ -81,7 +81,6 @@ class Learner {
   /// Moves the next elements to commit, at most `most`, to `out`, which is cleared first. Returns
   /// their number.
   uint32_t Dequeue(std::vector<Element>& out, uint32_t most);
-  /// Handles the outcome of an element.
   void OnOutcome(const Element& element, bool done);
 
   const LearnerCounters& counters() const { return counters_; }

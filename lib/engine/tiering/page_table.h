@@ -68,7 +68,6 @@ class PageTable {
   bool IsMapped(Vpn page) const { return Bit(page, &RegionState::mapped); }
   Tier TierOf(Vpn page) const { return Bit(page, &RegionState::fast) ? Tier::kFast : Tier::kSlow; }
   Generation GenerationOf(Vpn page) const { return changed_[page]; }
-  /// Returns the total number of accesses to a tier.
   uint64_t accesses(Tier tier) const { return accesses_[static_cast<uint32_t>(tier)]; }
 
   // Actions of the host for an agent.

@@ -20,7 +20,8 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
   Moves moves;
   uint32_t left = goal.max_moves;
   uint32_t room = goal.fast_capacity - std::min(goal.fast_used, goal.fast_capacity);
-  // Candidates for demotion have indices below `cold`. The coldest candidate has the highest index.
+  // Candidates for demotion have indices from `hot` to `cold` - 1; the coldest has the highest
+  // index.
   size_t cold = pages.size();
   const auto coldest = [&]() -> const PageRate* {
     while (cold > hot && (!pages[cold - 1].fast || pages[cold - 1].fixed)) --cold;

@@ -6,9 +6,9 @@
 // otherwise very busy and idle regions would have no good arm.
 //
 // The result of a slow arm is the union of the results of fast scans, so a region that is scanned
-// at the full rate provides data for every arm. This validates the model. The regret of a region is
-// the difference between two success rates: that of the best arm in hindsight, and that of the arm
-// that the model considered best.
+// at the full rate provides data for every arm. Such regions validate the model. The regret of a
+// region is the difference between two success rates: that of the best arm in hindsight, and that
+// of the arm that the model considered best.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace sluice::engine::tiering {
 
 /// Decides whether a scan is good: whether the share of accessed pages among the region's mapped
-/// pages is in [few, many].
+/// pages is in [few, many]. The exceptions for the slowest and the fastest arm are described above.
 struct GoodScan {
   double few = 0.25;
   double many = 0.75;
