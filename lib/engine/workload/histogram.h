@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A histogram of times with 128 buckets per power of two, so that the error of a percentile is
-// below 1%. The range is 1 ns to hours, the size 37 KiB. The buckets are those of HdrHistogram
+// below 1%. The range is 1 ns to hours, the size 38 KiB. The buckets are those of HdrHistogram
 // (https://hdrhistogram.org) with two significant digits and 1 as the lowest value.
 #pragma once
 
@@ -35,7 +35,7 @@ class Histogram {
     copy.max_ = Load(max_);
     return copy;
   }
-  /// Like count(), but callable from any thread.
+  /// As count(), but any thread may call it.
   uint64_t recorded() const { return Load(count_); }
   /// Subtracts an earlier snapshot of the same histogram. Minimum and maximum stay.
   void Subtract(const Histogram& earlier) {
@@ -58,7 +58,7 @@ class Histogram {
   uint64_t max() const { return max_; }
 
   /// Returns the smallest value that a fraction `share` (0 … 1) of all values do not exceed
-  /// (nearest rank); 0 without values.
+  /// (nearest rank), to the precision of a bucket; 0 without values.
   uint64_t Percentile(double share) const {
     const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
     uint64_t seen = 0;
@@ -90,7 +90,7 @@ class Histogram {
  private:
   static constexpr uint32_t kBits = 7;  // Buckets per power of two: 2^kBits.
   static constexpr uint32_t kMaxBits = kPowers - 1;
-  // Larger values are counted as this.
+  // Largest value that has a bucket; larger values count in the last bucket.
   static constexpr uint64_t kMax = (uint64_t{1} << kMaxBits) - 1;
 
   // Each value below 2^(kBits + 1) has a separate bucket.
