@@ -8,12 +8,12 @@
 // frame is copied, and a forwarded frame costs only the engine's stores. The entry of a frame that
 // is not forwarded gets length 0.
 //
-// Answers that do not fit into the received frame's room, and frames that the engine sends by
-// itself, are written after the received frames. The entries of sent frames are placed before the
-// entry of the frame that the engine was handling. A frame for which the region has no room, or
-// that is sent while the NIC holds the region, waits for the next region. The answers that follow a
-// waiting frame also wait. A region that fills up while the host is slow has little free room;
-// frames that cannot be stored then count in tx_full.
+// Answers that do not fit into the received frame's room (headroom, frame and tailroom), and frames
+// that the engine sends by itself, are written after the received frames. The entries of sent
+// frames are placed before the entry of the frame that the engine was handling. A frame for which
+// the region has no room, or that is sent while the NIC holds the region, waits for the next
+// region. The answers that follow a waiting frame also wait. A region that fills up while the host
+// is slow has little free room; frames that cannot be stored then count in tx_full.
 #pragma once
 
 #include <rte_cycles.h>

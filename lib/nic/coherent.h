@@ -39,8 +39,8 @@ template <typename L>
 concept FrameLines = requires(L lines, const L& constant, typename L::Frame* frames,
                               uint32_t count) {
   /// A received frame with the members of packet::Frame; the driver has validated the NIC's values.
-  /// The worker may change `data` and `length` to the answer, within the frame's room; length 0
-  /// drops the frame.
+  /// The worker may change `data` and `length` to the answer, within the frame's room (headroom,
+  /// frame and tailroom); length 0 drops the frame.
   { frames->data } -> std::convertible_to<uint8_t*>;
   { frames->length } -> std::convertible_to<uint32_t>;
   { frames->headroom } -> std::convertible_to<uint32_t>;

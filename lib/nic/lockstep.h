@@ -70,7 +70,7 @@ class Lockstep {
   /// Handles plain IPv4 frames from the lane's cursor on, as long as they have the length of the
   /// first one and end at `lane.stop` or before it. Their addresses do not depend on loads, so one
   /// chain is enough. Engines that prepare frames need the exact positions of the frames ahead, so
-  /// they use Run.
+  /// the walker calls Run for them.
   template <FrameEngine Engine>
   requires(!PreparingEngine<Engine>)
       [[gnu::noinline]] void RunRow(Lane& lane, Engine& engine, uint64_t now) {
@@ -126,8 +126,8 @@ class Lockstep {
   }
 
  private:
-  /// Number of frames that an engine processes in one burst, over all lanes. Their headers fill
-  /// half of a first-level cache.
+  /// Number of frames that an engine processes in one burst, over all lanes. The first flits of
+  /// these frames occupy 8 KiB of the first-level cache.
   static constexpr uint32_t kBurstFrames = 128;
   static_assert(kBurstFrames % kLanes == 0);
 

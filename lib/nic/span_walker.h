@@ -107,7 +107,7 @@ class SpanWalker {
   }
 
   /// Handles the frame at the cursor, or skips flits that do not form a frame. Returns false when
-  /// the span is done and completely given back.
+  /// all bytes of the span are handled and given back.
   template <QueueEngine Engine>
   bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);

@@ -71,7 +71,7 @@ class StreamingBinding {
 
  private:
   InterfaceOptions options_;
-  bool native_ = false;            ///< The binding uses the native API of net_enso.
+  bool native_ = false;            ///< True: the binding uses the native API of net_enso.
   std::vector<EnsoPipes> pipes_;   ///< Native: one per worker, until WithQueues.
   std::unique_ptr<EthPort> port_;  ///< Null if native.
 };
