@@ -32,8 +32,9 @@ class Fragmenter {
   /// of `length` bytes.
   bool Fits(uint32_t length, uint32_t l3) const { return length - l3 <= mtu_; }
   /// Calls `send(frame, length)` for each fragment of a datagram that does not fit, in order, until
-  /// a call returns false. `frame` consists of Ethernet, the IP header at `l3` and a payload up to
-  /// `length`; the lengths in its headers must be correct. Returns whether all fragments were sent.
+  /// a call returns false. `frame` consists of the Ethernet header, the IP header at `l3` and a
+  /// payload up to `length`; the lengths in its headers must be correct. Returns whether all
+  /// fragments were sent.
   template <typename Send>
   bool Cut(const uint8_t* frame, uint32_t length, uint32_t l3, Send send) {
     const Plan plan = Begin(frame, length, l3);
