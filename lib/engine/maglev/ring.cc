@@ -89,8 +89,8 @@ ClaimOrder WeightFirst(std::span<const WeightedBackend> backends, uint32_t slots
 }
 
 /// Cilium's rule: turn n belongs to backend n mod N, or to the next backend that has not had more
-/// than its share of n + 1 turns. One always exists: the shares of all backends sum to n + 1 turns,
-/// and only n turns were assigned.
+/// than its share of n + 1 turns. Such a backend always exists: all shares sum to n + 1 turns, and
+/// only n turns were assigned.
 ClaimOrder ByCounters(std::span<const WeightedBackend> backends, uint32_t slots) {
   const uint64_t count = backends.size();
   uint64_t sum = 0;

@@ -45,7 +45,7 @@ class Execution {
         call.argument_bytes, wire::Room::Here(arguments_.get(), kArgumentBytes));
     return wire::StatOf(made.error);
   }
-  /// Calls the function in the procedure's entry. Returns false if it failed.
+  /// Calls the function in the procedure's entry. Returns false if the function failed.
   bool Run(const device::rpc::Service& service, uint32_t procedure) {
     const uint32_t type = service.table.procedures[procedure].result;
     std::memset(result_.data(), 0, service.table.types[type].bytes);

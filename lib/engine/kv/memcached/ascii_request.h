@@ -30,7 +30,7 @@ inline constexpr std::string_view kNonNumeric =
     "CLIENT_ERROR cannot increment or decrement non-numeric value";
 inline constexpr std::string_view kTooLarge = "SERVER_ERROR object too large for cache";
 inline constexpr std::string_view kNoMemory = "SERVER_ERROR out of memory storing object";
-/// An error that memcached does not have, because it does not limit the length of replies.
+/// An error that memcached does not have, because memcached does not limit the length of replies.
 inline constexpr std::string_view kCutReply = "SERVER_ERROR reply too long";
 
 /// Maximum length of kCutReply and of every answer except items, the version, statistics and
