@@ -132,7 +132,7 @@ static struct rte_graph *make_graph(struct rte_mempool *pool)
 	rte_node_edge_update(rte_node_from_name("sluice_telemetry"), RTE_NODE_SLUICE_NEXT_FORWARD,
 			     &balancer, 1);
 	check(rte_graph_create("router", &parameters) != RTE_GRAPH_ID_INVALID,
-	      "the graph cannot be made");
+	      "the graph cannot be created");
 	add_routes();
 	return rte_graph_lookup("router");
 }

@@ -112,7 +112,7 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
   absl::StrAppendFormat(
       &text,
       "  host, per message: %.3f doorbells, %.3f polls, %.3f descriptors, 0 copies, "
-      "%.0f cycles%s; %d messages ended there\n",
+      "%.0f cycles%s; %d messages ended at the host\n",
       run.PerMessage(run.cpu.doorbells), run.PerMessage(run.cpu.polls),
       run.PerMessage(run.cpu.descriptors), run.PerMessage(run.busy_cycles),
       run.instructions ? absl::StrFormat(", %.0f instructions", run.PerMessage(*run.instructions))
@@ -145,7 +145,7 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
 }
 
 std::string DownFault(const Figures& run) {
-  return run.down.empty() ? "" : "a device is down at the end: " + run.down.front();
+  return run.down.empty() ? "" : "a device is down at the end of the run: " + run.down.front();
 }
 
 std::string PeriodLine(const Figures& earlier, const Figures& later) {
@@ -153,7 +153,7 @@ std::string PeriodLine(const Figures& earlier, const Figures& later) {
   latency.Subtract(earlier.latency);
   const Endings &a = earlier.endings, &b = later.endings;
   return absl::StrFormat(
-      "%7.1f s  %.4f Mmessages/s  %s  lost %d  wrong %d  doubled %d  restarts %d", later.seconds,
+      "%7.1f s  %.4f Mmessages/s  %s  lost %d  wrong %d  duplicated %d  restarts %d", later.seconds,
       PerSecond(b.right - std::min(a.right, b.right), later.seconds - earlier.seconds) / 1e6,
       LatencyText(latency), b.lost - a.lost, b.wrong - a.wrong, b.doubled - a.doubled,
       later.restarts - earlier.restarts);
@@ -163,8 +163,9 @@ std::string Totals(const Settings& settings, const std::vector<const StageSpec*>
                    const Figures& run) {
   const Endings& endings = run.endings;
   std::string text = absl::StrFormat(
-      "through the %s: %d messages of %s in %.1f s, %.4f Mmessages/s; %s\n  answered right %d, "
-      "wrong %d, refused as expected %d, lost %d, missing %d; doubled %d, late %d; restarts %d\n",
+      "through the %s: %d messages of %s in %.1f s, %.4f Mmessages/s; %s\n  answered correctly %d, "
+      "incorrectly %d, refused as expected %d, lost %d, missing %d; duplicated %d, late %d; "
+      "restarts %d\n",
       Way(settings), endings.sent, settings.traffic->name, run.seconds,
       PerSecond(endings.right, run.seconds) / 1e6, LatencyText(run.latency), endings.right,
       endings.wrong, endings.silent, endings.lost, run.missing(), endings.doubled, endings.late,
@@ -203,7 +204,8 @@ std::string Json(const Settings& settings, const std::vector<const StageSpec*>& 
                       {"seed", settings.seed}};
   report["unit_notes"] =
       "NIC, switch, stages and PCIe are software models on this host's CPUs: rates and latencies "
-      "are those of the models. host: the thread that handles messages, without setup.";
+      "are those of the models. The member host describes the thread that handles messages, "
+      "without its setup.";
   return host::ReportText(report);
 }
 
@@ -211,7 +213,8 @@ std::string Fault(const Figures& run) {
   const Endings& endings = run.endings;
   if (endings.wrong != 0) return absl::StrCat(endings.wrong, " wrong answers");
   if (endings.doubled != 0) return absl::StrCat(endings.doubled, " duplicate answers");
-  if (run.missing() != 0) return absl::StrCat(run.missing(), " messages without an outcome");
+  if (run.missing() != 0)
+    return absl::StrCat(run.missing(), " messages neither answered, refused nor lost");
   if (endings.lost != 0 && run.restarts == 0)
     return absl::StrCat(endings.lost, " messages lost although no stage died");
   if (endings.ended() == 0) return "no message arrived";

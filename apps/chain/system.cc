@@ -320,7 +320,7 @@ std::string System::Reload(const std::string& graph_file) {
   const auto graph = ReadGraphFile(graph_file, &errors);
   if (graph) return Replace(*graph) + "\n";
   std::string text;
-  for (const std::string& error : errors) text += "not changed: " + error + "\n";
+  for (const std::string& error : errors) text += "the graph is unchanged: " + error + "\n";
   return text;
 }
 
@@ -328,20 +328,20 @@ std::string System::Reload(const std::string& graph_file) {
 std::string System::Replace(const engine::chain::Graph& graph) {
   std::string error;
   auto roles = RolesOf(graph, &error);
-  if (!roles) return "not changed: " + error;
+  if (!roles) return "the graph is unchanged: " + error;
   Roles running = settings_.roles;
   running.stages.clear();
   for (const Watched& stage : stages_) running.stages.push_back(stage.host->spec());
   error = Incompatible(running, *roles);
-  if (!error.empty()) return "not changed: " + error;
+  if (!error.empty()) return "the graph is unchanged: " + error;
   if (control_ != nullptr && roles->to_host && host_end_ == nullptr)
-    return "not changed: a chain that ends at the host requires a restart";
+    return "the graph is unchanged: a chain that ends at the host requires a restart";
   const size_t before = stages_.size();
   std::vector<engine::chain::Changed> changes;
   if (StartMissing(*roles, &error)) error = Apply(graph, &changes);
   if (!error.empty()) {
     EndStages(before);
-    return "not changed: " + error;
+    return "the graph is unchanged: " + error;
   }
   settings_.graph = graph;
   AimTraffic();

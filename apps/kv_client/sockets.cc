@@ -77,7 +77,7 @@ bool Sockets::Resolve(const std::string& host, sockaddr_in6* address, std::strin
     freeaddrinfo(found);
     if (socket_ < 0) socket_ = OpenSocket(static_cast<sa_family_t>(family));
     if (socket_ < 0) {
-      *error = std::string("no socket: ") + std::strerror(errno);
+      *error = std::string("cannot create a socket: ") + std::strerror(errno);
       return false;
     }
     family_ = static_cast<sa_family_t>(family);

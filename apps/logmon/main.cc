@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   capture.reset();
   if (session == nullptr) return exit_code;
   for (const std::string& skipped_rules : settings->config.skipped_rules) {
-    std::fprintf(stderr, "skipped: %s\n", skipped_rules.c_str());
+    std::fprintf(stderr, "--filters: skipped %s\n", skipped_rules.c_str());
   }
 
   const uint64_t hz = rte_get_tsc_hz();

@@ -24,11 +24,12 @@ DEFINE_string(syslog_ports, "514",
 DEFINE_string(
     line_ports, "5140",
     "UDP ports of plain lines, comma-separated; a line may continue in the next datagram");
-DEFINE_string(tcp_ports, "",
-              "TCP ports, comma-separated; observes the lines of streams towards these ports");
-DEFINE_string(syslog_tcp_ports, "",
-              "TCP ports, comma-separated; observes the syslog messages (RFC 6587) of streams "
-              "towards these ports");
+DEFINE_string(
+    tcp_ports, "",
+    "TCP ports of plain lines, comma-separated; the program observes streams to these ports");
+DEFINE_string(
+    syslog_tcp_ports, "",
+    "TCP ports of syslog (RFC 6587), comma-separated; the program observes streams to these ports");
 DEFINE_bool(
     pass_on, false,
     "Forward every frame, so that the program can be inserted into a link (a bump in the wire)");

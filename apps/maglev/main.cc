@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
   }
   if (!FLAGS_explain.empty()) return RunExplain(origin->config);
   if (!FLAGS_plan.empty()) return RunPlan(*origin);
-  if (!FLAGS_instance.empty()) return BadFlag("instance", "needs --plan");
+  if (!FLAGS_instance.empty()) return BadFlag("instance", "requires --plan=FILE");
   if (sluice::runtime::WantsReplay()) return RunReplay(*line, *std::move(origin));
   return RunLive(*std::move(line), *std::move(origin));
 }

@@ -160,13 +160,14 @@ bool LoadCapture(const std::string& path, std::optional<double> factor, Captured
     times.Add(record.timestamp_ns, &captured->notes);
   }
   if (status == CaptureReader::Status::kError) {
-    *error += ": give a capture that is complete";
+    *error += ": give a complete capture";
     return false;
   }
   if (frames->empty()) {
     *error = captured->notes.oversize > 0
                  ? "all frames have more than " + std::to_string(kMaxBytes) +
-                       " bytes, as in a capture on a host whose NIC segments: give another capture"
+                       " bytes, as in a capture from a host whose NIC segments packets: give "
+                       "another capture"
                  : "the capture has no frames: give another capture";
     return false;
   }

@@ -68,7 +68,8 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
   if (!FLAGS_schedule.empty()) {
     auto phases = engine::pktgen::ParseSchedule(FLAGS_schedule, &fix);
     if (!complaint.Check(phases.has_value(), "schedule", fix) ||
-        !complaint.Check(FLAGS_rate.empty(), "rate", "conflicts with --schedule: omit one")) {
+        !complaint.Check(FLAGS_rate.empty(), "rate",
+                         "conflicts with --schedule: omit one of them")) {
       return false;
     }
     stream->phases = *std::move(phases);
@@ -87,21 +88,21 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
 bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, StreamSpec* stream) {
   for (const char* other : {"frame_size", "flows", "dst_mac"}) {
     if (!complaint.Check(host::IsDefault(other), other,
-                         "conflicts with --pcap, which provides the frames: omit one"))
+                         "conflicts with --pcap, which provides the frames: omit one of them"))
       return false;
   }
   const bool original = FLAGS_gaps != "none";
   const std::optional<double> factor = ParseGaps(FLAGS_gaps);
   for (const char* other : {"rate", "schedule"}) {
     if (!complaint.Check(!original || host::IsDefault(other), other,
-                         "conflicts with --gaps: omit one")) {
+                         "conflicts with --gaps: omit one of them")) {
       return false;
     }
   }
   if (!complaint.Check(!original || factor, "gaps",
                        "give none, original or original:FACTOR, as in original:2") ||
       !complaint.Check(!original || FLAGS_arrivals == "constant", "arrivals",
-                       "conflicts with --gaps: omit one") ||
+                       "conflicts with --gaps: omit one of them") ||
       !complaint.Accept(host::InputFileFault(FLAGS_pcap), "pcap")) {
     return false;
   }

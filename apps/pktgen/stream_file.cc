@@ -101,7 +101,7 @@ void ReadHeaders(ObjectReader& reader, Errors* errors, HeaderSpec* headers) {
   const json* const ipv4 = reader.Member("ipv4", &at);
   if (ipv4 != nullptr) ReadIp(*ipv4, at, errors, 4, headers);
   if (const json* const ipv6 = reader.Member("ipv6", &at)) {
-    if (ipv4 != nullptr) reader.Complain("ipv6", "conflicts with ipv4: omit one");
+    if (ipv4 != nullptr) reader.Complain("ipv6", "conflicts with ipv4: omit one of them");
     ReadIp(*ipv6, at, errors, 6, headers);
   }
   std::string_view found;
@@ -109,7 +109,7 @@ void ReadHeaders(ObjectReader& reader, Errors* errors, HeaderSpec* headers) {
     const json* const upper = reader.Member(name, &at);
     if (upper == nullptr) continue;
     if (!found.empty())
-      reader.Complain(name, "conflicts with " + std::string(found) + ": omit one");
+      reader.Complain(name, "conflicts with " + std::string(found) + ": omit one of them");
     found = name;
     ReadUpper(*upper, at, errors, protocol, headers);
   }
@@ -123,7 +123,7 @@ VxlanSpec ReadVxlan(const json& value, const std::string& path, Errors* errors) 
   if (vxlan.network.most() >> 24 != 0) reader.Complain("network", "give 0 ... 16777215");
   ReadHeaders(reader, errors, &vxlan.outer);
   if (vxlan.outer.ip_version != 4 || vxlan.outer.protocol != packet::kProtocolUdp) {
-    config::AddError(errors, path + ": the outer headers must be ipv4 and udp: omit others");
+    config::AddError(errors, path + ": the outer headers must be ipv4 and udp: omit all others");
   }
   reader.Finish();
   return vxlan;
@@ -155,7 +155,7 @@ bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   if (has_rate) stream->phases = {Phase{0, engine::pktgen::kNever, rate}};
   const json* const schedule = reader.Member("schedule", &at);
   if (schedule == nullptr) return has_rate;
-  if (has_rate) reader.Complain("schedule", "conflicts with rate: omit one");
+  if (has_rate) reader.Complain("schedule", "conflicts with rate: omit one of them");
   std::vector<Phase> phases;
   std::string fix;
   if (schedule->is_string()) {
@@ -188,7 +188,7 @@ void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
   if (gaps != "none") {
     factor = ParseGaps(gaps);
     if (!factor) reader.Complain("gaps", "give none, original or original:FACTOR");
-    if (has_times) reader.Complain("gaps", "conflicts with rate or schedule: omit one");
+    if (has_times) reader.Complain("gaps", "conflicts with rate or schedule: omit one of them");
   }
   Captured captured;
   std::string fix;

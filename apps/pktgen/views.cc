@@ -81,7 +81,7 @@ std::string Views::Line() {
   latency.Subtract(shown_);
   shown_ = now.latency;
   return absl::StrFormat(
-      "          unsent %d  under way or lost %d  corrupted %d  duplicated %d  reordered %d  %s",
+      "          unsent %d  in flight or lost %d  corrupted %d  duplicated %d  reordered %d  %s",
       now.unsent, now.lost, now.corrupted, now.duplicated, now.reordered, Latency(latency));
 }
 

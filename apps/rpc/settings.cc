@@ -44,10 +44,10 @@ DEFINE_string(wire, "clients",
               "which requires root");
 DEFINE_string(ip, "", "With a network interface: addresses of the NIC, comma-separated");
 DEFINE_uint32(port, 20049, "UDP port of all services except portmap");
-DEFINE_uint32(outstanding, 1, "Number of unanswered calls of the load generator at a time");
-DEFINE_uint32(
-    run_calls, 100,
-    "Number of consecutive calls of the load generator to a service before calls to the next");
+DEFINE_uint32(outstanding, 1, "Maximum number of unanswered calls of the load generator");
+DEFINE_uint32(run_calls, 100,
+              "Number of consecutive calls that the load generator sends to a service before it "
+              "calls the next");
 DEFINE_uint32(echo_bytes, 64,
               "Bytes of the argument of each call to the service echo, and of each value that is "
               "sent to front");

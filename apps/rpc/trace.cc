@@ -29,9 +29,9 @@ const char* Name(Path path) {
     case Path::kDirect:
       return "to a core that waited";
     case Path::kQueued:
-      return "queued behind other calls";
+      return "queued after other calls";
     case Path::kSwitched:
-      return "a core was switched";
+      return "to a core that switched to the process";
   }
   return "";
 }
@@ -42,15 +42,15 @@ std::array<TraceStep, 12> StepsOf(const CallTrace& trace) {
   const bool switched = trace.path == Path::kSwitched;
   const std::string core = absl::StrCat("core ", trace.core);
   const Doer os = switched ? Doer::kKernel : Doer::kNobody;
-  const std::string there = core + " was in the process";
+  const std::string there = core + " already ran the process";
   return {{
       {"read the packet", Doer::kNic, ""},
       {"process its headers", Doer::kNic, "Ethernet, IP and UDP, checked"},
       {"put it into a queue", Doer::kNic,
-       trace.path == Path::kDirect ? "none was needed" : "the process's own"},
+       trace.path == Path::kDirect ? "none was needed" : "the queue of the process"},
       {"interrupt a core", Doer::kNobody,
-       absl::StrCat("the load of a line is answered: ",
-                    switched ? "the kernel's" : "the process's")},
+       absl::StrCat("the NIC answered the pending load of ",
+                    switched ? "the kernel" : "the process")},
       {"process the RPC header", Doer::kNic, absl::StrCat("xid ", trace.xid)},
       {"identify the process", Doer::kNic, absl::StrCat("process ", trace.process)},
       {"find a core", Doer::kNic, core},

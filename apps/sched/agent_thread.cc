@@ -82,7 +82,8 @@ AgentThread::AgentThread(Scheduler& scheduler, const Clock& clock,
   };
   const int error = pthread_create(&thread_, &attributes, run, this);
   pthread_attr_destroy(&attributes);
-  if (error != 0) throw std::system_error(error, std::generic_category(), "thread of the agent");
+  if (error != 0)
+    throw std::system_error(error, std::generic_category(), "cannot create the agent's thread");
 }
 
 void AgentThread::Stop() {

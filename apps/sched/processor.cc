@@ -101,7 +101,7 @@ void Processor::Enter() {
   const itimerspec times{period, period};
   if (sigaction(CutSignal(), &action, nullptr) != 0 ||
       timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) {
-    throw std::system_error(errno, std::generic_category(), "timer of a worker");
+    throw std::system_error(errno, std::generic_category(), "cannot create a worker's timer");
   }
   timer_ = timer;
   timer_settime(timer, 0, &times, nullptr);

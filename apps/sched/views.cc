@@ -37,7 +37,8 @@ Json Flat(const Result& result) {
 std::string Introduction(const Settings& settings) {
   const PlayOptions& play = settings.play;
   std::string text = absl::StrFormat(
-      "%d worker CPU(s); agent on CPU %d; window: modelled by memory lines that two cores share",
+      "%d worker CPU(s); agent on CPU %d; the NIC's memory is modelled by cache lines that two "
+      "cores share",
       play.workers, play.agent.cpu);
   if (settings.worker.own) {
     const WorkloadOptions& own = *settings.worker.own;
@@ -70,9 +71,11 @@ std::string Lines::Next(const runtime::PortStats& port) {
       Us(f.decision.Percentile(0.5)), Us(f.decision.Percentile(0.99)), now.Refused(),
       now.host.unfinished);
   if (now.host.counters.watchdog_expired > 0 || now.agents > 1) {
-    absl::StrAppendFormat(&line, "; watchdog %d, %d agents, %d discoveries, %d local choices",
-                          now.host.counters.watchdog_expired, now.agents,
-                          now.host.counters.discoveries, now.host.counters.local_choices);
+    absl::StrAppendFormat(
+        &line,
+        "; watchdog expired %d time(s), %d agents, %d discoveries, %d choices without an agent",
+        now.host.counters.watchdog_expired, now.agents, now.host.counters.discoveries,
+        now.host.counters.local_choices);
   }
   if (const emulator::ClientCounts clients = runtime::ReadClients(port); clients.requests > 0) {
     absl::StrAppendFormat(
@@ -113,9 +116,9 @@ std::string Totals(const Board& board) {
         result.policy, result.mode, result.host.counters.watchdog_expired, result.agents,
         result.host.counters.discoveries, result.host.counters.local_choices, result.host.faults);
   }
-  absl::StrAppendFormat(&text,
-                        "requests answered %d, refused %d, unfinished %d; cut by signals %d\n",
-                        answered, refused, Unfinished(board), cuts);
+  absl::StrAppendFormat(
+      &text, "requests answered %d, refused %d, unfinished %d; interrupted by signals %d\n",
+      answered, refused, Unfinished(board), cuts);
   return text;
 }
 

@@ -77,7 +77,8 @@ std::string KeyLines(const KeyReport& key, uint64_t all_pkts, uint32_t top) {
 
 std::string Table(const EpochReport& report, uint32_t top) {
   std::string text = absl::StrFormat(
-      "  epoch %d: %d packets, %d bytes in %.3f s, %.1f %% of them counted one by one, p %.4g",
+      "  epoch %d: %d packets, %d bytes in %.3f s, %.1f %% of them counted one by one, update "
+      "probability %.4g",
       report.number, report.total.pkts, report.total.bytes,
       static_cast<double>(report.end_ns - report.start_ns) / 1e9,
       Percent(static_cast<double>(report.exact_pkts), static_cast<double>(report.total.pkts)),
@@ -90,7 +91,7 @@ std::string Table(const EpochReport& report, uint32_t top) {
 std::string TotalsLine(const EpochTotals& totals) {
   return absl::StrFormat(
       "telemetry: %d epochs, %d packets, %d bytes, %.1f %% of packets counted one by one, "
-      "least p %.4g",
+      "smallest update probability %.4g",
       totals.epochs, totals.traffic.pkts, totals.traffic.bytes,
       Percent(static_cast<double>(totals.exact_pkts), static_cast<double>(totals.traffic.pkts)),
       totals.least_probability);
@@ -99,7 +100,7 @@ std::string TotalsLine(const EpochTotals& totals) {
 std::string TableLine::Next() {
   const uint64_t epochs = latest_.totals().epochs;
   const auto report = latest_.report();
-  if (!report || epochs == printed_) return "  epoch under way";
+  if (!report || epochs == printed_) return "  no epoch has ended since the last report";
   printed_ = epochs;
   return Table(*report, top_);
 }

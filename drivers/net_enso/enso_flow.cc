@@ -115,7 +115,7 @@ int Destroy(rte_eth_dev* dev, rte_flow* rule, rte_flow_error* error) {
   const std::scoped_lock lock(port.device->mutex());
   const auto it = std::find_if(port.flows.begin(), port.flows.end(),
                                [rule](const auto& known) { return known.get() == rule; });
-  if (it == port.flows.end()) return Fail(error, ENOENT, "no such rule");
+  if (it == port.flows.end()) return Fail(error, ENOENT, "the port has no such rule");
   Withdraw(port, *rule);
   port.flows.erase(it);
   return 0;

@@ -160,7 +160,7 @@ struct Parser {
                  action->conf != nullptr) {
         rule->queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
         queue_given = true;
-        if (rule->queue >= queues) message = "no such receive queue";
+        if (rule->queue >= queues) message = "the port has no such receive queue";
       } else {
         message = "the only actions are queue and count";
       }

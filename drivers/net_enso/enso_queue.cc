@@ -226,10 +226,10 @@ int GetRxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
   constexpr struct {
     eth_rx_burst_t burst;
     const char* name;
-  } kNames[] = {{RxBurst, "Copy, Lengths of Headers"},
-                {RxBurstExact, "Copy, Lengths of Notifications"},
-                {RxBurstDescribed, "Copy, Lengths of Headers, Offloads in Software"},
-                {RxBurstExactDescribed, "Copy, Lengths of Notifications, Offloads in Software"}};
+  } kNames[] = {{RxBurst, "Copy, Lengths from Headers"},
+                {RxBurstExact, "Copy, Lengths from Notifications"},
+                {RxBurstDescribed, "Copy, Lengths from Headers, Offloads in Software"},
+                {RxBurstExactDescribed, "Copy, Lengths from Notifications, Offloads in Software"}};
   for (const auto& [burst, name] : kNames) {
     if (burst != dev->rx_pkt_burst) continue;
     std::snprintf(mode->info, sizeof(mode->info), "%s", name);

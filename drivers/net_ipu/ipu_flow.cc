@@ -112,7 +112,8 @@ FlowStatus RemoveRule(Adapter& adapter, rte_flow& flow) {
 }
 
 int UnknownRule(rte_flow* flow, rte_flow_error* error) {
-  return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow, "no such rule");
+  return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, flow,
+                            "the port has no such rule");
 }
 
 int Destroy(rte_eth_dev* dev, rte_flow* flow, rte_flow_error* error) {
@@ -176,7 +177,7 @@ rte_flow_action_handle* CreateCounter(rte_eth_dev* dev, const rte_flow_indir_act
 
 int UnknownCounter(const rte_flow_action_handle* counter, rte_flow_error* error) {
   return rte_flow_error_set(error, ENOENT, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
-                            "no such counter on this port");
+                            "the port has no such indirect counter");
 }
 
 bool Knows(const Adapter& adapter, const rte_flow_action_handle* counter) {

@@ -118,7 +118,7 @@ void CableLink::Join(pid_t peer, const uint8_t mac[6]) {
   std::copy_n(mac, peer_mac_.size(), peer_mac_.begin());
   state_ = State::kJoined;
   logged_.clear();
-  LogMessage(RTE_LOG_NOTICE, "joined with process " + std::to_string(peer_));
+  LogMessage(RTE_LOG_NOTICE, "connected to process " + std::to_string(peer_));
 }
 
 void CableLink::Cut(std::string_view why) {

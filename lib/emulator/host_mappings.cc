@@ -72,10 +72,11 @@ size_t HostMappings::Mappings() const {
 const char* HostMappings::ReserveArea(const Piece& piece) {
   const uint64_t begin = piece.area_bus;
   const auto next = areas_.lower_bound(begin);
-  if (next != areas_.end() && next->first < begin + piece.area_bytes) return "areas overlap";
+  if (next != areas_.end() && next->first < begin + piece.area_bytes)
+    return "areas of memory overlap";
   if (next != areas_.begin()) {
     const auto& [before, area] = *std::prev(next);
-    if (before + area.bytes > begin) return "areas overlap";
+    if (before + area.bytes > begin) return "areas of memory overlap";
   }
   if (areas_.size() >= kMaxAreas) return "too many areas of memory";
   ReservedSpace space(piece.area_bytes + kGranule);
@@ -122,7 +123,7 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
 }
 
 const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
-  if (!IsRange(bus, bytes)) return "no such memory";
+  if (!IsRange(bus, bytes)) return "no memory is mapped at this address";
   Area* const area = FindArea(bus, bytes);
   const uint64_t end = bus + bytes;
   bool removed = false;
@@ -132,7 +133,7 @@ const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
   for (; part != parts_.end() && part->first < end; removed = true)
     part = RemovePlace(parts_, part);
   if (area == nullptr || !area->pieces.Overlaps(bus, end)) {
-    return removed ? nullptr : "no such memory";
+    return removed ? nullptr : "no memory is mapped at this address";
   }
   area->ranges.Erase(bus, end);
   area->stand_ins.Erase(bus, end);
@@ -231,7 +232,7 @@ void HostMappings::GiveSpaceBack(const Place& place) {
 
 const char* HostMappings::RemoveRing(uint64_t bus) {
   const auto ring = rings_.find(bus);
-  if (ring == rings_.end()) return "no such ring";
+  if (ring == rings_.end()) return "no ring is mapped at this address";
   RemovePlace(rings_, ring);
   return nullptr;
 }

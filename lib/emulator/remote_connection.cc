@@ -50,7 +50,7 @@ bool Remote::Reach(std::string* error) {
 
   base::OwnedFd device_end;
   if (!InterruptSocket::Pair(&device_end, &interrupt_socket_)) {
-    *error = std::string("no socket for interrupts: ") + std::strerror(errno);
+    *error = std::string("cannot create a socket for interrupts: ") + std::strerror(errno);
     return false;
   }
   Request interrupts;

@@ -77,7 +77,7 @@ std::string HttpPoster::Post(const std::string& url, const std::string& json, in
   std::string error = "interrupted";
   for (int running = 1; !interrupted_;) {
     if (curl_multi_perform(multi_, &running) != CURLM_OK) {
-      error = "curl failed";
+      error = "libcurl failed";
       break;
     }
     if (running == 0) {

@@ -76,12 +76,12 @@ std::string PortText(uint16_t port) {
 
 int EthPort::Configure(const Options& options, std::string* step) {
   rte_eth_dev_info info{};
-  *step = "its description";
+  *step = "querying its capabilities";
   int rc = rte_eth_dev_info_get(port_, &info);
   if (rc != 0) return rc;
 
-  *step = std::to_string(options.rx_queues) + " receive and " + std::to_string(options.tx_queues) +
-          " transmit queues";
+  *step = "configuring " + std::to_string(options.rx_queues) + " receive and " +
+          std::to_string(options.tx_queues) + " transmit queues";
   packet_bytes_ = FitPacketBytes(port_, std::min(options.packet_bytes, kMbufPacketBytes));
   rc = ConfigureSpread(port_, options.rx_queues, options.tx_queues, packet_bytes_);
   if (rc != 0) return rc;
@@ -92,8 +92,8 @@ int EthPort::Configure(const Options& options, std::string* step) {
       RingSize(options.descriptors, info.default_txportconf.ring_size, info.tx_desc_lim);
   const int socket = rte_eth_dev_socket_id(port_);
   for (uint16_t i = 0; i < std::max(options.rx_queues, options.tx_queues); ++i) {
-    *step =
-        "memory for queue " + std::to_string(i) + " (give EAL more memory, with -m or hugepages)";
+    *step = "allocating memory for queue " + std::to_string(i) +
+            " (give EAL more memory, with -m or hugepages)";
     const std::string name = "sluice_" + std::to_string(port_) + "_" + std::to_string(i);
     rte_mempool* const pool =
         rte_pktmbuf_pool_create(name.c_str(), rx_ring + tx_ring + kMbufsInFlight, kPoolCache, 0,
@@ -102,13 +102,13 @@ int EthPort::Configure(const Options& options, std::string* step) {
     pools_.push_back(pool);
   }
   for (uint16_t i = 0; i < options.rx_queues; ++i) {
-    *step = "receive queue " + std::to_string(i);
+    *step = "setting up receive queue " + std::to_string(i);
     rc = rte_eth_rx_queue_setup(port_, i, rx_ring, static_cast<unsigned>(socket), nullptr,
                                 pools_[i]);
     if (rc != 0) return rc;
   }
   for (uint16_t i = 0; i < options.tx_queues; ++i) {
-    *step = "transmit queue " + std::to_string(i);
+    *step = "setting up transmit queue " + std::to_string(i);
     rc = rte_eth_tx_queue_setup(port_, i, tx_ring, static_cast<unsigned>(socket), nullptr);
     if (rc != 0) return rc;
   }
@@ -120,7 +120,7 @@ int EthPort::Configure(const Options& options, std::string* step) {
   // drivers can set it only after the start, others never.
   const bool accepts = SetPromiscuous(port_, options.promiscuous);
   if (options.before_start) options.before_start();
-  *step = "to start";
+  *step = "starting it";
   rc = rte_eth_dev_start(port_);
   if (rc != 0) return rc;
   started_ = true;
@@ -146,7 +146,7 @@ std::unique_ptr<EthPort> EthPort::Open(uint16_t port, const Options& options, st
   std::string step;
   const int rc = opened->Configure(options, &step);
   if (rc == 0) return opened;
-  *error = PortText(port) + " refuses " + step + ": " + rte_strerror(-rc);
+  *error = PortText(port) + ": " + step + " failed: " + rte_strerror(-rc);
   return nullptr;
 }
 

@@ -12,7 +12,7 @@ int IpuLink::Open(uint16_t port, uint16_t count, const Options& options,
   // RSS spreads frames.
   int rc = ConfigureSpread(port, count, count, options.packet_bytes);
   if (rc != 0) {
-    *error = "refuses " + std::to_string(count) + " links: " + rte_strerror(-rc);
+    *error = "cannot have " + std::to_string(count) + " links: " + rte_strerror(-rc);
     return rc;
   }
   SetPromiscuous(port, options.promiscuous);

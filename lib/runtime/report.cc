@@ -113,7 +113,7 @@ std::string Verdict(const RunFigures& run) {
   if (run.port_final.HasSource() && c.rx_pkts == 0 && nic.on_the_way > 0) {
     const auto most =
         std::ranges::max_element(nic.by_name, {}, [](const auto& drop) { return drop.second; });
-    return absl::StrFormat("no frame of the wire reached a worker: the NIC dropped %d as %s",
+    return absl::StrFormat("no frame from the wire reached a worker: the NIC dropped %d as %s",
                            most->second, most->first);
   }
   return "";

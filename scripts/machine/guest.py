@@ -273,7 +273,7 @@ class Guest:
             elif word == "exit":
                 self.exit_code = int(rest)
             elif word == "failed":
-                raise GuestFailed(f"the guest has no NIC or no files: {rest}")
+                raise GuestFailed(f"the guest cannot use its NIC or files: {rest}")
         return bool(data)
 
     def step(self, timeout_s):
@@ -354,7 +354,8 @@ class Guest:
             left = end - time.monotonic()
             data = self.step(left) if left > 0 else None
             if data is None:
-                raise GuestFailed(f"no start number {number}: {self._last_line('boot.log')}")
+                raise GuestFailed(f"the guest did not start {number} time(s): "
+                                  f"{self._last_line('boot.log')}")
             self.output += data.decode(errors="replace")
         self.output = ""
 

@@ -124,7 +124,7 @@ def relay(running, timeout_s):
         if data:
             os.write(sys.stdout.fileno(), data)
         if time.monotonic() > end:
-            print(f"vm: not done after {timeout_s:g} s", file=sys.stderr)
+            print(f"vm: the command did not end within {timeout_s:g} s", file=sys.stderr)
             return TIMED_OUT
         # Keep relaying output while the command does not read its input.
         typed = running.type(typed) if typed else b""

@@ -199,7 +199,7 @@ class Cable(unittest.TestCase):
     def test_bad_ends_are_refused_in_one_line(self):
         ends = [self.start(ECHO, "packetized") for _ in range(2)]
         for end in ends:
-            self.wait_for(end, "joined with process")
+            self.wait_for(end, "connected to process")
         for wire, why in (("cable:packetized", "the cable already connects processes"),
                           ("cable:", "give a name for the cable"),
                           ("cable:a b", "letters"),

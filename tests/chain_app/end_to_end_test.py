@@ -239,11 +239,11 @@ class Runs(unittest.TestCase):
             self.next_period(process)
             for content, says in ((config(["b", "a"]), "changed: stays kept changes opened"),
                                   (config([]), "changed: stays kept changes opened"),
-                                  ("{}", "not changed: devices: is missing"),
+                                  ("{}", "the graph is unchanged: devices: is missing"),
                                   (graph([chain("stays", "udp:1", ["a"])], a="legacy copy"),
                                    "changed: stays opened stays closed changes closed"),
                                   (graph([chain("stays", "udp:1", ["a"])], a="legacy regex"),
-                                   'not changed: device "a": its port, executor and options cannot'),
+                                   'the graph is unchanged: device "a": its port, executor and'),
                                   (config(["b"]), "changed: stays opened changes opened")):
                 self.write(content)
                 process.send_signal(signal.SIGHUP)

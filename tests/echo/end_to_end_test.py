@@ -157,7 +157,7 @@ class EndToEnd(unittest.TestCase):
                 report = json.loads(done.stdout)
                 offered = report["wire"]["offered"]
                 self.assertEqual(report["nic_drops"]["rx_oversize"], offered)
-                self.assertEqual(done.stderr.splitlines()[-1], "no frame of the wire reached a "
+                self.assertEqual(done.stderr.splitlines()[-1], "no frame from the wire reached a "
                                  f"worker: the NIC dropped {offered} as rx_oversize")
 
     def test_several_workers_with_addresses_and_a_capture(self):

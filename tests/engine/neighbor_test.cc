@@ -302,7 +302,7 @@ TEST(NeighborAddresses, RefusesWhatIsNoHostAddress) {
     Neighbor neighbor(kMac);
     std::string error;
     EXPECT_FALSE(neighbor.AddAddresses(bad, &error)) << bad;
-    EXPECT_NE(error.find("not a unicast IPv4 or IPv6 address"), std::string::npos);
+    EXPECT_NE(error.find("give unicast IPv4 or IPv6 addresses"), std::string::npos);
     EXPECT_EQ(error.find('\n'), std::string::npos);
   }
   Neighbor neighbor(kMac);
@@ -318,7 +318,7 @@ TEST(NeighborAddresses, HoldsSixteenOfEachFamily) {
     EXPECT_TRUE(neighbor.AddAddresses("fd00::" + std::to_string(i), &error)) << error;
   }
   EXPECT_FALSE(neighbor.AddAddresses("10.0.0.17", &error));
-  EXPECT_EQ(error, "10.0.0.17: not a unicast IPv4 or IPv6 address, or more than 16 of its family");
+  EXPECT_EQ(error, "10.0.0.17: give unicast IPv4 or IPv6 addresses, at most 16 of each family");
   EXPECT_FALSE(neighbor.AddAddresses("fd00::17", &error));
 }
 

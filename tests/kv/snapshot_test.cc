@@ -145,7 +145,7 @@ TEST_F(KvSnapshot, RefusesAFileThatIsCutAnywhere) {
   for (size_t size = 0; size < whole.size(); ++size) {
     ExpectRefused(whole.substr(0, size), "truncated");
   }
-  ExpectRefused(whole + '\0', "trailing bytes");
+  ExpectRefused(whole + '\0', "the file continues after its last block");
 }
 
 TEST_F(KvSnapshot, RefusesAFileOfWhichAnyByteIsChanged) {
@@ -163,7 +163,7 @@ TEST_F(KvSnapshot, RefusesAFileOfAnotherKindOrVersion) {
   WriteSmall();
   std::string other = FileBytes();
   other[8] = 2;
-  ExpectRefused(other, "version 2, not 1");
+  ExpectRefused(other, "the file has version 2, but this program reads version 1");
   std::filesystem::remove(path_);
   auto store = Store(1);
   EXPECT_FALSE(ReadSnapshot(path_, store, Hash, kNow, &error_));
@@ -192,7 +192,7 @@ TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
     // The end marker is block 1: its checksum precedes its 16 bytes.
     const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
     std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
-    ExpectRefused(file, "the last unique number of the file is invalid");
+    ExpectRefused(file, "the last CAS number of the file is invalid");
     WriteSmall();
   }
 }

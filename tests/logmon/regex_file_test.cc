@@ -378,7 +378,7 @@ TEST_F(RegexFiles, ThatRefuseSayWhy) {
   EXPECT_TRUE(FaultOf(Write("e", definition + "x\n[INCLUDES]\nbefore = none\n"))
                   .ends_with("not a regular file"));
   EXPECT_EQ(FaultOf(Write("f", std::string((1 << 20) + 1, 'a'))), "longer than 1 MiB");
-  EXPECT_EQ(FaultOf(Write("h", "[Definition]\n")), "no failregex");
+  EXPECT_EQ(FaultOf(Write("h", "[Definition]\n")), "the filter has no failregex");
   EXPECT_EQ(FaultOf(Write("i", definition + "x\n")),
             "no rule is usable: rule 1: the expression has no <HOST>");
   EXPECT_EQ(FaultOf(Write("j", definition + "<HOST>\nmaxlines = 0\n")), "maxlines: give 1 to 100");

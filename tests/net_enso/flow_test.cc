@@ -270,7 +270,7 @@ TEST_F(FlowTest, RefusesAttributesAndActionsThatItDoesNotHave) {
     ExpectRefused(rule, word);
     EXPECT_EQ(error_.type, type) << word;
   }
-  ExpectRefused(Rule(IPPROTO_UDP, 1, 80, 2), "no such receive queue");
+  ExpectRefused(Rule(IPPROTO_UDP, 1, 80, 2), "the port has no such receive queue");
   {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.actions[0].type = RTE_FLOW_ACTION_TYPE_DROP;

@@ -119,7 +119,7 @@ TEST(Report, AWireOfWhichNoFrameReachedAWorkerFailsTheRun) {
   run.port_final = PortStats({{"wire_offered", 1037}});
   run.final.nic = {.by_name = {{"rx_no_descriptor", 7}, {"rx_oversize", 1030}}, .on_the_way = 1037};
   EXPECT_EQ(Verdict(run),
-            "no frame of the wire reached a worker: the NIC dropped 1030 as rx_oversize");
+            "no frame from the wire reached a worker: the NIC dropped 1030 as rx_oversize");
   run.final.counters.rx_pkts = run.final.counters.consumed_pkts = 1;
   EXPECT_EQ(Verdict(run), "") << "one did";
   run.final.counters = {};

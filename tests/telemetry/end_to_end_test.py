@@ -536,7 +536,7 @@ class Watching(Case):
         with Running("--epoch_s=3600") as run:
             run.wait(lambda: "Mpps" in run.said())
             self.assertIn("error", run.wait(lambda: run.ask("/sluice/telemetry/top")))
-            run.wait(lambda: "epoch under way" in run.said())
+            run.wait(lambda: "no epoch has ended" in run.said())
             self.assertEqual(run.stop()["telemetry"]["epochs"], 1)
 
 

@@ -244,11 +244,11 @@ TEST(EpochFile, KeysOfIpv4AreZeroBehindTheAddress) {
 }
 
 TEST(EpochFile, OfAnotherKindOrVersionIsRefused) {
-  EXPECT_EQ(Refused(""), "not an epoch of sluice-telemetry");
-  EXPECT_EQ(Refused(std::string(1000, 'x')), "not an epoch of sluice-telemetry");
+  EXPECT_EQ(Refused(""), "the file is not an epoch of sluice-telemetry");
+  EXPECT_EQ(Refused(std::string(1000, 'x')), "the file is not an epoch of sluice-telemetry");
   std::string file = FileOf(SmallSetup(), {});
   file[8] = 1;
-  EXPECT_EQ(Refused(file), "version 1, not 3");
+  EXPECT_EQ(Refused(file), "the file has version 1, but this program reads version 3");
   file = FileOf(SmallSetup(), {});
   // The number of columns follows the header, two keys, the kind of sketch and the rows.
   const uint32_t columns = Chosen::kMaxColumns;

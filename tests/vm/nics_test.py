@@ -263,7 +263,7 @@ class Nics(guests.Case):
             said = guests.run(row.running, command(
                 "echo", row.address, 1, f"--iface={row.iface}", "--workers=2", "--duration_s=2",
                 **options) + " 2>&1", code=1)
-            self.assertIn("refuses 2 receive and 2 transmit queues", said)
+            self.assertIn("configuring 2 receive and 2 transmit queues failed", said)
             return
         with self.application(row, "echo", "--workers=2", **options) as report:
             frames = [datagram(row.mac, bytes(60), sport=4010, dport=9000 + i) for i in range(128)]
@@ -315,7 +315,7 @@ class Nics(guests.Case):
                        guests.RUNS)
             self.start(running, "pktgen", command(
                 "pktgen", GENERATOR, 0, "--streams=/tmp/streams.json", "--late_ms=500",
-                "--settle_s=5", "--json=/tmp/report.json"), "under way or lost")
+                "--settle_s=5", "--json=/tmp/report.json"), "in flight or lost")
             running.set_link(1, False)
             self.wait_for(running, "pktgen", "link down")
             time.sleep(4)

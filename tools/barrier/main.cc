@@ -43,19 +43,19 @@ bool Check(bool good, const char* fix) {
   return good;
 }
 bool FlagsAreGood() {
-  return Check(FLAGS_parties >= 2 && FLAGS_parties <= 4096, "--parties: must be 2 to 4096") &&
-         Check(FLAGS_rounds >= 1 && FLAGS_rounds <= 1'000'000, "--rounds: must be 1 to 1000000") &&
+  return Check(FLAGS_parties >= 2 && FLAGS_parties <= 4096, "--parties: give 2 to 4096") &&
+         Check(FLAGS_rounds >= 1 && FLAGS_rounds <= 1'000'000, "--rounds: give 1 to 1000000") &&
          Check(FLAGS_work_us > 0 && FLAGS_work_us <= 1e6,
-               "--work_us: must be above 0, up to 1e6") &&
+               "--work_us: give more than 0, at most 1e6") &&
          Check(FLAGS_pauses_per_s >= 0 && FLAGS_pauses_per_s <= 1000,
-               "--pauses_per_s: must be 0 to 1000") &&
+               "--pauses_per_s: give 0 to 1000") &&
          Check(FLAGS_longest_pause_ms >= 0.01 && FLAGS_longest_pause_ms <= 1000,
-               "--longest_pause_ms: must be 0.01 to 1000") &&
+               "--longest_pause_ms: give 0.01 to 1000") &&
          Check(FLAGS_kills_per_s >= 0 && FLAGS_kills_per_s <= 100,
-               "--kills_per_s: must be 0 to 100") &&
+               "--kills_per_s: give 0 to 100") &&
          Check(FLAGS_restart_ms >= 0 && FLAGS_restart_ms <= 10'000,
-               "--restart_ms: must be 0 to 10000") &&
-         Check(FLAGS_seed > 0, "--seed: must be 1 or more");
+               "--restart_ms: give 0 to 10000") &&
+         Check(FLAGS_seed > 0, "--seed: give 1 or more");
 }
 
 // Rounds without faults: the cost of agreement, by number of parties.

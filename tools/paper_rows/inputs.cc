@@ -174,33 +174,33 @@ bool Parse(std::string_view text, NamedInput& input) {
 std::string ProblemOf(const Inputs& inputs) {
   for (const auto& [link, name] : {std::pair(inputs.link, "pcie"), {inputs.fpga_link, "fpga"}}) {
     if (bar::TlpRate(link.generation, link.lanes, link.maximum_payload) == 0) {
-      return std::string(name) + "_generation is 3 to 5, " + name + "_lanes are 8 or 16, " + name +
-             "_payload is 128, 256 or 512";
+      return std::string(name) + "_generation: give 3 to 5; " + name + "_lanes: give 8 or 16; " +
+             name + "_payload: give 128, 256 or 512";
     }
   }
   const PacketRings& rings = inputs.rings;
   if (rings.rx_descriptor == 0 || rings.tx_descriptor == 0 || rings.fetch == 0 ||
       rings.fetch % rings.rx_descriptor != 0 || rings.fetch % rings.tx_descriptor != 0)
-    return "descriptors_fetched: a multiple of rx_descriptor and of tx_descriptor, bytes";
+    return "descriptors_fetched: give a multiple of rx_descriptor and of tx_descriptor, in bytes";
   if (rings.burst == 0 || rings.tx_report == 0 || inputs.nic_buffers == 0)
-    return "doorbell_burst, tx_report, nic_buffers: at least 1";
-  if (inputs.frames_per_notification == 0) return "frames_per_notification: at least 1";
-  if (inputs.pipes_per_worker == 0) return "pipes_per_worker: at least 1";
+    return "doorbell_burst, tx_report, nic_buffers: give at least 1";
+  if (inputs.frames_per_notification == 0) return "frames_per_notification: give at least 1";
+  if (inputs.pipes_per_worker == 0) return "pipes_per_worker: give at least 1";
   if (inputs.switch_stages < device::pcie_switch::kStageCount || inputs.switch_stages > 1000)
-    return "switch_stages: 6 to 1000";
-  if (inputs.switch_cycles > 1000) return "switch_cycles: at most 1000";
-  if (inputs.switch_megahertz == 0) return "switch_megahertz: at least 1";
+    return "switch_stages: give 6 to 1000";
+  if (inputs.switch_cycles > 1000) return "switch_cycles: give at most 1000";
+  if (inputs.switch_megahertz == 0) return "switch_megahertz: give at least 1";
   if (inputs.chain_message == 0 || inputs.chain_message > kMostChainMessage)
-    return "chain_message: 1 to " + std::to_string(kMostChainMessage);
+    return "chain_message: give 1 to " + std::to_string(kMostChainMessage);
   if (inputs.echo_frames < kLeastEchoFrames) {
-    return "echo_frames: at least " + std::to_string(kLeastEchoFrames);
+    return "echo_frames: give at least " + std::to_string(kLeastEchoFrames);
   }
 
   if (inputs.rpc_calls < kLeastRpcCalls) {
-    return "rpc_calls: at least " + std::to_string(kLeastRpcCalls);
+    return "rpc_calls: give at least " + std::to_string(kLeastRpcCalls);
   }
   if (inputs.rpc_cores == 0 || inputs.rpc_cores > kMostRpcCores) {
-    return "rpc_cores: 1 to " + std::to_string(kMostRpcCores);
+    return "rpc_cores: give 1 to " + std::to_string(kMostRpcCores);
   }
   return {};
 }

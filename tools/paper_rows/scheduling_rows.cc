@@ -40,7 +40,7 @@ const Names kTailInputs =
 SchedulingResults Experiments::Run(const SchedulingParameters& parameters) {
   SchedulingResults results = Simulate(parameters);
   if (!results.violation.empty()) throw std::runtime_error(results.violation);
-  if (results.faults != 0) throw std::runtime_error("a channel saw something impossible");
+  if (results.faults != 0) throw std::runtime_error("a channel received an invalid value");
   return results;
 }
 

@@ -132,11 +132,11 @@ int main(int argc, char** argv) {
   gflags::SetUsageMessage("pauses of this host, and the detection of dead processes");
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   if (!(FLAGS_duration_s >= 0.01 && FLAGS_duration_s <= 3600)) {
-    std::fprintf(stderr, "--duration_s: must be 0.01 to 3600\n");
+    std::fprintf(stderr, "--duration_s: give 0.01 to 3600\n");
     return 2;
   }
   if (FLAGS_kills < 1 || FLAGS_kills > 1000) {
-    std::fprintf(stderr, "--kills: must be 1 to 1000\n");
+    std::fprintf(stderr, "--kills: give 1 to 1000\n");
     return 2;
   }
   void* memory =

@@ -75,7 +75,7 @@ void Register(int socket) {
   SVCXPRT* const transport = svc_dg_create(socket, 0, 0);
   if (transport == nullptr ||
       svc_reg(transport, NOTHING_PROGRAM, NOTHING_VERSION, nothing_program_1, nullptr) == 0) {
-    std::fprintf(stderr, "sluice-rpc-kernel: libtirpc serves nothing\n");
+    std::fprintf(stderr, "sluice-rpc-kernel: libtirpc cannot register the program\n");
     std::exit(1);
   }
 }

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   gflags::SetUsageMessage("memory tiering in virtual time");
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   if (FLAGS_channel != "wave" && FLAGS_channel != "swap") {
-    std::fprintf(stderr, "--channel: must be wave or swap\n");
+    std::fprintf(stderr, "--channel: give wave or swap\n");
     return 2;
   }
   simulation::TieringRun run;

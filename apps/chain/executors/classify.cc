@@ -103,8 +103,9 @@ std::unique_ptr<Executor> MakeClassify(const StageOptions& options, std::string*
 const StageKind kClassifyStage = {
     .name = "classify",
     .what =
-        "classifies digits in images of 28 x 28 pixels; the command is the minimum lead of the "
-        "best digit, in percent, for a certain result; key0 is odd if the result is certain",
+        "classifies digits in images of 28 x 28 pixels; the command is the margin, in percent, by "
+        "which the best digit must lead for the result to be certain; key0 is odd if the result is "
+        "certain",
     .make = MakeClassify,
     .refusals = {"bad_image", "too_long", "bad_command"}};
 

@@ -16,7 +16,8 @@ DEFINE_uint32(rpc_port, 20049, "UDP port of all services except portmap");
 DEFINE_uint32(outstanding, 1,
               "Embedded NIC: maximum number of unanswered calls, over all its clients");
 DEFINE_uint32(run_calls, 100,
-              "Embedded NIC: number of consecutive calls to a service before calls to the next");
+              "Embedded NIC: number of consecutive calls that its clients send to a service before "
+              "they call the next");
 DEFINE_uint32(echo_bytes, 64, "Embedded NIC: argument bytes of each call to the service echo");
 DEFINE_double(timeout_ms, 1000,
               "Embedded NIC: milliseconds after which an unanswered call counts as lost");

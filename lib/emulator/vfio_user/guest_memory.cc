@@ -41,7 +41,7 @@ const char* GuestMemory::Map(const DmaMap& map, const base::OwnedFd& file) {
       copies_ = base::OwnedFd(memfd_create("sluice-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       if (ftruncate(copies_.fd(), static_cast<off_t>(HostMappings::kMaxBus)) != 0) {
         copies_ = base::OwnedFd();
-        return "too much mapped memory has no file";
+        return "no file can be created for mappings without one";
       }
     }
     DmaMap copy = map;
@@ -102,7 +102,7 @@ const char* GuestMemory::WhyNotUnmap(const DmaUnmap& unmap) const {
   if ((unmap.flags & kUnmapAll) != 0) {
     return unmap.address == 0 && unmap.bytes == 0
                ? nullptr
-               : "a request to unmap all mappings has an address or size";
+               : "a request to unmap all mappings must have address 0 and size 0";
   }
   if (!HostMappings::IsRange(unmap.address, unmap.bytes)) return kNoRange;
   const uint64_t end = unmap.address + unmap.bytes;

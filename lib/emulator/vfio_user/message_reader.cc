@@ -36,7 +36,7 @@ const char* MessageReader::Read(std::span<const uint8_t> bytes, std::vector<base
     if (owner == kWaiting) owner = kComplete;
   }
   if (files.empty()) return nullptr;
-  if (owner == kNobody) return wrong_ = "files came in the middle of a message";
+  if (owner == kNobody) return wrong_ = "files arrived in the middle of a message";
   std::vector<base::OwnedFd>& to = owner == kWaiting ? files_ : messages_.back().files;
   std::move(files.begin(), files.end(), std::back_inserter(to));
   return to.size() > kMaxMessageFiles ? wrong_ = "a message has too many files" : nullptr;

@@ -272,14 +272,14 @@ Session::Outcome Session::SetIrqs(Message& message) {
       }
       return {};
     default:
-      return Refuse(EINVAL, "a request for interrupts has several kinds of data");
+      return Refuse(EINVAL, "a request for interrupts must have exactly one kind of data");
   }
 }
 
 Session::Outcome Session::MapMemory(const Message& message) {
   DmaMap map;
   if (!Get(message, &map)) return {.fatal = kCutOff};
-  if (message.files.size() > 1) return {.fatal = "a mapping has several files"};
+  if (message.files.size() > 1) return {.fatal = "a mapping has more than one file"};
   const base::OwnedFd none;
   const base::OwnedFd& file = message.files.empty() ? none : message.files[0];
   // QEMU also sends maps for BARs of the function, which it has mapped itself. The device must not

@@ -68,7 +68,8 @@ class Reader {
       return Fail("the file is not a snapshot");
     }
     if (header.version != kSnapshotHeader.version || header.zero != 0) {
-      return Fail(absl::StrCat("version ", header.version, ", not ", kSnapshotHeader.version));
+      return Fail(absl::StrCat("the file has version ", header.version,
+                               ", but this program reads version ", kSnapshotHeader.version));
     }
     uint64_t items = 0;
     uint64_t newest = 0;  // Largest unique of all records.
@@ -93,11 +94,11 @@ class Reader {
     }
     if (end->items != items) return Fail("blocks of the file are missing");
     if (end->last_unique < newest || end->last_unique > kMaxUnique) {
-      return Fail("the last unique number of the file is invalid");
+      return Fail("the last CAS number of the file is invalid");
     }
     uint8_t more;
     const auto got = file_.Read(&more, 1);
-    return (got && *got == 0) || Fail("trailing bytes");
+    return (got && *got == 0) || Fail("the file continues after its last block");
   }
 
  private:

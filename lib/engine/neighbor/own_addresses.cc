@@ -36,9 +36,9 @@ bool OwnAddresses::Add(std::string_view list, std::string* error) {
     // inet_pton would stop at a NUL.
     if (text.find('\0') != std::string::npos || !AddOne(text)) {
       *error = std::string(text.c_str());
-      error->append(": not a unicast IPv4 or IPv6 address, or more than ")
+      error->append(": give unicast IPv4 or IPv6 addresses, at most ")
           .append(std::to_string(kMaxAddresses))
-          .append(" of its family");
+          .append(" of each family");
       return false;
     }
     if (comma == std::string_view::npos) return true;

@@ -53,7 +53,8 @@ BarrierResults BarrierRun::Run() {
   for (uint32_t i = 0; i < faults_.size(); ++i) ScheduleFault(i);
   for (uint32_t party = 0; party < parameters_.parties; ++party) Begin(party, 1);
   while (finished_ < parameters_.parties) {
-    if (!queue_.Step()) throw std::runtime_error("the parties of a barrier wait for each other");
+    if (!queue_.Step())
+      throw std::runtime_error("deadlock: the parties of a barrier wait for each other");
   }
   results_.elapsed = ended_;
   stopped_ = true;

@@ -141,7 +141,7 @@ class Scheduling(unittest.TestCase):
             with self.subTest(mode=mode, fault=fault):
                 # The watchdog detects dead and frozen agents; a new or resumed agent receives all
                 # tasks.
-                expired = "" if fault == "replace" else "watchdog [1-9]"
+                expired = "" if fault == "replace" else "watchdog expired [1-9]"
                 event = rf"{expired}.*, {agents} agents, ([2-9]|\d\d+) discoveries"
                 report = serve(1000, f"--mode={mode}", f"--agent_fault={fault}@0.1",
                                "--agent_down_ms=1000", rate=500, events=(event,))

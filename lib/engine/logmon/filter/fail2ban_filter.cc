@@ -75,7 +75,8 @@ bool Fail2banFilter::AddRules(const std::string& texts, std::vector<std::string>
     }
   }
   if (!rules_.empty()) return true;
-  *error = number == 0 ? "no failregex" : "no rule is usable: " + skipped_rules->front();
+  *error =
+      number == 0 ? "the filter has no failregex" : "no rule is usable: " + skipped_rules->front();
   return false;
 }
 

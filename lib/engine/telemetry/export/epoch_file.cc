@@ -334,7 +334,7 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
     *error = why;
     return nullptr;
   };
-  if (!file.starts_with(kMagic)) return fail("not an epoch of sluice-telemetry");
+  if (!file.starts_with(kMagic)) return fail("the file is not an epoch of sluice-telemetry");
   Input in(file.substr(kMagic.size()));
   const auto version = in.Read<uint32_t>();
   const auto zero = in.Read<uint32_t>();
@@ -342,7 +342,8 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
   const auto checksum = in.Read<uint64_t>();
   if (!in.good()) return fail("truncated");
   if (version != kVersion || zero != 0) {
-    return fail("version " + std::to_string(version) + ", not " + std::to_string(kVersion));
+    return fail("the file has version " + std::to_string(version) +
+                ", but this program reads version " + std::to_string(kVersion));
   }
   if (body_bytes != in.left()) return fail(body_bytes > in.left() ? "truncated" : "too long");
   const std::string_view body = file.substr(kHeaderBytes);
