@@ -28,7 +28,7 @@ class Peer:
         sys.path.insert(0, str(root / LIBRARY))
         # pylint: disable=import-outside-toplevel,import-error
         from fail2ban.server.ipdns import IPAddr
-        IPAddr.IP_6_RE = IPAddr.IP_6_RE.replace("|::)", "|:)")  # 1.1's.
+        IPAddr.IP_6_RE = IPAddr.IP_6_RE.replace("|::)", "|:)")  # The expression of fail2ban 1.1.
         from fail2ban.client import fail2banregex
         from fail2ban.server.utils import Utils
         sys.path.pop(0)

@@ -32,7 +32,7 @@ STAMPS = ("Dec 10 06:55:46", "2024-12-10T06:55:46+01:00", "2024-12-10 06:55:46,1
           "10-Dec-2023 06:55:46.123", "06:55:46", "@4000000041ef4b4f0a3b5a2c",
           "2023:12:10-06:55:46", "20231210T065546", "Dec 10, 2023 6:55:46 AM", "2023/12/10 06:55:46",
           "t=2023-12-10T06:55:46+0000", "12-10 06:55:46")
-# Without rules: other filters include them.
+# Files without rules, which other filters include.
 PARTS = {"apache-common", "botsearch-common", "common", "exim-common", "nginx-error-common",
          "selinux-common"}
 

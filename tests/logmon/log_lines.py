@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A log with every difficult feature of logs, filters, and the expected count of each: line by
-line, with Python's re and json, from the filters' documentation."""
+"""A log with every difficult feature of logs, and filters with their expected counts. Python's re
+and json compute the counts line by line, from the filters' documentation."""
 
 import json
 import random

@@ -213,7 +213,8 @@ class Output(Folder):
                                      run.find(r'ALERT: "all", 6 events in 3600 s\n'),
                                      run.wait(lambda: seen.exists() and
                                               len(seen.read_text().splitlines()) == 2))
-        # A filter of fail2ban would expect a syslog message to begin with its host.
+        # The text is sent as lines, because a filter of fail2ban expects a syslog message to begin
+        # with its host.
         report = self.replay(text, "--log_sources=1", "--log_as=lines", f"--alert_exec={program}",
                              config=config)
         self.assertEqual(report["logmon"]["alerts"], 2)

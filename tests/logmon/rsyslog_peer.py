@@ -80,8 +80,8 @@ class Daemon:
             self.udp.sendto(message.encode("utf-8", "surrogateescape"), self.address)
 
     def write_stream(self, stream):
-        """Returns the lines of the file for a connection with these bytes, which end a message;
-        without the daemon's messages about them."""
+        """Sends these bytes, which end with a complete message, over one connection. Returns the
+        resulting lines of the file, without the daemon's messages about the connection."""
         first = len(self.lines())
         with socket.create_connection(self.address) as connection:
             connection.sendall(stream + b"<13>end of stream\n")

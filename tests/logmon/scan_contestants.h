@@ -82,8 +82,8 @@ class BareStream {
   hs_scratch_t* scratch_ = nullptr;
 };
 
-/// Runs the scanner with one source in memory and the same chunks. Collected text is matched as
-/// often as with an interface.
+/// Runs the scanner with one source in memory and the same chunks. The collected text is matched
+/// after every 64 chunks, as after a burst of an interface.
 inline void ScanLines(engine::logmon::LineScanner& scanner, std::string_view text,
                       size_t chunk_bytes) {
   constexpr uint32_t kChunksAtOnce = 64;

@@ -99,7 +99,7 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Process(0, "", kSyn);
   Process(1, "text");
   Process(3, "xt");
-  EXPECT_TRUE(Process(4, ""));  // A keep-alive: one number before the next.
+  EXPECT_TRUE(Process(4, ""));  // A keep-alive has the number before the next one.
   // A keep-alive with one byte of any value (RFC 9293 section 3.8.4).
   EXPECT_TRUE(Process(4, "\xff"));
   EXPECT_TRUE(Process(5, ""));  // Pure acknowledgements, as with a zero window.
@@ -249,8 +249,8 @@ TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
   EXPECT_EQ(Out(), "c");
 }
 
-// Tests the last accepted and the first rejected number. A complete window may be missing before a
-// number, and another window before the segment.
+// Tests the last accepted and the first rejected sequence number in each direction. A segment with
+// data may begin up to two windows after the delivered bytes, and a reset up to one window.
 TEST_F(TcpStreamTest, DrawsItsLinesWhereTheHeaderSaysTo) {
   constexpr int32_t kAhead = kWindow, kFar = 2 * kWindow;
   const struct {

@@ -51,8 +51,8 @@ def printable(lines, seed):
 class Senders(logmon_run.Folder):
     @contextlib.contextmanager
     def monitor(self, *flags, iface="packetized"):
-        """Sends the output of `--lines` to a file. Yields the run, which then contains its
-        report."""
+        """Yields a run that writes the output of `--lines` to a file. Afterwards, self.report is
+        its report."""
         shown = self.file("shown", b"")
         config = {"filters": [one | {"show": one["name"] == "all"} for one in CONFIG["filters"]]}
         with PAIR.up(SENDER + "/24", SENDER6 + "/64"):
@@ -61,7 +61,7 @@ class Senders(logmon_run.Folder):
                     f"--lines={shown}", f"--iface={iface}",
                     *(["--exception_port=net_pcap0"] if iface == "streaming" else []), *flags,
                     eal=VDEVS[iface]) as run:
-                # A kernel that knows its neighbor loses no datagrams.
+                # The kernel may lose datagrams until it has resolved the address of its neighbor.
                 for address in [MONITOR] if iface == "streaming" else [MONITOR, MONITOR6]:
                     self.send([b""], address)
                     run.wait(lambda a=address: "lladdr" in PAIR.run("ip", "neigh", "show", a))

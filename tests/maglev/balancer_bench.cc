@@ -80,7 +80,8 @@ void Measure(benchmark::State& state, Encapsulation encapsulation, uint32_t size
   if (forwarded != static_cast<uint64_t>(state.iterations()) * kBatch) {
     state.SkipWithError("a frame was not forwarded");
   }
-  state.SetLabel(std::to_string(forwarded) + " packets");  // scripts/bench/instruction_rows.py
+  state.SetLabel(std::to_string(forwarded) +
+                 " packets");  // scripts/bench/instruction_rows.py parses this label.
   state.SetItemsProcessed(static_cast<int64_t>(forwarded));
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-maglev on the embedded NICs, end to end: every frame has an ending, configuration changes
-lose none, and operators' queries return the truth. Works without root and hugepages."""
+"""sluice-maglev on the embedded NICs, end to end: every frame has one outcome, configuration
+changes lose none, and operators' queries return the truth. Works without root and hugepages."""
 
 import copy
 import functools
@@ -270,7 +270,7 @@ class EndToEnd(unittest.TestCase):
                     return {vip: balancer.ask("backends", vip)["b"]["state"]
                             for vip in ("good", "lost", "open", "closed", "ping")}
                 wanted = {"good": "up", "lost": "down", "open": "up", "closed": "down",
-                          "ping": "up"}  # Even without the permission for ping sockets.
+                          "ping": "up"}  # It stays up without the permission for ping sockets.
                 wait_until(lambda: states() == wanted, f"states {wanted}")
                 Server.status = 500
                 wait_until(lambda: states()["good"] == "down", "an error to take the backend away")
@@ -293,7 +293,7 @@ class EndToEnd(unittest.TestCase):
             self.assertIn("mtu: \"large\"", result.stdout)
 
     def test_packets_that_the_port_cannot_receive_are_refused(self):
-        """Frames of 2048 bytes fit in an mbuf, of 1536 in a pipe, of 9728 in net_ipu."""
+        """The largest frames have 2048 bytes in an mbuf, 1536 in a pipe and 9728 in net_ipu."""
         for iface, most in (("packetized", 2022), ("streaming", 1522), ("bilateral", 9706),
                             ("coherent", 9706)):
             with self.subTest(iface), tempfile.NamedTemporaryFile("w", suffix=".json") as file:

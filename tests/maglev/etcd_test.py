@@ -55,7 +55,7 @@ class Etcd(unittest.TestCase):
             self.assertEqual(list(balancer.ask("backends", "web")),
                              ["web1", "web2", "web3", "web4"])
             wait_until(lambda: balancer.pkts()["web4"] > 0, balancer.said)
-            # A backend that renews its entry itself, and one more VIP.
+            # Adds a backend that renews its entry itself, and one more VIP.
             lease = self.etcd.ctl("lease", "grant", "60").split()[1]
             self.etcd.ctl("put", "--lease=" + lease, PREFIX + "backends/web/5",
                           json.dumps({"name": "web5", "address": "198.51.100.5"}))
@@ -140,7 +140,7 @@ class Etcd(unittest.TestCase):
         self.assertTrue(self.run_and_fail(self.source).startswith(self.source))
 
     def test_questions_know_what_etcd_adds(self):
-        # Without a file there is no common router.
+        # Without a file there is no common router, so each backend has a MAC address.
         self.put("vips/ntp", NTP)
         self.put("backends/ntp/1", {**WEB4, "mac": "02:00:00:00:00:04"})
         ask = [MAGLEV, self.source, "--explain=udp 1.2.3.4:5 192.0.2.123:123"]

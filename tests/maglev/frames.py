@@ -17,7 +17,7 @@ BALANCER_MAC = "02:00:00:00:00:b1"
 NEXT_HOP_MAC = "02:00:00:00:00:a1"
 
 TAGS = (0x8100, 0x88A8, 0x9100)
-IPV6_EXTENSIONS = (0, 43, 44, 51, 60)  # Those in these tests.
+IPV6_EXTENSIONS = (0, 43, 44, 51, 60)  # The extension headers in these tests.
 OUTER_BYTES = {"ip": 0, "gre": 4, "gue": 8}
 
 
@@ -60,7 +60,7 @@ def cut(ip):
 
 
 def ports(ip):
-    """Returns (source, destination); 0 if the packet has no ports."""
+    """Returns the ports (source, destination), which are 0 if the packet has none."""
     if ip[0] >> 4 == 4:
         protocol, at = ip[9], (ip[0] & 15) * 4
         later = struct.unpack_from("!H", ip, 6)[0] & 0x1FFF

@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 CLIENT4, CLIENT6 = "192.168.1.1", "fc00:2::1"
 VIP4, VIP6 = "10.200.1.1", "fc00:1::1"
 BACKEND4, BACKEND6 = "10.0.0.1", "fc00::1"
-PASS = "passed"  # An expected ending, like bytes and names of drops.
+PASS = "passed"  # An expected outcome, like the sent bytes and the name of a drop.
 
 
 def backend(address, **more):
@@ -121,8 +121,8 @@ def all_ways():
 
 
 class FramesTest(unittest.TestCase):
-    """Every frame has an ending, in every run: rx = tx + consumed + drops, and consumed frames
-    reach the slow path unchanged."""
+    """Checks in every run that each frame has one outcome (rx = tx + consumed + drops), and that
+    consumed frames reach the slow path unchanged."""
 
     maglev = None  # The program's path, set by frames_test.py.
     maxDiff = None
@@ -145,8 +145,8 @@ class FramesTest(unittest.TestCase):
         return left, report
 
     def check(self, config, cases, **events):
-        """Checks where frames end. `cases`: (frame, ending); the ending is the sent bytes, PASS, or
-        the name of a drop. Returns the sent frames."""
+        """Checks the outcomes of frames. `cases` contains pairs of a frame and its outcome: the
+        sent bytes, PASS, or the name of a drop. Returns the sent frames."""
         left, passed, report = self.run_frames(config, [frame for frame, _ in cases])
         wanted = [(i, e) for i, (_, e) in enumerate(cases) if isinstance(e, bytes)]
         for (i, want), got in zip(wanted, left):

@@ -96,8 +96,9 @@ class Nat(FramesTest):
                 for message in messages]
 
     def error_cases(self, senders, to, sent_as, after, quote, translated, tags=()):
-        """Returns errors from each of `senders` to `to` that quote `quote`; they leave as errors
-        from `sent_as` (or their sender) to `after` that quote `translated`."""
+        """Returns pairs of a received and the expected sent frame. The received frames are errors
+        from each of `senders` to `to` that quote `quote`. The sent frames are errors from `sent_as`
+        (default: the same sender) to `after` that quote `translated`."""
         cases = []
         for sender in senders:
             came = self.errors(sender, to, quote, tags=tags)

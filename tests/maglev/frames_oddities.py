@@ -28,7 +28,7 @@ class Oddities(FramesTest):
              + bytes(43), PASS),
             (from_client(IP(src=CLIENT4, dst="10.200.1.9", proto=89), bytes(44)), PASS),
             (from_client(IP(src=CLIENT4, dst="10.200.1.9"), ICMP()), PASS),
-            # Three tags: the balancer parses only two.
+            # The frame has three tags, but the balancer parses only two.
             (tcp(CLIENT4, VIP4, tags=[(0x8100, 1), (0x8100, 2), (0x8100, 3)]), PASS)])
 
     def test_no_service_of_a_vip(self):

@@ -78,7 +78,7 @@ class Katran(FramesTest):
                       / IP(src="192.168.1.1", dst=VIP4) / TCP(sport=31337, dport=80))
         self.check(self.config(vip(VIP4, [BACKEND6])),
                    [(frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x86\xdd" + outer)])
-        # As in Katran's tests: GUE on port 9886, from fixed addresses.
+        # Katran's tests use GUE on port 9886, from fixed addresses.
         gue = self.config(vip(VIP4, [BACKEND4], encapsulation="gue"),
                           source_ipv4="10.0.13.37", gue_port=9886)
         outer = bytes(IP(src="10.0.13.37", dst=BACKEND4, ttl=64, id=0)

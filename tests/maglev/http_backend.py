@@ -35,10 +35,10 @@ class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 256
 
     def server_bind(self):
-        socketserver.TCPServer.server_bind(self)  # HTTPServer's queries a name server.
+        socketserver.TCPServer.server_bind(self)  # HTTPServer.server_bind queries a name server.
 
     def handle_error(self, request, client_address):
-        pass  # Clients that vanish are part of the test; it counts them on their side.
+        pass  # Clients that disappear are part of the test, which counts them at the clients.
 
 
 class Server6(Server):

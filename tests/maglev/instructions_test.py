@@ -21,7 +21,8 @@ def count(flags):
 
 class Instructions(unittest.TestCase):
     def test_an_ack_costs_no_more_than_a_syn(self):
-        """Otherwise a flood without SYN would harm more than a SYN flood of the same rate."""
+        """If an ACK cost more, a flood without SYN would harm more than a SYN flood of the same
+        rate."""
         syn, ack = count(TCP_SYN), count(TCP_ACK)
         print(f"ACK: {ack / syn:.3f} of a SYN's instructions", file=sys.stderr)
         self.assertGreater(ack, 0)

@@ -234,7 +234,7 @@ TEST(Ring, OfMoreThan65536SlotsIsThatOf64BitArithmetic) {
   std::mt19937 random(5);
   ExpectOraclesRing(RandomPermutations(random, 1000, kSmallRing), kSmallRing, kProportional);
   ExpectOraclesRing(RandomPermutations(random, 300, kLargeRing), kLargeRing, kProportional);
-  // These are the largest possible steps.
+  // The steps of these permutations are the largest possible ones.
   ExpectOraclesRing({{kLargeRing - 1, kLargeRing - 1}, {0, kLargeRing - 1}, {5, kLargeRing - 2}},
                     kLargeRing, kProportional);
 }
@@ -265,7 +265,7 @@ TEST(Ring, CostsLessThanTwoThirdsOfAWalkSlotBySlot) {
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
   GTEST_SKIP() << "needs an optimized build";
 #endif
-  // Omits the last 128 turns, which need half of all steps.
+  // Omits the last 128 slots, because finding them needs half of all steps.
   std::mt19937 random(14);
   const std::vector<Permutation> permutations = RandomPermutations(random, 30, kSmallRing);
   const auto walk = [&] {

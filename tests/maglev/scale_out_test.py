@@ -143,7 +143,8 @@ class ScaleOut(unittest.TestCase):
                   f"{len(flows)} of {len(flows)}")
 
     def drain(self):
-        """One balancer reloads its file, the other is changed by telemetry, for each VIP."""
+        """Drains a backend of each VIP: one balancer reloads its file, and the other one executes
+        commands of telemetry."""
         self.lab.balancer_config(1, drained=[DRAINED])
         self.balancers[1].send_signal(signal.SIGHUP)
         vips = json.loads(self.lab.balancer_config(2).read_text(encoding="utf-8"))["vips"]
@@ -159,8 +160,8 @@ class ScaleOut(unittest.TestCase):
         self.check_nothing_broke("backend 4 drained")
 
     def a_balancer_dies_during_the_drain(self):
-        """Its flows reach a balancer without state for them: balancer 1 is younger than they
-        are."""
+        """The flows of balancer 2 reach balancer 1, which started after them and has no state for
+        them."""
         self.load.do("churn", False)
         lab.end(self.balancers[2])
         lab.end(self.speakers[2])
@@ -182,12 +183,12 @@ class ScaleOut(unittest.TestCase):
         self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
                          + report["passed_pkts"] + sum(report["drops"].values()))
         events = report["events"]
-        # An address reaches the wrong balancer with probability 1/2, and there are sixteen.
+        # Each of the sixteen addresses reaches the wrong balancer with probability 1/2.
         self.assertGreater(events["redirected"] + events["redirected_here"], 0)
         self.note("fragments that balancer 1 redirected, and got from balancer 2",
                   f"{events['redirected']}, {events['redirected_here']}")
         lost = {reason: n for reason, n in report["drops"].items() if n}
-        self.assertLessEqual(set(lost), {"no_exception_port"})  # The kernel's BGP and ND.
+        self.assertLessEqual(set(lost), {"no_exception_port"})  # BGP and ND, for the kernel.
 
     def test_connections_survive_what_happens_to_balancers_and_backends(self):
         with contextlib.ExitStack() as stack:  # An interrupt skips the clean-up of unittest.
