@@ -240,7 +240,7 @@ class Client(unittest.TestCase):
             return mica.answer(datagram, number)
 
         server = UdpServer(self, 1, answer)
-        # A socket of Linux holds the datagrams of half a second at this rate.
+        # At this rate, the buffer of a Linux socket holds the datagrams of half a second.
         report = self.run_client(f"--server={server.name}", "--items=100", "--rate=250",
                                  "--duration_s=2", "--timeout_ms=2000")
         self.check_sums(report)

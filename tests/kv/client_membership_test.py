@@ -163,7 +163,7 @@ class Etcd(Sources, unittest.TestCase):
     def test_a_server_leaves_with_its_lease(self):
         self.write(SERVERS[:3])
         client = Client(self, self.source)
-        # Exceeds the total time for granting the lease, using it and polling by the client.
+        # The lease lasts longer than the time to grant and use it and for the client to poll.
         lease = self.etcd.ctl("lease", "grant", "8").split()[1]
         self.etcd.ctl("put", "--lease=" + lease, f"{PREFIX}leased", SERVERS[3])
         four = moved(SERVERS[:3], SERVERS[:4])
@@ -179,13 +179,13 @@ class Etcd(Sources, unittest.TestCase):
         client.wait_for_lines(first)
         self.etcd.stop()
         client.wait_for_errors("--servers_etcd")
-        time.sleep(0.5)  # Several attempts, about which it prints no further lines.
+        time.sleep(0.5)  # The client retries several times without further output.
         self.etcd.start()
         self.write(SERVERS[:4])
         second = f"4 servers: {moved(SERVERS[:3], SERVERS[:4])} of {ITEMS} items moved"
         client.wait_for_lines(first, second)
         client.wait_for_errors("--servers_etcd")
-        # Another etcd replaces it, with earlier revisions.
+        # Another etcd, with earlier revisions, replaces the first one.
         self.etcd.stop()
         self.etcd.start("other")
         self.keys = {}

@@ -212,8 +212,8 @@ class Snapshots(unittest.TestCase):
         self.assertEqual(report["store"]["items"], ITEMS)
         self.assertNotIn("items.new", os.listdir(self.folder))
 
-        # Other partitions, another mode, another hash seed. One more item shows that all previous
-        # requests were served.
+        # The second run has other partitions, another mode and another hash seed. One more item
+        # shows that all previous requests were served.
         gets = [b"get %s\r\n" % key for key in values] + [b"set last 0 0 1\r\nx\r\n"]
         expected = [b"VALUE %s %d %d\r\n%s\r\nEND\r\n" % (key, i, len(value), value)
                     for i, (key, value) in enumerate(values.items())] + [b"STORED\r\n"]
@@ -456,7 +456,7 @@ class Flags(unittest.TestCase):
         self.assertTrue(said.startswith("--memory_mb=1024: "), said)
 
     def test_all_pages_are_there_before_the_first_request(self):
-        """Otherwise a store that fills up would delay requests by page faults."""
+        """Memory that is allocated later would delay requests by page faults."""
         memory_mb = 512
         command = [KV, *EAL, f"--memory_mb={memory_mb}", f"--client={CLIENT}", "--duration_s=0.2"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:

@@ -61,7 +61,7 @@ const Plan kPlans[] = {
 class KvLiveSnapshot : public testing::TestWithParam<Plan> {
  protected:
   /// State of a key. The owner stores a version in `begun` before it sets the value, and in `done`
-  /// afterwards. Even keys are never deleted; in a log that goes round they may be evicted.
+  /// afterwards. Even keys are never deleted; in a log that wraps they may be evicted.
   struct Key {
     std::atomic<uint32_t> begun = 0, done = 0;
   };

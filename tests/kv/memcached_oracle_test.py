@@ -79,7 +79,7 @@ class Memcached:
         return self.ask_udp(request) if udp else self.ask_tcp(request)
 
     def ask_udp(self, request):
-        """Returns the responses that precede that to a second datagram."""
+        """Returns the responses that arrive before the response to a second datagram."""
         self.udp_id = (self.udp_id + 2) % 0x10000
         for request_id, text in ((self.udp_id, request), (self.udp_id + 1, b"mn\r\n")):
             self.udp.send(struct.pack(">HHHH", request_id, 0, 1, 0) + text)
@@ -186,7 +186,7 @@ class Uniques:
         while len(answer) >= 24:
             end = 24 + struct.unpack(">I", answer[8:12])[0]
             unique = self.number(struct.unpack(">Q", answer[16:24])[0])
-            value = re.sub(rb"(?<=\d) +$", b"", answer[24:end])  # Padded, as above.
+            value = re.sub(rb"(?<=\d) +$", b"", answer[24:end])  # Removes padding.
             parts.append(answer[:8] + struct.pack(">I", len(value)) + answer[12:16] +
                          struct.pack(">Q", unique) + value)
             answer = answer[end:]
@@ -270,8 +270,8 @@ class Answers(unittest.TestCase):
             self.compare(request, udp=False)
 
     def test_time_left(self):
-        """The remaining time is right within the patience of the test, for relative and absolute
-        expiry."""
+        """Checks the remaining time, for relative and absolute expiry, to within the duration of
+        the test."""
         self.start()
         for expiry, left in ((5000, 5000), (2592000, 2592000), (int(time.time()) + 9000, 9000)):
             for server in (self.memcached, self.ours):

@@ -131,7 +131,7 @@ REQUESTS = [
     b"verbosity x\r\n", b"verbosity -1\r\n", b"verbosity 0 0\r\n", b"flush_all\r\n",
     b"flush_all 0\r\n", b"flush_all -1\r\n", b"flush_all x\r\n", b"flush_all noreply\r\n",
     b"flush_all 0 noreply\r\n", b"flush_all x noreply\r\n",
-    # A NUL ends memcached's view of a line.
+    # memcached treats a NUL as the end of a line.
     b"set a\0b 0 0 1\r\nx\r\n", b"set a 0 0 1\0z\r\nx\r\n", b"get a\0b\r\n", b"get a\0b c\r\n",
     b"get\0 a\r\n", b"gets a\0b\r\n", b"delete a\0b\r\n", b"incr a\0 1\r\n", b"touch a\0b 1\r\n",
     b"\0\r\n", b"version\0x\r\n", b"mg a\0b v k\r\n", b"mg a v k\0c\r\n", b"mn\0\r\n",

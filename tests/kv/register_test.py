@@ -137,7 +137,7 @@ class Etcd(unittest.TestCase):
         self.etcd.stop()
         self.assertTrue(server.wait_to_say(2).startswith(NAME + ": "), server.said())
         server.wait_to_serve()
-        # Another etcd, which does not know the lease.
+        # Starts another etcd, which does not know the lease.
         self.etcd.start("other")
         self.wait_for({KEY: NAME}, server)
         self.assertEqual(server.wait_to_say(3), f"{NAME} is registered in etcd again")

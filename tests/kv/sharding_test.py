@@ -44,7 +44,7 @@ CLIENT_ADDRESS, ETCD_ADDRESS = "10.99.8.1", "10.99.8.2"
 PREFIX = "sluice-kv/"
 VICTIM, NEWCOMER = 3, 4
 LEASE_S = 8
-SEEN = 30  # If this many keys of a new owner were set again, it receives their sets.
+SEEN = 30  # A new owner receives sets if this many of its keys were set again.
 
 
 def name_of(server):
@@ -67,7 +67,7 @@ class Host:
         sh("ip", "netns", "add", self.netns)
         self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
                  "net.ipv6.conf.default.disable_ipv6=1",
-                 # Otherwise an interface answers ARP for addresses of other interfaces.
+                 # By default, an interface answers ARP for addresses of other interfaces.
                  "net.ipv4.conf.all.arp_ignore=1")
         self.run("ip", "link", "set", "lo", "up")
 

@@ -281,7 +281,7 @@ class Veth(unittest.TestCase):
     def walk(self, address, timed):
         """With `timed`, also tests requests that need a second of the server's clock."""
         with Memcached(address) as server_:
-            # It expires during the other requests.
+            # This item expires during the other requests.
             self.assertEqual(server_.ask(b"set soon 0 1 1\r\nx\r\n"), b"STORED\r\n")
             for request, answer in WALK:
                 with self.subTest(request):
@@ -337,7 +337,7 @@ class Veth(unittest.TestCase):
             self.assertEqual(server_.ask(b"get " + b" ".join(keys) + b"\r\n"), expected)
             # 1400 bytes per datagram, 8 of them its header.
             self.assertEqual(server_.datagrams, -(-len(expected) // 1392))
-        # More than --max_reply_bytes.
+        # The reply would exceed --max_reply_bytes.
         answer = server_.ask(b"get " + b" ".join(values) + b"\r\n")
         self.assertTrue(answer.startswith(b"SERVER_ERROR "), answer[:80])
         self.assertLessEqual(len(answer), 1392)
@@ -469,7 +469,7 @@ class Veth(unittest.TestCase):
             self.assertEqual(server_.ask(b"flush_all\r\n"), b"OK\r\n")
             keys = b" ".join(b"k%d" % i for i in range(20))
             self.assertEqual(server_.ask(b"get " + keys + b"\r\n"), b"END\r\n")
-            # Neither is served.
+            # The server ignores another port, and a request that arrives in fragments.
             silent.tell(b"set a 0 0 1\r\nx\r\n")
             self.assertEqual(server_.ask(b"get a\r\n"), b"END\r\n")
             server6.tell(b"set a 0 0 3000\r\n" + bytes(3000) + b"\r\n")

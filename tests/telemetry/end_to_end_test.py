@@ -309,7 +309,7 @@ class Counting(Case):
         self.assertEqual(key["table"]["flows"], 50)
         by = collections.Counter(hitter["counted_by"] for hitter in key["heavy_hitters"])
         self.assertEqual(by, {"table": 50, "sketch": 10})  # 512 flows would fit.
-        # Too few packets for the sketch to converge, so it counts all, too.
+        # The packets are too few for the sketch to converge, so the sketch counts all of them, too.
         self.assertEqual({flow_of(h): h["packets"]["value"] for h in key["heavy_hitters"]},
                          sample.packets)
 
@@ -513,7 +513,8 @@ class Watching(Case):
         sample = self.sample()
         with Running("--keys=5-tuple,source/24,48", "--pace=fixed", "--probability=1",
                      "--epoch_s=0.2", f"--wire=pcap:{sample.path}+rate=50k") as run:
-            # An epoch in which the host let the NIC run.
+            # Waits for an epoch with packets, because the host may not let the NIC run in every
+            # epoch.
             epoch = run.wait(lambda: (seen := run.ask("/sluice/telemetry/epoch"))
                              and seen.get("packets") and seen)
             self.assertEqual(epoch["exact_packets"], epoch["packets"])
@@ -583,7 +584,8 @@ class Flags(unittest.TestCase):
 
 
 class Merging(Case):
-    """Two nodes that see a half each, and one that sees all."""
+    """Merges the epochs of two nodes that count half of the frames each, and compares them with a
+    node that counts all."""
     FLAGS = ("--keys=5-tuple,source/24,48", "--pace=fixed", "--probability=1", "--sketch_seed=7",
              "--epoch_s=3600", "--columns=1024", "--levels=3", "--top=3")
 

@@ -86,7 +86,7 @@ class Nfdump(unittest.TestCase):
                 ipfix_collectors.Nfcapd(folder) as collector, \
                 socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             for message in messages(*arguments):
-                # Slowly enough for any receive buffer.
+                # The test sends slowly enough for any receive buffer.
                 collector.wait(lambda: collector.queued() < 32768)
                 sender.sendto(message, ("127.0.0.1", collector.port))
             flows, said = collector.flows()
