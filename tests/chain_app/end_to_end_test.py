@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_CHAIN OWN_STAGE: runs sluice-chain like a user. With --full (suite
+"""end_to_end_test.py SLUICE_CHAIN OWN_STAGE: runs sluice-chain as a user does. With --full (suite
 slow): 100,000 images while a stage is killed and restarted."""
 import itertools
 import json
@@ -21,14 +21,14 @@ OWN_STAGE, CHAIN = sys.argv.pop(), sys.argv.pop()
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 ABSENT = [stage["name"] for stage in harness.listing(CHAIN, "stages")
           if "not in this build" in stage["what"]]
-# Flags for this test only, because the machine may be busy.
+# On a busy machine, no message may time out.
 PATIENT = ("--timeout_ms=30000", "--stats_period_s=0")
 # Arguments for interfaces that carry frames.
 EAL = (*harness.MEMORY, "--")
 
 
 def chain(name, flow, stages, message=512):
-    """Returns NIC -> the stages (device names) -> NIC."""
+    """Returns a chain from the NIC through the stages (names of devices) and back to the NIC."""
     steps = [("in", "nic")] + [(f"n{i}", stage) for i, stage in enumerate(stages)] + [("out", "nic")]
     nodes = [{"name": node, "device": device, "on_death": "drain", "window": 256,
               **({"to": [{"nodes": [after]}]} if after else {})}
@@ -38,7 +38,8 @@ def chain(name, flow, stages, message=512):
 
 
 def graph(chains, **executors):
-    """Returns a graph of these chains; devices are named like "streaming copy"."""
+    """Returns a graph of these chains. `executors` maps the name of each device to its kind,
+    executor and options, such as "streaming copy"."""
     devices = [{"name": "nic", "kind": "nic", "port": 1}]
     for port, (name, text) in enumerate(executors.items(), 2):
         kind, executor, *options = text.split()
@@ -61,7 +62,7 @@ class Runs(unittest.TestCase):
                            **keywords)
 
     def check(self, report, messages=None):
-        """Checks that every message has an ending, and that none is wrong."""
+        """Checks that every message has an outcome, and that no answer is wrong."""
         self.assertEqual(report["missing"], 0, report)
         for key in ("corrupted", "duplicated", "unknown"):
             self.assertEqual(report[key], 0, report)
@@ -279,7 +280,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(served["incomplete"] + served["unsent"], 0, report)
 
     def test_messages_come_in_frames_on_every_interface(self):
-        # Message sizes of one datagram and of four; stages of both kinds, in both orders.
+        # A message fills one datagram or four. Stages of both kinds occur, in both orders.
         two = graph([chain("c", "udp:5000", ["a", "b"], 5000), chain("d", "udp:5001", ["b"], 700)],
                     a="streaming copy", b="legacy copy")
         path = self.write(two)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that each message has one ending and that surplus answers are classified.
+// Tests that each message has one outcome and that surplus answers are classified.
 #include "ledger.h"
 
 #include <gtest/gtest.h>

@@ -78,8 +78,9 @@ class Numbers final : public Traffic {
   uint32_t stages_;
 };
 
-/// Returns the graph NIC (port 1) -> stages s0, s1 ... (ports from 2) -> NIC. `faces` has one
-/// letter per stage: s for streaming, l for legacy. All nodes drain when a stage dies.
+/// Returns a chain from the NIC (port 1) through the stages s0, s1 ... (ports from 2) and back to
+/// the NIC. `faces` has one letter per stage: s for streaming, l for legacy. All nodes drain when a
+/// stage dies.
 inline std::string ChainText(const std::string& faces, uint32_t message) {
   const std::string window = std::to_string(std::max(64u, 4 * (message / 64 + 2)));
   std::string devices = R"({"name": "nic", "kind": "nic", "port": 1})";

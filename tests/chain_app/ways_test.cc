@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests both paths of a message through stages: pushed from stage to stage (with either face), and
-// mediated by the CPU. Checks the answers, the work of the host, and the outcome when a stage dies
-// or a graph changes.
+// Tests both paths of a message through stages: pushed from stage to stage (streaming or legacy),
+// and mediated by the CPU. Checks the answers, the work of the host, and the outcome when a stage
+// dies or a graph changes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,12 +27,13 @@ void ExpectAllRight(const Rig& rig, uint64_t messages) {
   EXPECT_EQ(endings.wrong + endings.doubled + endings.lost + endings.unknown + endings.late, 0u);
 }
 
-/// Parameters: faces of the stages, bytes per message, and whether the CPU mediates.
+/// Parameters: kinds of the stages (s: streaming, l: legacy), bytes per message, and whether the
+/// CPU mediates.
 class Paths : public testing::TestWithParam<std::tuple<const char*, uint32_t, bool>> {};
 
 TEST_P(Paths, EveryMessageArrivesOnceAndAsItMust) {
   const auto& [faces, bytes, through_cpu] = GetParam();
-  // These numbers are not multiples of the batch size or of the credits.
+  // 13 and 67 are not multiples of the batch size or of the credits.
   Rig rig(Read(ChainText(faces, bytes)),
           {.through_cpu = through_cpu, .bytes = bytes, .outstanding = 13, .messages = 67});
   rig.Settle();
@@ -216,7 +217,7 @@ constexpr char kOtherWays[] = R"({"name": "changes", "flows": ["udp:2"], "messag
       {"name": "a", "device": "s1", "choose": "key0", "to": [{"nodes": ["out"]}]},
       {"name": "out", "device": "nic"}]})";
 
-/// Lets messages without an answer expire, then returns the endings of all messages. 4000 messages
+/// Expires unanswered messages, then returns the outcomes of all messages. Exactly 4000 messages
 /// must have been sent.
 Endings AtTheEnd(Rig& rig) {
   rig.Settle();

@@ -53,8 +53,9 @@ const Bytes kFile = FromHex(
     "000000046a6f686e"
     "000000062871756974290000");
 
-// Filename's pointer; kind, 4 bytes of padding, and the pointer of the arm; owner's pointer; length
-// of data, padding, pointer. The pointed-to data follows in wire order.
+// Contains the filename's pointer; the kind, 4 bytes of padding and the pointer of the arm; the
+// owner's pointer; and the length of the data, padding and its pointer. The data that the pointers
+// refer to follows in wire order.
 const Bytes kPreparedFile = FromHex(
     "3000000000000000"
     "0200000000000000"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_RPC: runs sluice-rpc like a user."""
+"""end_to_end_test.py SLUICE_RPC: runs sluice-rpc as a user does."""
 import contextlib
 import json
 import os
@@ -41,7 +41,7 @@ def service(folder, body, version="1"):
 
 
 # Cores that are granted and revoked: flags, and the device counters that must be nonzero. In each
-# case every call has an ending, and none is wrong.
+# case every call has an outcome, and no answer is wrong.
 CORES = [
     # More services than cores, with up to one core each: idle cores move between services.
     (["--cores=2", "--outstanding=4", "--run_calls=7"], ["rpc_switches", "rpc_yields"]),
@@ -77,7 +77,8 @@ def processes_of(parent):
 
 class Runs(unittest.TestCase):
     def check_endings(self, report):
-        """Checks that every call of the load generator has an ending and that none is wrong."""
+        """Checks that every call of the load generator has an outcome, and that no answer is
+        wrong."""
         self.assertEqual(report["missing"], 0, report)
         self.assertEqual(report["corrupted"], 0, report)
         self.assertEqual(report["unknown"], 0, report)
@@ -249,8 +250,8 @@ class Runs(unittest.TestCase):
                          (1, "--wire=nobody --ip=10.0.0.1: No such device\n"))
 
     def test_calls_under_way_at_the_end_are_answered(self):
-        """More than a burst of calls, each of which lasts half the time that defines a quiet
-        moment."""
+        """Sends more than a burst of calls. Each lasts half as long as the silence after which a
+        run ends."""
         with tempfile.TemporaryDirectory() as folder:
             slow = service(folder, "usleep(5000); return 1;")
             for iface in ("packetized", "bilateral"):

@@ -29,7 +29,7 @@ class Instructions(unittest.TestCase):
                 found = count(name, *service)
                 print(f"{name} {found:.1f}", file=sys.stderr)
                 self.assertLessEqual(found, most)
-                self.assertGreater(found, 10)  # Otherwise nothing was counted.
+                self.assertGreater(found, 10)  # A smaller count means that no function matched.
 
 
 if __name__ == "__main__":

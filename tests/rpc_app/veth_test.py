@@ -102,7 +102,7 @@ def denied(*more):
     return words(42, 1, 1, *more)
 
 
-# Sent after each message, with another xid.
+# This call follows each message and has another xid.
 LAST = words(43) + call()[4:]
 # Message, and the reply specified by RFC 5531 section 9. FINE is procedure 6, FAIL 3, TURN 5.
 ANSWERS = [
@@ -137,7 +137,7 @@ class Clients(unittest.TestCase):
 
 
 class OwnAddresses(Clients):
-    """Addresses unknown to the kernel."""
+    """Tests addresses that are unknown to the kernel."""
 
     def test_clients_of_rpcgen_are_answered_over_ipv4_and_ipv6(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -189,7 +189,7 @@ ENSO = "--vdev=net_enso0,wire=port:net_pcap0"
 
 
 class EachInterface(Clients):
-    """Each interface that carries frames."""
+    """Tests each interface that carries frames."""
 
     @contextlib.contextmanager
     def serving(self, interface, *vdevs):
@@ -240,7 +240,7 @@ class EachInterface(Clients):
 
 
 class SharedAddresses(unittest.TestCase):
-    """Addresses that the kernel uses, too, with TCP servers."""
+    """Tests addresses that the kernel uses, too, with TCP servers."""
 
     @contextlib.contextmanager
     def up(self):
