@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The criteria for the interfaces whose ends agree on the owner of memory: bilateral and coherent.
+// Experiments on the criteria for the interfaces whose ends agree on the owner of memory: bilateral
+// and coherent.
 #include <array>
 #include <memory>
 #include <new>
@@ -39,7 +40,7 @@ class Memory {
 constexpr swap::Geometry kSmall = {
     .regions = swap::kMinRegions, .region_bytes = 1 << 14, .max_frames = 16};
 
-/// A link of regions with its ends.
+/// A link of regions with both of its ends.
 struct Link {
   explicit Link(uint64_t window)
       : memory(swap::LinkMemory::BytesFor(kSmall)),
@@ -68,7 +69,7 @@ std::string BilateralRun(uint64_t window, TimeOf time_of, uint64_t* suspects = n
   return Number("swaps", counters.swaps) + ", " + Number("rejected", counters.rejected);
 }
 
-/// An endpoint of a process, with its ends.
+/// An endpoint of a process, with both of its ends.
 struct Endpoint {
   explicit Endpoint(const coherent::NicOptions& options)
       : bytes(kGeometry.Bytes()),

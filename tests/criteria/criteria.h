@@ -20,7 +20,8 @@ inline constexpr std::array<const char*, 4> kCriterionNames = {"clocks", "time-o
 
 enum class Verdict : uint8_t {
   kFree,    ///< The criterion does not apply.
-  kPartly,  ///< It applies to progress, but not to an outcome; or only after the commit point.
+  kPartly,  ///< The criterion applies to progress but not to an outcome, or only after the commit
+            ///< point.
   kFito,    ///< The criterion applies.
 };
 inline constexpr std::array<const char*, 3> kVerdictNames = {"free", "partly", "FITO"};
@@ -35,7 +36,7 @@ struct Subject {
   std::vector<Cell> cells;
 };
 
-/// Clocks of an experiment, in nanoseconds by step.
+/// Clocks of an experiment. At returns the time of a step in nanoseconds.
 enum class Clock : uint8_t { kNormal, kFrozen, kBackwards, kJumping };
 constexpr uint64_t At(Clock clock, uint64_t step) {
   constexpr uint64_t kBegin = 1'000'000'000'000, kStep = 1'000'000, kHour = 3'600'000'000'000;
@@ -52,8 +53,8 @@ constexpr uint64_t At(Clock clock, uint64_t step) {
   return 0;
 }
 
-/// Returns the observations of `run`, a function of a clock that returns text: those of the normal
-/// clock, and of each clock that changes them. Runs the clocks in order.
+/// Calls `run(clock)` for each clock in order. Returns the text for the normal clock, and the text
+/// for each clock with a different text. Sets `equal` if all texts are equal.
 template <typename Run>
 std::string UnderClocks(Run run, bool& equal) {
   constexpr std::array<const char*, 4> kNames = {"normal", "frozen", "backwards", "jumping"};

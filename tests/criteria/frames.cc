@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The criteria for the interfaces that carry frames without an agreement: packetized and streaming.
+// Experiments on the criteria for the interfaces that carry frames without an agreement: packetized
+// and streaming.
 #include "../device/enso/host.h"
 #include "../device/ipu/host.h"
 #include "criteria.h"
@@ -59,7 +60,8 @@ Cell Clocks(std::string trace, bool equal) {
   return {Criterion::kClocks, equal ? Verdict::kFree : Verdict::kFito, std::move(trace)};
 }
 
-// Neither device has a time-out. Therefore no time, or an hour, passes between two steps.
+// Neither device has a time-out. Compares a run without time between two steps with a run in which
+// hours pass.
 Cell NoTimeouts(const std::string& at_once, const std::string& hours) {
   return {Criterion::kTimeouts, at_once == hours ? Verdict::kFree : Verdict::kFito,
           "no time or an hour between two steps: " +

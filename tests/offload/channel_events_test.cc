@@ -30,7 +30,7 @@ TYPED_TEST(Channel, EventsArriveOnceAndInTheOrderInWhichTheyWereSentAsksAmongThe
         ++sent;
       }
       rig.host().Flush();
-      // Answers the request, so that the slot may ask again.
+      // Rules on a decision of the agent, so that the slot may ask again.
       TestJudge judge;
       rig.host().Decide(slot, judge);
     } else if (rig.Receive(out)) {

@@ -222,7 +222,7 @@ TEST(TransactionIds, OneBitFailsWhenLinesOvertake) {
                {.machine = &parity, .swaps = 3, .depth = 2}, kAgreement);
 }
 
-// If there were fewer than five swaps, no two swaps would share an id.
+// Ids of two bits repeat after four swaps, so the fifth swap shares an id with the first.
 TEST(TransactionIds, TwoBitsAreEnoughForTwoLinesInFlight) {
   const Machine two_bits(Variant::kTwoMessage, kRows, 3);
   ExpectSafe("2 messages, 2-bit ids: 2 lines in flight, reordered, 5 swaps",

@@ -27,7 +27,7 @@ GroupWorld::GroupWorld(const GroupConfig& config)
   for (auto& era : fates_) {
     for (auto& round : era) round.fill('-');
   }
-  // The search begins when all links are up. Each end has then met its peer and posted this.
+  // Exchanges lines until all links are up, which is the state in which the search begins.
   stored_ = keeper_.record();
   for (int i = 0; i < 4; ++i) {
     for (uint8_t member = 0; member < kMembers; ++member) {
@@ -176,11 +176,12 @@ void GroupWorld::Decide(const std::optional<Round>& round) {
   const bool again = fates_[era_][round->number][0] != '-';
   Record(era_, round->number, 0, round->committed ? 'C' : 'X');
   if (!round->committed || again) return;
-  // Contents of the cells that the offers contain; the keeper's own cell is its part.
+  // Computes the content that each party must receive. A member's part is in its offer, and the
+  // keeper's part is its cell.
   auto& due = due_[era_][round->number];
   std::array<uint8_t, kParties> parts{cells_[0]}, given{};
   for (size_t i = 0; i < kMembers; ++i) {
-    // The offer that completes the round is known since this move.
+    // The keeper received the offer that completes the round in this move, so noted_ lacks it.
     const auto posted = static_cast<uint8_t>(to_keeper_[i].payload[kCellWord]);
     parts[i + 1] = noted_[i] != 0 ? noted_[i] : posted;
     given[i + 1] = static_cast<uint8_t>(keeper_.record().parts[i].given[kCellWord]);

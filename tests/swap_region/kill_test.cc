@@ -188,8 +188,8 @@ Findings KillAtAnyStore(const std::vector<Step>& script, std::string* error) {
   return findings;
 }
 
-/// Returns rounds of traffic in an order that the seed determines. Restarts of either end or
-/// cancels occur between the rounds.
+/// Returns rounds of traffic in an order that the seed determines. Between the rounds, either end
+/// restarts or cancels.
 std::vector<Step> RandomScript(uint32_t seed, uint32_t rounds) {
   std::mt19937 random(seed);
   std::vector<Step> script = {Step::kServe, Step::kPoll, Step::kServe, Step::kPoll};

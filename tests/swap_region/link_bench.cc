@@ -23,7 +23,7 @@
 namespace sluice {
 namespace {
 
-using namespace regs::ipu;  // NOLINT: this program drives that register map
+using namespace regs::ipu;  // NOLINT: most lines use these names
 
 constexpr uint32_t kBurst = 32;
 

@@ -184,7 +184,7 @@ TEST_F(OnProcessor, ASectionThatMustNotBeCutIsNot) {
           self.inside = false;
         }
         self.left = true;
-        while (self.fiber->away_cycles() == 0) {  // Spins until a signal cuts the fiber.
+        while (self.fiber->away_cycles() == 0) {  // Spins until a signal interrupts the fiber.
         }
       },
       &job);

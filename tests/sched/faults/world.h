@@ -163,7 +163,7 @@ class World {
                                               bar::WindowSide::kHost);
     host_window_.emplace(shm, bar::WindowSide::kHost, faults_);
     nic_window_.emplace(shm.Peer(), bar::WindowSide::kNic, faults_);
-    // Constructed at the same address, because the host keeps a reference.
+    // The new end has the same address, because the host keeps a reference to it.
     host_end_.emplace(*host_window_, layout_, ++incarnation_);
     depth_ -= kDepth;
   }
