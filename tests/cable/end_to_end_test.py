@@ -87,7 +87,8 @@ class Cable(unittest.TestCase):
             self.assertEqual(report[nothing], 0, nothing)
 
     def test_a_generator_verifies_what_an_echo_at_the_other_end_returns(self):
-        """Generator, testpmd, cable, echo and back: the generator compares every byte."""
+        """Frames go from the generator through testpmd and the cable to the echo and back. The
+        generator compares every byte."""
         sizes = "gen:size=64/570/1518+flows=100+count=%d" % FRAMES
         for iface in INTERFACES:
             with self.subTest(iface=iface):

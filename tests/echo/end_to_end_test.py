@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-echo on the embedded NICs, end to end: every frame has an ending, and none is lost or
+"""sluice-echo on the embedded NICs, end to end: every frame is returned or counted, and none is
 changed, however the run ends. Works without root and without hugepages."""
 
 import json
@@ -53,7 +53,7 @@ def run_until_traffic(*flags, eal=(), ending=signal.SIGTERM):
     for line in echo.stderr:
         said.append(line)
         rate = re.search(r" rx +(\d+\.\d+) Mpps", line)
-        if rate and float(rate[1]) >= 0.02:  # In 0.05 s or more.
+        if rate and float(rate[1]) >= 0.02:  # A thousand frames in 0.05 s or more.
             break
     echo.send_signal(ending)
     stdout, stderr = echo.communicate()
@@ -146,7 +146,7 @@ class EndToEnd(unittest.TestCase):
                     self.assertGreater(nic[name], 0, nic)
 
     def test_a_run_fails_if_the_port_can_accept_none_of_the_frames(self):
-        # Longer than the default MTU and an Ensō NIC admit.
+        # Frames of 2000 bytes exceed the default MTU and the limit of an Ensō NIC.
         for iface in INTERFACES:
             with self.subTest(iface=iface):
                 done = subprocess.run(
@@ -288,7 +288,7 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(report[figures]["faults"], 0)
 
     def test_what_needs_links_or_endpoints_says_so(self):
-        # A net_ipu that wraps another port has the queues of that port, and neither figure.
+        # A net_ipu that wraps another port has neither links nor endpoints.
         for iface, vdevs, workers, named in (
                 ("bilateral", ["net_ring0"], 1, "net_ring0"),
                 ("bilateral", ["net_enso0"], 1, "net_enso0"),

@@ -59,7 +59,8 @@ print(right)
 
 
 def veth():
-    # The default of Linux. A checksum that is updated before it is complete remains wrong.
+    # Linux sends partial checksums by default. A checksum that is updated before it is complete
+    # remains wrong.
     return PAIR.up(CLIENT + "/24", partial_checksums=True)
 
 

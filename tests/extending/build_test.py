@@ -36,7 +36,7 @@ class Extending(unittest.TestCase):
         (COPY / "build/deps").symlink_to(page.ROOT / "build/deps")  # scripts/setup's downloads.
         for change in page.changes(TEXT):
             change.make(COPY)
-        # Build everything at once: later parts of the page have changed files of earlier ones.
+        # Builds everything at once, because later parts of the page change files of earlier parts.
         targets = " ".join(line.split(" ", 2)[2] for line in COMMANDS
                            if line.startswith("scripts/build "))
         done = run("scripts/build release " + targets)
@@ -103,7 +103,7 @@ class Extending(unittest.TestCase):
                 done = run(f"{ECHO} --no-huge -m 256 --no-pci --vdev={driver}0,device=null.sock -- "
                            f"--iface={iface} --duration_s=1")
                 self.assertEqual(done.returncode, exit_code, done.stderr)
-            self.assertIn("null", done.stderr) # The device describes itself.
+            self.assertIn("null", done.stderr) # The error names the model of the device.
             device.send_signal(signal.SIGINT)
             report, _ = device.communicate(timeout=60)
         finally:
@@ -113,7 +113,7 @@ class Extending(unittest.TestCase):
         self.assertFalse(os.path.exists(COPY / "null.sock"))
 
     def test_tests_that_run_every_interface(self):
-        """Documents and listing agree for the new interface."""
+        """Checks that the pages and --list agree on the new interface."""
         done = run(f"{sys.executable} tests/echo/command_line_test.py {COPY / ECHO}")
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -19,7 +19,7 @@ CHANGE = re.compile(r"(?:New file `([^`]+)`|In `([^`]+)`, (after|instead of) `([
 
 
 class Wrong(Exception):
-    """The page and the tree disagree. The message is one line."""
+    """Raised if the page and the tree disagree. The message is one line."""
 
 
 class Change:

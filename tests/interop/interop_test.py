@@ -59,9 +59,9 @@ def build(example):
 
 
 def linked_mempools(program):
-    """Returns the mempool drivers that a program is linked with. It numbers them before loaded
-    ones, and pools in shared memory refer to them by number, so a secondary process must begin with
-    the same drivers."""
+    """Returns the mempool drivers that a program is linked with. The program numbers them before
+    the drivers that it loads, and pools in shared memory refer to them by number, so a secondary
+    process must begin with the same drivers."""
     return re.findall(r"^\s*(librte_mempool_\w+\.so\.\d+)", harness.sh("ldd", shutil.which(program)),
                       re.MULTILINE)
 

@@ -20,8 +20,8 @@ def why_missing():
 
 
 class Row:
-    """Like interop_test.Row, for a bridge with all ports. With `bond`, the first two are one port,
-    which uses the first member while its link is up."""
+    """Like interop_test.Row, for a bridge with all ports. With `bond`, the first two ports form one
+    port, which uses its first member while the link of that member is up."""
 
     def __init__(self, name, row, driver, plugin, folder):
         import interop_test  # pylint: disable=import-outside-toplevel,cyclic-import
@@ -119,8 +119,8 @@ class Row:
         return counted > ENOUGH and marked is not None and int(marked[1]) > ENOUGH
 
     def fails_over(self):
-        """Returns whether the first member of the bond sent, lost its link, and the second one
-        sends."""
+        """Returns whether the first member of the bond has sent packets and lost its link, and the
+        second member now sends."""
         if not hasattr(self, "sent_by_first"):
             if self.packets("TX", "p0") > ENOUGH:
                 self.sent_by_first = True

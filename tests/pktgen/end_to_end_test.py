@@ -164,7 +164,7 @@ class Captures(unittest.TestCase):
 
     @unittest.skipUnless(harness.FULL, "suite slow: it takes some GiB of memory")
     def test_a_capture_beyond_a_gigabyte_is_refused_before_anything_is_sent(self):
-        # Truncated to 14 bytes each, with 1514 on the wire.
+        # Each frame has 1514 bytes on the wire and is truncated to 14 bytes.
         with open(self.path, "wb") as file:
             file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
             file.write((struct.pack("<IIII", 0, 0, 14, 1514) + bytes(12) + b"\x08\x00") * 720_000)
@@ -184,7 +184,7 @@ class Captures(unittest.TestCase):
         self.assertEqual((stream["sent_pkts"], stream["capture"]["clock_jumps"]), (3, 1))
 
     def test_gaps_are_kept(self):
-        # 1 us apart in the capture, times 20000: 50 frames in a second.
+        # The frames are 1 us apart in the capture; times 10000, 50 frames need half a second.
         harness.write_capture(self.path, [self.datagram(i, bytes(30)) for i in range(50)])
         for _ in range(5):  # If the host withdraws the CPU, the last frame is late.
             report, _ = run(f"--pcap={self.path}", "--loops=1", "--gaps=original:10000", *PATIENT)

@@ -47,8 +47,8 @@ class Rfc2544(unittest.TestCase):
         for iface in NICS if harness.FULL else ("streaming",):
             with self.subTest(iface=iface):
                 for _ in range(TRIES):
-                    # 64 frames in a burst are 1.6 % of a trial: up to this excess over the cap no
-                    # frame is lost.
+                    # A burst of 64 frames is 1.6 % of a trial. If a rate exceeds the cap by no
+                    # more, no frame is lost.
                     code, found, error = measure(iface, "throughput", "--line_gbps=0.05", *SHORT,
                                                  wire="loopback,faults=police:20k/64")
                     self.assertEqual(code, 0 if found["verdict"] == "" else 1, error)
@@ -63,8 +63,9 @@ class Rfc2544(unittest.TestCase):
 
     @unittest.skipUnless(harness.FULL, "suite slow")
     def test_nineteen_of_twenty_intervals_hold_a_cap_that_nobody_knows(self):
-        """Log-uniform caps. Searches without a verdict report no interval; any number of them is
-        accepted. Trials are shorter than the time between two pauses of a virtual machine."""
+        """Draws caps from a log-uniform distribution. Searches without a verdict report no
+        interval; any number of them is accepted. Trials are shorter than the time between two
+        pauses of a virtual machine."""
         draw, held, missed, none = random.Random(2544), 0, [], 0
         trial_s, bucket = 0.1, 64
         while held + len(missed) < 20 and none < 20:
@@ -132,7 +133,7 @@ class Rfc2544(unittest.TestCase):
                          (min(bursts), max(bursts)))
 
     def test_what_was_not_offered_gives_no_verdict(self):
-        # 595 million frames per second; also where frames may leave a minute late.
+        # The line carries 595 million frames per second. Frames may leave a minute or 10 ms late.
         for test, *flags in (("back_to_back",), ("loss", "--late_ms=10"),
                              ("back_to_back", "--late_ms=10")):
             with self.subTest(test=test, flags=flags):
