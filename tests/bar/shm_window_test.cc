@@ -181,7 +181,7 @@ TEST(ShmWindow, RefusesFilesThatHoldNoWindow) {
   const int empty = memfd_create("empty", MFD_CLOEXEC);
   EXPECT_FALSE(ShmWindow::Attach(empty, WindowSide::kNic));
   EXPECT_EQ(errno, EPROTO);
-  // The file is truncated before Attach: the header promises more lines than the file contains.
+  // The file is truncated before Attach: its header states more lines than the file contains.
   std::vector<uint8_t> start(kPage);
   ASSERT_EQ(pread(window.fd(), start.data(), kPage, 0), static_cast<ssize_t>(kPage));
   ASSERT_EQ(pwrite(empty, start.data(), kPage, 0), static_cast<ssize_t>(kPage));

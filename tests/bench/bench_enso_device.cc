@@ -122,7 +122,7 @@ BENCHMARK(EnsoEcho)
     ->Args({60, 1, 1, 1'000'000, 32768})  // One pipe of 2 MiB.
     ->Args({60, 1, 1, 1, 32768})          // One slot per frame, as with mbufs.
     ->Args({60, 1000, 64, 1'000'000, 1024})
-    // The 8 pipes of a worker, of increasing size.
+    // These runs use the 8 pipes of a worker, with increasing sizes.
     ->ArgsProduct({{60, 508, 1514, 0}, {1000}, {8}, {1'000'000}, {1024, 2048, 4096, 8192, 32768}});
 
 }  // namespace

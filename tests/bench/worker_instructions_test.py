@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts a worker's instructions per packet on all interfaces, and those of engines per request; no
-row may cost more than recorded, apart from the growth that is allowed. Arguments: scripts/bench,
-the compiler, the instruction set, the build folder."""
+"""Counts a worker's instructions per packet on all interfaces, and those of engines per request;
+the count of a row may exceed its recorded count only by the permitted growth. Arguments:
+scripts/bench, the compiler, the instruction set, the build folder."""
 import sys
 import unittest
 

@@ -19,7 +19,7 @@
 namespace sluice::coherent::test {
 namespace {
 
-/// Both ends of an endpoint, with memory for it.
+/// Both ends of an endpoint, with the endpoint's memory.
 struct Couple {
   explicit Couple(const Geometry& geometry = {.overflow_lines = 2, .buffer_bytes = 4096},
                   const NicOptions& options = {.process = 1})

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   if (model.empty()) return 1;
   text += Constants("S_", kStateNames) + Constants("I_", kInputNames) +
           Constants("A_", kActionNames) + Constants("K_", kKindNames) + "byte next, action;\n" +
-          // Each state belongs to one role, so one inline serves both roles.
+          // Each state belongs to one role, so one Promela inline serves both roles.
           sluice::exhaustive::Transitions("Find", kStateNames, kInputNames, kActionNames,
                                           [&](size_t state, size_t input) {
                                             return machine.Find(static_cast<State>(state),

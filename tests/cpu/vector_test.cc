@@ -173,7 +173,7 @@ TEST(WordsOfMemory, WhoseTopsAreEqualHaveABitEach) {
     EXPECT_EQ(TopsEqualOf8(words.data(), 0xfedc), wanted);
     EXPECT_EQ(portable::TopsEqualOf8(words.data(), 0xfedc), wanted);
   }
-  // All other parts of 16 bits equal the value.
+  // Only the highest 16 bits of a word may differ from the value.
   for (const uint16_t value : {0x0001, 0x7fff, 0x8000, 0xffff}) {
     const uint64_t below = uint64_t{value} << 32 | uint64_t{value} << 16 | value;
     for (uint32_t wanted = 0; wanted < 256; ++wanted) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-device and hosts in separate processes: every frame has an ending, whichever process is
-killed. Works without root and without hugepages. Arguments: sluice-device, sluice-echo, the plugins
-of net_ipu and net_enso."""
+"""sluice-device and hosts in separate processes: every frame is returned or counted, whichever
+process is killed. Works without root and without hugepages. Arguments: sluice-device, sluice-echo,
+the plugins of net_ipu and net_enso."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Device:
         self.wait_for("attach a host with")
 
     def wait_for(self, what):
-        """Reads lines until one contains `what`; returns it."""
+        """Reads lines until one contains `what`. Returns that line."""
         for line in self.process.stdout:
             self.text += line
             if what in line:
@@ -184,7 +184,7 @@ class EndToEnd(EndToEndCase):
             device.wait_for(f"{host.pid} attached")
             host.kill()
             host.communicate()
-            device.wait_for("no host attached")  # Otherwise the device may end before it notices.
+            device.wait_for("no host attached")  # The device must notice the end of the host.
         report = device.end()
         self.check_device(report, hosts=3)
         counted = report["device"]
@@ -334,7 +334,7 @@ class CommandLine(unittest.TestCase):
         result = subprocess.run([DEVICE, "--model=enso", "--on=gpu", "--wire=gen"],
                                 capture_output=True, text=True, timeout=60, check=False)
         self.assertRegex(result.stderr, r"^--on=gpu: .*\n$")
-        # A build without code for GPUs never has one.
+        # A build without code for GPUs rejects the flag.
         self.assertEqual(result.returncode, 2 if "this build" in result.stderr else 1)
 
     def test_a_socket_in_use_is_refused_and_a_dead_ones_place_taken(self):

@@ -92,7 +92,7 @@ class Liar {
   }
   /// Makes the device send 64 bytes from `bus`, where its descriptors are too.
   void Transmit(uint64_t bus) {
-    using namespace regs::ipu;  // NOLINT: reads as statements about that register map
+    using namespace regs::ipu;  // NOLINT: most lines use these names
     bar::Bar registers(queue_, kIpuModel.bar_bytes);
     const uint32_t ring = QueuePage(0) + kTxBlock;
     registers.Write64(ring + kRingBase, bus);

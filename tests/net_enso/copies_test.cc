@@ -169,8 +169,8 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   EXPECT_EQ(worker.counters().tx_pkts, expected.size());
   EXPECT_EQ(worker.counters().engine_drops[1], dropped);
   EXPECT_TRUE(worker.counters().Conserved());
-  // All frames that grow in their spare do so, except the first one, which precedes any request,
-  // and those for which the ring had no space.
+  // Each frame of kGrows uses the spare space, except the first one, which precedes any request for
+  // such space, and those for which the ring had no space.
   EXPECT_GT(engine.spares, grow / 2);
 }
 

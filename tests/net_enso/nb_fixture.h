@@ -17,7 +17,7 @@
 
 namespace sluice::net_enso {
 
-using namespace regs::enso;  // NOLINT: the vocabulary of every test here
+using namespace regs::enso;  // NOLINT: every test uses these names
 
 inline constexpr Geometry kGeometry{
     .pipe_flits = 1024, .nb_entries = 1024, .notify_per_packet = false};

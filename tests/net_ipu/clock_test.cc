@@ -166,7 +166,7 @@ TEST(Device, TellsItsVersion) {
 }
 
 TEST(Device, DumpsItsRegisters) {
-  using namespace regs::ipu;  // NOLINT: a dump is in the order of that register map
+  using namespace regs::ipu;  // NOLINT: most lines use these names
   Port port("wire=loopback,queues=2", {.queues = 2});
   port.Start();
   rte_dev_reg_info info{};

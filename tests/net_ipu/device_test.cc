@@ -79,7 +79,8 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 2); }));
   // Counters never decrease, even if the new device starts with other values.
   EXPECT_EQ(rte_eth_stats_get(port.id, &counted[1]), 0);
-  // This device forwarded three times 1000 frames, then 5000. Its counters were not read before.
+  // The device forwarded three times 1000 frames and then 5000, and its counters were not read
+  // before.
   EXPECT_GE(counted[0].ipackets, 8000u);
   EXPECT_GE(counted[1].ipackets, counted[0].ipackets);
   EXPECT_GE(counted[1].imissed, counted[0].imissed);

@@ -13,7 +13,7 @@
 namespace sluice::net_ipu::test {
 namespace {
 
-using namespace regs::ipu;  // NOLINT: hostile write-backs are built from it
+using namespace regs::ipu;  // NOLINT: most tests use these names
 
 using RxBurst = uint16_t (*)(void*, rte_mbuf**, uint16_t);
 

@@ -17,7 +17,7 @@
 #include "../eal_run.h"
 #include "c_window.h"
 
-using namespace sluice::net_ipu::test;  // NOLINT: one of its programs
+using namespace sluice::net_ipu::test;  // NOLINT: this program belongs to that namespace
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

@@ -88,7 +88,7 @@ class Link(unittest.TestCase):
         due = stream["sent_pkts"] + stream["unsent_pkts"]
         self.assertAlmostEqual(due, self.PPS, delta=self.PPS / 10)
         self.assertGreater(report["unsent_pkts"], 0.25 * self.PPS)
-        # Sent before the generator detected that the link is down.
+        # The lost frames were sent before the generator detected that the link is down.
         self.assertLess(report["lost"], 0.1 * self.PPS)
 
     def test_the_generator_waits_for_the_link(self):

@@ -42,7 +42,7 @@ TEST(BusFunction, WithoutBusMasteringItTouchesNothing) {
 }
 
 TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
-  using namespace regs::enso;  // NOLINT: this drives that register map
+  using namespace regs::enso;  // NOLINT: most lines use these names
   Rig rig(kEnsoModel, Replay("0"), EnsoSettings(EnsoGuest::kPipeFlits, EnsoGuest::kSlots, false));
   SharedMemory memory(1 << 20);
   Client client(TestSocket());

@@ -21,7 +21,7 @@ SKIPPED = 77  # Meson's exit code for a skipped test.
 # For a device: frames at a rate that is visible, but slow enough for a guest without KVM.
 STEADY = "wire=gen:size=64+rate=2k,verify=full,pause=on"
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")  # The addresses of the first and the second NIC.
-THIRD = "0000:03:00.0"  # That of the third, which only guests with emulated NICs have.
+THIRD = "0000:03:00.0"  # That of the third NIC, which only guests with emulated NICs have.
 # Lines of statistics of an application that runs, and of one that receives.
 RUNS = r"rx +[0-9.]+ Mpps"
 RECEIVES = r"rx +[0-9.]*[1-9][0-9]* Mpps"

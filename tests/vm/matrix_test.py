@@ -116,7 +116,7 @@ class Matrix(guests.Case):
         guests.end_app(running)
 
     def test_frames_are_counted_one_by_one(self):
-        """This uses net_ipu, whose wire waits for its driver; cable_test.py does the same for
+        """Uses net_ipu, whose wire waits for the driver; cable_test.py is the equivalent test for
         Ensō."""
         for bind in ("uio", "vfio"):
             traffic = f"ipu,wire=gen:size=64+flows=100+count={COUNT},verify=full,pause=on"

@@ -31,7 +31,7 @@ MEMORY = "-m 80 --file-prefix="
 APPLICATION_IP = "10.0.0.2"
 OTHER_MAC = "02:00:00:00:bb:bb"
 ANSWER_S = 60  # Time within which a slow guest answers.
-VIP, BACKENDS = "192.0.2.53", ("198.51.100.11", "198.51.100.12")  # Of configs/maglev-sample.json.
+VIP, BACKENDS = "192.0.2.53", ("198.51.100.11", "198.51.100.12")  # From configs/maglev-sample.json.
 STEPS = []
 
 
@@ -59,7 +59,7 @@ def with_wrong_checksum(frame):
 
 
 def answers(sport):
-    """Returns a predicate: datagrams to this port of the station."""
+    """Returns a predicate that is true for datagrams to this port of the station."""
     return lambda packet: UDP in packet and packet[UDP].dport == sport \
         and packet[Ether].dst == station.MAC
 
@@ -125,7 +125,7 @@ class Nics(guests.Case):
         return found
 
     def check_echo(self, row, sport=4000):
-        """A frame comes back, one byte of it altered."""
+        """Checks that a frame comes back with one byte altered."""
         sent = b"echo this, please: 0123456789"
         back = payload(self.answered(row, sport, [datagram(row.mac, sent, sport=sport)])[0])
         self.assertEqual(len(back), len(sent))
@@ -153,8 +153,8 @@ class Nics(guests.Case):
 
     @step
     def frames_and_link(self, row):
-        """sluice-echo returns frames of many lengths, and with tags, whole; it drops one that is
-        longer than the MTU. The link goes down and up, and frames pass again."""
+        """sluice-echo returns complete frames of many lengths, and with tags, and drops a frame
+        that is longer than the MTU. After the link was down, frames pass again."""
         lengths = (1, 18, 100, 512, 1400, 1472)
         with self.application(row, "echo", f"--ip={APPLICATION_IP}") as report:
             found = self.answered(row, 4001, [datagram(row.mac, bytes(length), sport=4001)
@@ -307,7 +307,8 @@ class Nics(guests.Case):
                 guests.leave(running)
 
     def test_the_generators_link_goes_down(self):
-        """In the middle of a run: frames due meanwhile count as unsent."""
+        """The link goes down in the middle of a run. Frames that become due while it is down count
+        as unsent."""
         rate = 200  # Frames per second.
         with guests.Guest(guests.options(BUILD, bind="uio", emulated=["igb", "igb"])) as running:
             self.write_streams(running, frames=20 * rate, rate=str(rate))

@@ -22,7 +22,7 @@
 
 namespace sluice::device::enso {
 
-using namespace regs::enso;  // NOLINT: the vocabulary of every test here
+using namespace regs::enso;  // NOLINT: every test uses these names
 
 using Bytes = std::vector<uint8_t>;
 

@@ -19,7 +19,7 @@
 namespace sluice::device::enso {
 namespace {
 
-using namespace regs::enso;  // NOLINT: the vocabulary of every line here
+using namespace regs::enso;  // NOLINT: most lines use these names
 
 class PlainNic final : public Device {
  public:

@@ -127,7 +127,7 @@ TEST_F(EnsoRoundRobin, AFlowEntryStillDecides) {
   }
 }
 
-// Insertion into four sub-tables of 2048 rows.
+// The following cases test the insertion into four sub-tables of 2048 rows.
 
 struct KeyAndRows {
   FlowKey key;

@@ -18,7 +18,7 @@
 
 namespace sluice::device::ipu::test {
 
-using namespace regs::ipu;  // NOLINT: tests read as statements about that register map
+using namespace regs::ipu;  // NOLINT: every test uses these names
 
 /// Stores the frames that the device sends.
 class RecordingSink final : public FrameSink {

@@ -197,7 +197,7 @@ TEST_F(Transmit, CutsALargeTcpFrameIntoSegments) {
     RecordingSink sent;
     const std::string large = LargeTcp(v4, 2500);
     std::memcpy(fresh.At(kData), large.data(), large.size());
-    // Sent as three pieces that end within the headers and within a segment.
+    // The frame is sent as three pieces that end within the headers and within a segment.
     fresh.PostTx(0, kData, 30, Segments(v4, 1000));
     fresh.PostTx(1, kData + 30, 1100, 0);
     fresh.PostTx(2, kData + 1130, static_cast<uint32_t>(large.size()) - 1130, kTxEndOfPacket);
@@ -262,7 +262,7 @@ TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
     EXPECT_EQ(host.Stat(kStatTxBadDescriptor), tail);
   }
   EXPECT_TRUE(sink.frames.empty());
-  // A piece of 0 bytes, and a frame larger than the maximum datagram.
+  // The device rejects a piece of 0 bytes and a frame larger than the maximum datagram.
   host.PostTx(tail, kData, 60, sound);
   host.PostTx(tail + 1, kData, 0, kTxEndOfPacket);
   host.PostTx(tail + 2, kData, 65'535, sound);
