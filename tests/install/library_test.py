@@ -168,7 +168,8 @@ class Graph(unittest.TestCase):
         without = STAGE / "graph_without.c"
         without.write_text(re.sub(r"check\(rte_node_sluice_engine_set.*?;", "(void)node;", source,
                                   flags=re.DOTALL))
-        # No function of the plugin is called, but its nodes are required.
+        # The program calls no function of the plugin, so the linker would omit it, but needs its
+        # nodes.
         run("cc", *STRICT, without, "-o", program, "-Wl,--no-as-needed", *flags("sluice-graph"))
         done = subprocess.run([program, *EAL, f"--file-prefix=without-{os.getpid()}",
                                "--vdev=net_null0", "--", CONFIG, "1"], capture_output=True,

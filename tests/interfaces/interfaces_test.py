@@ -146,8 +146,8 @@ def reports():
 
 
 def without_samples(before, now):
-    """Returns `before` without members that depend on luck in the run of `now`: numbers of empty
-    sets are null, and an empty list does not show the kind of its items."""
+    """Returns `before` without members that the run of `now` lacks by chance: numbers of empty sets
+    are null, and an empty list does not show the kind of its items."""
     kept = {}
     for name, meaning in before.items():
         seen = now.get(name)

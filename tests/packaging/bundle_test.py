@@ -174,7 +174,8 @@ class CleanRoot(unittest.TestCase):
                 self.check_echo(root, iface)
         for app in APPS:
             self.assertRegex(self.inside(root, app, "--version"), f"^sluice-{app} ")
-        # These start other programs, load shared objects by path, and use other classes of devices.
+        # These programs start other programs, load shared objects by path, or use other classes of
+        # devices.
         for iface in ("coherent", "streaming"):
             self.inside(root, "rpc", f"--iface={iface}", "--duration_s=0.3")
         self.inside(root, "chain", "--duration_s=0.3",
@@ -209,7 +210,7 @@ class CleanRoot(unittest.TestCase):
             self.skipTest(f"Debian's {RELEASE} cannot be fetched: {done.stderr[-500:]}")
         self.assertFalse(list(root.rglob("librte_*")))
         self.check(root)
-        # This imports every module.
+        # The script imports all of its modules.
         self.assertIn("--quick", self.inside(root, "throughput", "--help"))
 
 

@@ -12,7 +12,7 @@ import unittest
 FORTIFIED = sys.argv[1] == "true"
 ARCHIVES = [path for path in sys.argv[2:] if path.endswith(".a")]
 FILES = [path for path in sys.argv[2:] if not path.endswith(".a")]
-# Without a call for which the compiler knows the size of the buffer.
+# Files without a call for which the compiler knows the size of the buffer.
 NOTHING_TO_CHECK = ("librte_node_sluice.so",)
 
 

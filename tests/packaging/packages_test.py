@@ -58,14 +58,14 @@ def setUpModule():
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise unittest.SkipTest(f"{', '.join(missing)}: come with scripts/setup --all")
-    # They are only installed here, so compress them fast.
+    # The packages are only installed here, so they are compressed fast.
     run(PACKAGE, FOLDER, env=os.environ | {"DPKG_DEB_COMPRESSOR_LEVEL": "1"})
 
 
 class Packages(unittest.TestCase):
     def test_lintian_finds_no_error(self):
         [changes] = FOLDER.glob("*.changes")
-        with tempfile.TemporaryDirectory() as folder:  # It leaves databases there.
+        with tempfile.TemporaryDirectory() as folder:  # lintian leaves databases there.
             run("lintian", "--fail-on=error", "--allow-root", changes,
                 env=os.environ | {"TMPDIR": folder})
 

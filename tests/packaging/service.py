@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts a systemd unit like systemd, as far as systemd.service(5) specifies Environment=,
+"""Starts a systemd unit as systemd does, as far as systemd.service(5) specifies Environment=,
 EnvironmentFile=, the words of commands, and Type=notify."""
 import contextlib
 import os
@@ -56,7 +56,7 @@ def managed(words, folder):
                               env=os.environ | {"NOTIFY_SOCKET": f"{place}/notify"}) as process:
             def told():
                 for _ in range(int(PATIENCE_S / 0.2)):
-                    ended = process.poll() is not None  # Read this before its messages.
+                    ended = process.poll() is not None  # Must be read before the messages.
                     with contextlib.suppress(TimeoutError):
                         return manager.recv(4096).decode()
                     if ended:
@@ -71,8 +71,8 @@ def managed(words, folder):
 
 
 def start_and_stop(test, words, folder, reloads):
-    """Starts a service, which must report that it is ready, and stops it, which it must report,
-    too. With `reloads`, SIGHUP does not end it."""
+    """Starts and stops a service, which must report both that it is ready and that it stops. With
+    `reloads`, SIGHUP must not end it."""
     with managed(words, folder) as (process, told):
         test.assertEqual(told(), "READY=1")
         if reloads:

@@ -34,7 +34,7 @@ class Decisions(unittest.TestCase):
                 ((fast, near), (), {}),
                 ((slow, fast, drops), ("bilateral",), {"streaming": "drops more than others"}),
                 ((slow, fast, failed), ("bilateral",), {"streaming": "FAILED"}),
-                # It might be the best.
+                # The interface without work might be the best.
                 ((slow, fast, unseen), (), {"streaming": "no work was seen"}),
                 ((fast,), (), {}),
                 ((slow[:5], fast), (), {})):
@@ -42,8 +42,9 @@ class Decisions(unittest.TestCase):
             self.assertEqual((one.choice, one.left_out), (choice, left_out), one.why)
 
     def test_all_orders_of_a_workload_hold_together(self):
-        # Of nine rounds the smallest one or two contradict a pair: 4 or 10 of 512 outcomes. The
-        # first of six pairs needs 0.05 / 6, a single pair 0.05.
+        # If the smallest one or two of nine rounds contradict a pair, its chance is 4 or 10 of 512
+        # outcomes. The first of six pairs needs a chance of at most 0.05 / 6, and a single pair
+        # 0.05.
         def ratios(against, pairs):
             found = paired.ratio([2.0] * (9 - against) + [1 / 1.5 - 0.01 * n for n in range(against)],
                                  [1.0] * 9)
@@ -66,7 +67,7 @@ class Decisions(unittest.TestCase):
             self.assertAlmostEqual(one.over["packetized"][name], 2.0)
 
     def test_too_few_samples_name_the_flag(self):
-        # 2 / 2^n is at most 0.05 from 6 on, and at most 0.05 / 3 from 7 on.
+        # The chance 2 / 2^n is at most 0.05 from n = 6 on, and at most 0.05 / 3 from n = 7 on.
         for ifaces, repeats in ((("packetized", "bilateral"), 6),
                                 (("packetized", "bilateral", "streaming"), 7)):
             for count in (repeats - 1, repeats):
@@ -97,8 +98,9 @@ class Decisions(unittest.TestCase):
         self.assertNotEqual(one.choice, ("packetized",))
 
     def test_an_interface_against_itself_rarely_has_a_verdict(self):
-        # Four interfaces with resampled samples of one; every second run adds noise that all
-        # samples of a round share. In 1,000 runs on a busy host at most 5 % may have a verdict.
+        # Draws the samples of four interfaces from those of one interface on a busy host. Every
+        # second run adds noise that all samples of a round share. At most 5 % of 1,000 runs may
+        # have a verdict.
         series = [[one["cycles_per_pkt"] for one in found if one["iface"] == iface]
                   for found in measurements.busy_host().values()
                   for iface in ("packetized", "streaming", "bilateral", "coherent")]
@@ -126,14 +128,14 @@ class Sentences(unittest.TestCase):
             *samples("packetized", 20.0, app="kv"), *samples("bilateral", 10.0, app="kv"),
             *samples("packetized", 5.0, app="kv", traffic="imix"),
             *samples("bilateral", 10.0, app="kv", traffic="imix"))
-        # Figures are 1.01 of the best; rates are 600 over the cycles.
+        # Figures are 1.01 times the best sample, and rates are 600 divided by the cycles.
         self.assertEqual(sentences, [
             "On this host bilateral costs the echo worker 10 cycles a packet (increment 64), "
             "streaming 20, packetized 40; streaming delivers 2.0 (2.0…2.0) times packetized's rate; "
             "the core that plays the NIC limits all three.",
             "On this host bilateral costs the kv worker 10 cycles a packet (increment 64), "
             "packetized 20; of 2 workloads: bilateral in 1, packetized in 1."])
-        # 3 + 1 + 1 pairs; 0.05 for each of three workloads.
+        # There are 3 + 1 + 1 pairs. Each of three workloads contributes 0.05.
         self.assertIn("5 pairs of interfaces were compared in 3 workloads", error)
         self.assertIn("of the 3 verdicts at most 0.15 are expected to be wrong", error)
         self.assertEqual(advice, "")

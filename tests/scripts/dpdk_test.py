@@ -136,7 +136,7 @@ class Packages(unittest.TestCase):
                      "Description: -\nRequires: libdpdk-libs\n"})
         self.pack("dpdk")
         self.pack("dpdk-dev", **{f"usr/bin/dpdk-{name}": "" for name in PROGRAMS})
-        # The loader of the fifth release of some architecture prints its arguments.
+        # This fake loader, of an arbitrary architecture, prints its arguments.
         self.pack("librte-eal25", **{"usr/lib/triplet/ld-linux-some.so.5":
                                      "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"})
         for name in ("ip_frag", *DRIVERS):

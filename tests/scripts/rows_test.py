@@ -29,13 +29,14 @@ class Rows(unittest.TestCase):
         self.assertEqual(len(row["samples"]), 5)
 
     def test_all_figures_of_a_row_are_of_the_same_samples_and_within_their_range(self):
-        # Rates that do not follow the cycles: those of the best three of five are 50, 45 and 60.
+        # The rates do not follow the cycles: the best three of five samples have the rates 50, 45
+        # and 60.
         samples = [sample(cycles=c, mpps=m, gbps=m / 2, round=i) for i, (c, m) in
                    enumerate(((9.0, 70.0), (5.0, 50.0), (6.0, 45.0), (30.0, 80.0), (7.0, 60.0)))]
         [row] = rows.build_rows(samples, True)
         self.assertEqual((row["cycles_per_pkt"], row["mpps"], row["gbps"]), (6.0, 50.0, 25.0))
         self.assertEqual(row["mpps_spread"], {"low": 45.0, "value": 50.0, "high": 60.0})
-        # 0.9 of the time for 45, 50 and 60 packets per microsecond.
+        # The worker is busy for 0.9 of the time at 45, 50 or 60 packets per microsecond.
         self.assertAlmostEqual(row["ns_per_pkt"], 1000 * 0.9 / 50)
 
     def test_rows_of_a_file_are_made_again_of_their_samples(self):
@@ -94,9 +95,9 @@ class Ratios(unittest.TestCase):
                    for one in (sample("packetized", p, 600 / p, round=i),
                                sample("streaming", s, 600 / s, round=i))]
         row, _ = rows.build_rows(samples, True)
-        # The eighth of 15 ratios of two rounds: (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60). Five pairs
-        # are too few for an interval, so it ranges from the smallest to the largest. All agree: 2
-        # of 32 outcomes.
+        # The expected value is the eighth of 15 ratios of two rounds: (1 / 10 + 1 / 6) / (1 / 22 +
+        # 1 / 60). Five pairs are too few for an interval, so it ranges from the smallest to the
+        # largest ratio. All pairs agree, which 2 of 32 outcomes do.
         found = row["cycles_ratio"]
         self.assertAlmostEqual(found["value"], (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60))
         self.assertEqual([found[name] for name in ("low", "high", "pairs", "chance")],
@@ -157,7 +158,7 @@ class Paired(unittest.TestCase):
             self.assertEqual(paired.cost_ratio(ours, theirs)["chance"], as_far / 2 ** 7)
 
     def test_intervals_end_where_wilcoxons_table_says(self):
-        # Two-sided, 5 %: the largest rejected sum of ranks, for 6 to 20 pairs.
+        # The largest sum of ranks that a two-sided test at 5 % rejects, for 6 to 20 pairs.
         for pairs, rejected in ((6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (12, 13), (15, 25), (20, 52)):
             self.assertEqual(paired.outside(pairs), rejected, pairs)
             self.assertLessEqual(paired.chance_of(pairs, rejected), 0.05)

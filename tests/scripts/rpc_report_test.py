@@ -33,8 +33,9 @@ class Reports(unittest.TestCase):
         # 2.1 is within a tenth of 2.0; 4.2 is not within a tenth of 3.0.
         self.assertIn("2.10 (2.00..2.20)", rows[1])
         self.assertNotIn("noisy", rows[1])
-        # Rounds: 1.5, six of 2, 0.49. Wilcoxon's table has 3 for eight pairs, so the interval is
-        # from the fourth ratio of two rounds, (1 / 2.2 + 1 / 9) / (2 / 4.4), to the last but three.
+        # The ratios of the rounds are 1.5, six times 2, and 0.49. Wilcoxon's table contains 3 for
+        # eight pairs, so the interval is from the fourth ratio of two rounds, (1 / 2.2 + 1 / 9) /
+        # (2 / 4.4), to the fourth from the end.
         self.assertIn("2.00 (1.24..2.00)", rows[2])
         self.assertTrue(rows[2].endswith("400  noisy"), rows[2])
         self.assertIn("5.00 (3.11..5.00)", rows[3])

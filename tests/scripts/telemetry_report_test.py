@@ -37,8 +37,8 @@ class TelemetryVerdicts(unittest.TestCase):
             self.assertTrue(line.endswith("not measured in this run"), line)
 
     def test_the_engine_has_a_fifth_of_rte_members_time_in_the_same_run(self):
-        # Pairs: 0.2, 0.1, 0.2, 0.1, 0.2. The eighth of 15 ratios of two rounds is (1 / 52 + 1 / 90)
-        # / (1 / 10.4 + 1 / 9).
+        # The ratios of the pairs are 0.2, 0.1, 0.2, 0.1 and 0.2. The eighth of 15 ratios of two
+        # rounds is (1 / 52 + 1 / 90) / (1 / 10.4 + 1 / 9).
         runs = [telemetry_engine(ns, member=member) for ns, member in
                 ((10.0, 50.0), (5.0, 50.0), (10.4, 52.0), (9.0, 90.0), (20.0, 100.0))]
         line = self.verdicts(*runs)[3]

@@ -189,7 +189,8 @@ class ProgressOfLongRuns(unittest.TestCase):
 
 
 class Interrupts(unittest.TestCase):
-    """Results are kept, and the exit code shows that they are incomplete."""
+    """Results are kept after an interrupt or error, and the exit code shows that they are
+    incomplete."""
 
     ROWS = ("--sizes=64,imix", "--mode=increment", "--pcap=none", "--no-peers")
 
@@ -228,7 +229,7 @@ class Interrupts(unittest.TestCase):
         code, kept, html, (printed, said) = self.measure(7, KeyboardInterrupt())
         self.assertEqual(code, 130)
         self.assertEqual(kept["manifest"]["stopped"], "interrupted")
-        # Four rows of a round, and half of the next, which runs in reverse order.
+        # The first round measured four rows, and the second round, in reverse order, the last two.
         self.assertEqual([len(row["samples"]) for row in kept["rows"]], [1, 1, 2, 2])
         self.assertIn("ended early (interrupted)", html)
         self.assertIn("echo increment: worker cycles per packet", printed)

@@ -61,7 +61,7 @@ class Real(unittest.TestCase):
         self.assertGreater(row["generator_mpps"] * 1e6, CAP_PPS)
 
     def test_applications_return_what_they_get(self):
-        """Each at a rate that any host carries, including logs and requests."""
+        """Offers each application a rate that any host can carry; some get logs or requests."""
         for [app] in harness.each(("kv", "logmon", "maglev", "telemetry")):
             with self.subTest(app=app):
                 job = zero_loss.Searches(self.args(app=[app]), ["packetized"], False)

@@ -277,13 +277,14 @@ class Latency(unittest.TestCase):
     def test_claims_of_the_paper(self):
         self.assertEqual(self.judged(reactive=(2, 6), prefetched=(2, 4), packetized=(2, 3)),
                          {"grows": True, "lower": True, "comparable": True})
-        # 6 over 5 is less than 1.25; 5 over 3 more than 1.5.
+        # The ratio of 6 to 5 is below the required 1.25, and that of 5 to 3 exceeds the permitted
+        # 1.5.
         self.assertEqual(self.judged(reactive=(2, 6), prefetched=(2, 5), packetized=(2, 3)),
                          {"grows": True, "lower": False, "comparable": False})
         self.assertEqual(self.judged(reactive=(2, 2)), {"grows": False})
         self.assertEqual(self.judged(packetized=(2, 3)), {})
-        # Each number of pipes is judged separately: the model with PCIe gains with two and not with
-        # eight.
+        # Each number of pipes is judged separately: prefetching is lower with two pipes and not
+        # with eight.
         self.assertEqual(self.judged(reactive=(2, 3), prefetched=(2, 4), few=(2, 8),
                                      few_prefetched=(2, 4)),
                          {"grows": True, "lower": False, "lower, 2 pipes": True})

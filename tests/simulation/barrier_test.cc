@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Barriers in virtual time: the swap among N parties loses and splits no round under faults that
-// make a barrier with time-outs do both.
+// Tests barriers in virtual time. A barrier by swaps among N parties neither loses nor splits a
+// round, under faults with which a barrier with time-outs does both.
 #include "simulation/barrier/barrier.h"
 
 #include <gtest/gtest.h>

@@ -33,7 +33,8 @@ OTHER_VALUES = {"rx_descriptor": "16", "tx_descriptor": "32", "descriptors_fetch
                 "watchdog": "2ms", "watchdog_tick": "150us", "slow_stage": "3us"}
 
 
-# Verdicts that hold in a part of a range, one of each experiment: tests both sides of each limit.
+# Rows whose verdict holds in a part of a range, one per experiment. Both sides of each limit are
+# tested.
 LIMITS = (("F7b", "pipes_per_worker"), ("E1a", "fpga_payload"), ("L8nl", "reallocate"),
           ("F5d", "line_time"))
 # Estimates that affect only rows without a verdict.

@@ -41,9 +41,10 @@ TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
       // The frame crosses the link upstream; the core reads, works and rings the doorbell, which
       // crosses the link downstream; the NIC reads descriptor and reply.
       {kPolling, 379_ns + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
-      // kKernel: an interrupt, the switch to the process, the work of a socket; then as above.
-      // kReallocating: the frame crosses the link upstream and the dedicated core sees it; a core
-      // is assigned, which then works like a polling process.
+      // kKernel: an interrupt, the switch to the process and the work of a socket precede the
+      // function; the NIC then reads descriptor and reply. kReallocating: the frame crosses the
+      // link upstream and the dedicated core sees it; a core is assigned, which then works like a
+      // polling process.
       {kReallocating, 379_ns + 40_ns + 5_us + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 20_ns + 5 * 379_ns},
   };

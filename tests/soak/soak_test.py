@@ -29,8 +29,8 @@ EAL = ["--no-huge", "-m", "512", "--no-pci"]
 FLAGS = {
     # One policy and one channel for the whole run; by default the application plays many and ends.
     "sluice-sched": ["--policy=fifo_central", "--mode=swap", "--requests=network"],
-    # More than its memory holds, so that it is full after the warm-up: a store touches pages as
-    # items reach them.
+    # The items exceed the memory, so that the store is full after the warm-up. A store touches
+    # pages only when items reach them.
     "sluice-kv": ["--memory_mb=4", "--items=20000",
                   "--client=items=200000+get=0.5+zipf=0.99+outstanding=1024"],
 }
