@@ -33,7 +33,7 @@ class Etcd:
         self.start()
 
     def start(self, data="data"):
-        """Starts it with its keys in the folder `data`."""
+        """Starts etcd with its keys in the folder `data`."""
         self.run(data)
         wait_until(lambda: self.serves(data), "etcd")
 
@@ -88,7 +88,7 @@ def pair(key, value):
 
 class Gateway:
     """A scripted gateway: for each path it returns a list of bodies in turn, and repeats the last
-    one; the last watch never ends. None means no reply before the end."""
+    one; the last watch never ends. None means no reply before the end of the test."""
 
     def __init__(self, test, scripts):
         self.scripts, self.requests = {path: list(script) for path, script in scripts.items()}, []
@@ -120,7 +120,7 @@ class Gateway:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
-        # The polling interval for shutdown.
+        # 0.02 s is the polling interval for shutdown.
         thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
         thread.start()
         for cleanup in (self.server.server_close, thread.join, self.server.shutdown,

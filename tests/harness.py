@@ -24,7 +24,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "b
 import private_folder  # pylint: disable=wrong-import-position,unused-import
 from telemetry import ask  # pylint: disable=wrong-import-position,unused-import
 
-# EAL's memory is private to a test: it does not use hugepages.
+# With these arguments, EAL uses private memory instead of hugepages.
 MEMORY = ("--no-huge", "-m", "512")
 PATIENCE_S = 60
 CPU = int(os.environ.get("SLUICE_TEST_CPU", min(os.sched_getaffinity(0))))

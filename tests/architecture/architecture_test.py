@@ -16,7 +16,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Libraries by the headers that they are included by. All other headers belong to the standard
+# Maps each library to the headers by which it is included. All other headers belong to the standard
 # library or the operating system, which every layer may use.
 LIBRARIES = {
     "dpdk": ["rte_*.h", "ethdev_*.h", "bus_*driver.h", "dev_driver.h", "generic/rte_*.h"],
@@ -34,16 +34,17 @@ LIBRARIES = {
     "prometheus": ["prometheus/*"],
     "test": ["gtest/*", "gmock/*", "benchmark/*"],
 }
-# The only DPDK headers that contain just the layouts of wire formats.
+# These DPDK headers contain only the layouts of wire formats.
 WIRE_STRUCTS = ["rte_ether.h", "rte_ip.h", "rte_udp.h", "rte_tcp.h"]
 
-# For applications whose clients can be the wire of a model NIC.
+# Headers for applications with clients on the wire of a model NIC.
 WIRE = ["emulator/wire.h", "emulator/options.h", "emulator/client_counts.h"]
-# An application over a session may include these.
+# Headers that an application with a session may include.
 FRAME_APP = ["engine", "nic", "runtime", "host", "config", "packet", "dpdk", "gflags", "absl",
              "json"]
-# A layer and the headers that it may include besides the standard library: folders of the tree
-# (names without .h), single headers of the tree, libraries, single headers of libraries.
+# Each entry is a layer and the headers that it may include besides the standard library: folders of
+# the tree (names without .h), single headers of the tree, libraries, and single headers of
+# libraries.
 LAYERS = [
     ("lib/base", ["base"]),
     ("lib/cpu", ["cpu"]),
@@ -132,10 +133,10 @@ MAX_LINES = 400
 
 # Headers are named relative to these folders.
 INCLUDE_ROOTS = ("include", "lib", "drivers", "plugins", "tools")
-# A program that is built below tests/. Benchmarks are permitted to users.
+# Matches a program that is built below tests/. Pages and scripts may run only benchmarks.
 PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-]+")
 
-# The third column of the page's table: the reason of a rule, where it is not obvious.
+# The third column of the page's table: the reason for each rule that is not obvious.
 WHY = {
     "lib/base": "file descriptors, the clock and pauses, with the standard library alone",
     "lib/cpu": "differences between processors: vectors, the counter, CRC32C",
@@ -328,7 +329,7 @@ class Architecture(unittest.TestCase):
                     self.assertIn(f"{base}/{folder.name}", layers)
 
     def test_users_run_no_program_of_the_tests(self):
-        # docs/extending.md is for developers of the tree, and its commands run the tree's tests.
+        # docs/extending.md is excluded, because it is for developers, who run the tree's tests.
         told = [p for p in tracked() if (p.suffix == ".md" and p.name != "extending.md")
                 or "scripts" in p.relative_to(ROOT).parts[:1]]
         self.assertGreater(len(told), 20)
@@ -351,7 +352,8 @@ class Files(unittest.TestCase):
             self.assertLess(len(path.read_text(encoding="utf-8").splitlines()), 200, path)
 
     def test_every_program_opens_its_standard_streams_first(self):
-        """lib/base/standard_streams.h explains the reason; ReadCommandLine also opens them."""
+        """The first call of each main() must open the standard streams, as ReadCommandLine does.
+        lib/base/standard_streams.h explains the reason."""
         for path in [*(ROOT / "apps").rglob("main.cc"), *(ROOT / "tools").rglob("main.cc")]:
             main = path.read_text(encoding="utf-8").split("\nint main(")[1]
             first_call = re.search(r"(\w+)\(", main.split("{", 1)[1])[1]
@@ -367,7 +369,7 @@ class Files(unittest.TestCase):
     def test_what_the_harness_has_is_defined_there_alone(self):
         harness = ROOT / "tests" / "harness.py"
         names = set(re.findall(r"^def (\w+)\(", harness.read_text(encoding="utf-8"), re.MULTILINE))
-        names.remove("run")  # A method of an application: harness.run() with its arguments.
+        names.remove("run")  # Tests may define a method run() that adds arguments to harness.run().
         self.assertIn("wait_until", names)
         again = [f"{path.relative_to(ROOT)}: {name}" for path in tracked()
                  if path.suffix == ".py" and "tests" in path.parts and path != harness

@@ -16,7 +16,7 @@ PAGE = re.compile(r"(?<![\w/.<-])((?:[\w-]+/)*[\w-]+\.md)\b")
 SECTION = re.compile(PAGE.pattern + r',\s("[^"]+"(?:; "[^"]+")*)')
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
-# A program of ours: its name, and the rest of the line.
+# Matches a program of this project: its name, and the rest of the line.
 COMMAND = re.compile(r"(?:^|[\s/])sluice-([a-z]+(?:-[a-z]+)*)((?:\s.*)?)$")
 # A section number must follow the name of a publication that anybody can open.
 NUMBERED = re.compile(r"\bsections? \d")
@@ -153,7 +153,7 @@ class Contract(unittest.TestCase):
                 text = text_of(ROOT / "apps" / app / writer)
                 written = set(re.findall(r'\{"([\w.]+)",|\w\["([\w.]+)"\]', text))
                 written = {name for pair in written for name in pair if name}
-                # Prefixes of families of metrics.
+                # Omits prefixes of families of metrics.
                 written = {name for name in written if not name.startswith("sluice_")}
                 self.assertTrue(written, writer)
                 self.assertFalse(written - named, f"the page of {app}, {writer}")
@@ -223,7 +223,8 @@ class Commands(unittest.TestCase):
                 eal = False
             elif name and name[1] not in (self.eal if eal else flags):
                 found.append(word)
-        # Otherwise EAL would probe devices of the machine.
+        # A command with --vdev also needs -a or --no-pci. Otherwise EAL would probe devices of the
+        # machine.
         if any(word.startswith("--vdev") for word in words) and not {"-a", "--no-pci"} & {*words}:
             found.append("no --no-pci")
         return found

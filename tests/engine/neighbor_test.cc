@@ -265,7 +265,7 @@ TEST(NeighborDiscovery, RefusesWhatRfc4861Refuses) {
              Neighbor::kMalformed);  // Option length 0.
   ExpectDrop(Repaired(With(test::kSolicitation, 79, "02")),
              Neighbor::kMalformed);  // The option exceeds the frame.
-  // Duplicate detection with a link-layer address option, or sent to a unicast address.
+  // Duplicate detection must not carry a link-layer address option or go to a unicast address.
   const std::string_view kUnspecified = "00000000000000000000000000000000";
   ExpectDrop(Repaired(With(test::kSolicitation, 22, kUnspecified)), Neighbor::kMalformed);
   ExpectDrop(Repaired(With(test::kSolicitationUnicast, 22, kUnspecified)), Neighbor::kMalformed);

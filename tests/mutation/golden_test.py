@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests scripts/mutate on snippets whose mutations were derived by hand: the mutations, the drawn
-mutants, running tests and their endings, and the page."""
+mutants, running tests and their outcomes, and the page."""
 import collections
 import pathlib
 import sys

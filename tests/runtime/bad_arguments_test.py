@@ -411,7 +411,7 @@ class BadArguments(unittest.TestCase):
     def test_too_few_descriptors_are_no_bad_argument(self):
         for app in ("echo", "device", "chain", "rpc"):
             told = []
-            for limit in (6, 10, 14):  # Which of them fails depends on the libraries of the build.
+            for limit in (6, 10, 14):  # The build determines which one fails.
                 done = subprocess.run(
                     ["/bin/sh", "-c", f'ulimit -n {limit}; exec "$0" --duration_s=0.1',
                      BINARIES[app]], capture_output=True, text=True, timeout=60, check=False)

@@ -110,7 +110,7 @@ TEST(NicDrops, OfAnyOtherPortAreEthdevsOwn) {
     ASSERT_EQ(drops.by_name.size(), 1u) << xstat;
     EXPECT_EQ(drops.by_name[0], std::pair(std::string_view(name), uint64_t{3}));
   }
-  // These are a driver's details about drops that imissed already includes.
+  // The following statistics are a driver's details about drops that imissed already includes.
   EXPECT_EQ(When("rx_out_of_buffer", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).no_mbuf, 3u);
