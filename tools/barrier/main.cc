@@ -58,7 +58,7 @@ bool FlagsAreGood() {
          Check(FLAGS_seed > 0, "--seed: give 1 or more");
 }
 
-// Rounds without faults: the cost of agreement, by number of parties.
+// Prints the cost of agreement in rounds without faults, by number of parties.
 void PrintSizes() {
   std::puts("| parties | swap: us per round | time-outs: us per round |\n|---|---|---|");
   for (const uint32_t parties : {2u, 4u, 16u, 64u, 256u, 1024u}) {
@@ -82,8 +82,8 @@ Pauses PausesOfFlags() {
   return pauses;
 }
 
-// Trade-off of a time-out: how fast a dead party is detected, and how often a live one is falsely
-// suspected.
+// Prints the trade-off of a time-out: how fast a dead party is detected, and how often a live one
+// is falsely suspected.
 void PrintDetectors() {
   struct Detector {
     const char* name;

@@ -4,7 +4,7 @@
 // scripts/throughput runs it before, between and after its samples.
 //
 //   ping_pong_cycles  a cache line handed to another core and back
-//   ping_pong_us      the same, as microseconds of single round trips: p50, p99
+// ping_pong_us microseconds of single round trips of such a line: p50, p99
 //   stream_cycles     cost for a core per 64-byte line that another core has just written into a
 //                     2 MiB ring, if the core only loads and stores one byte of the line. This is
 //                     a lower bound for every receiver of such a stream.

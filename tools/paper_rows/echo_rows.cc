@@ -71,7 +71,7 @@ std::vector<Row> Experiments::EchoRows() const {
   const double per_packet = GbpsOf(full(kNotifyPacket));
   const double reactive = GbpsOf(full(kReactive));
   const double prefetched = GbpsOf(full(kPrefetch));
-  // Both interfaces use the same table; they differ in the other costs of a frame.
+  // A request costs the same on both interfaces, which differ in the other costs of a frame.
   const Names mica = {"mica_request"};
   // Offered fraction of the wire's rate; more than a worker can serve.
   constexpr double kAmple = 0.1;

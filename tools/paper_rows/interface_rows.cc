@@ -83,7 +83,7 @@ void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
   }
 }
 
-/// One region up and one down per swap of two messages.
+/// Each swap of two messages moves one region up and one down.
 void Regions(Traffic& traffic) {
   for (uint32_t i = 0; i < kFrames; i += kRegionFrames) {
     traffic.DeviceWrites(kRegionFrames * kLine);

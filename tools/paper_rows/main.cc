@@ -3,7 +3,7 @@
 // sluice-paper-rows [--set name=value ...] [--rows prefix,...] [--plots | --plot name]
 // [--progress]: computes this project's side of the reproduction table and prints it as JSON.
 // Virtual time: equal inputs give equal output. SIGINT and SIGTERM end it after the current group
-// of rows or plot; the JSON then contains the finished ones, and "stopped".
+// of rows or plot; the JSON then contains the finished rows or plots, and "stopped".
 #include <algorithm>
 #include <csignal>
 #include <cstdio>

@@ -229,7 +229,8 @@ std::vector<Row> Experiments::TailRows() {
                           inputs_.range_share};
     parameters.requests_per_second =
         inputs_.load * parameters.cpus * 1e12 / parameters.service.Mean();
-    // The tail is a hundredth of the requests, and few of these are range queries.
+    // More requests are needed, because the tail is a hundredth of them, and few of these are range
+    // queries.
     parameters.requests = 16 * uint64_t{inputs_.requests};
     return Run(parameters);
   };

@@ -47,7 +47,7 @@ std::vector<Row> Experiments::StaleShareRows() {
 double Experiments::AgeOfState(Mode mode, bool interrupts, Picoseconds decision) {
   SchedulingParameters parameters = Alone(mode);
   parameters.interrupts = interrupts;
-  // The agent's accesses to the window cost the same in a shorter decision.
+  // A shorter decision reduces only the agent's computing time, not its accesses to the window.
   const Picoseconds compute = parameters.agent_compute + decision;
   parameters.agent_compute = compute - std::min(compute, inputs_.costs.agent_decision);
   const Staleness calm = Run(parameters).staleness;

@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
                   above(detector.window_us) / FLAGS_duration_s, detection);
     }
   }
-  // Maximum-likelihood exponent of a Pareto distribution (Hill).
+  // Estimates the exponent of a Pareto distribution by maximum likelihood (Hill).
   double logs = 0;
   for (const double gap : gaps) logs += gap > kShortestUs ? std::log(gap / kShortestUs) : 0;
   const double pauses = above(kShortestUs);
