@@ -41,7 +41,7 @@ bool IsRequest(const Request& request, size_t bytes, std::string_view* name, con
 /// Returns the reason for a failed receive; empty if the peer is gone.
 std::string WhyNot(const Channel& channel) {
   pollfd end = {channel.fd(), POLLRDHUP, 0};
-  return poll(&end, 1, 0) != 0 ? "" : "a message is too long or empty, or has several files";
+  return poll(&end, 1, 0) != 0 ? "" : "a message is too long or empty, or has more than one file";
 }
 
 void Refuse(Channel& channel, uint32_t sequence, std::string_view why) {

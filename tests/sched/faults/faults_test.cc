@@ -52,7 +52,7 @@ struct Total {
   void Print() const {
     printf(
         "%lu steps, %lu switches to a task, %lu deaths and %lu freezes of agents, %lu expiries, "
-        "%lu resets of the window, %lu overflows, %lu local choices, "
+        "%lu resets of the window, %lu overflows, %lu choices without an agent, "
         "prestaged %lu hits %lu stale; statuses:",
         counts.steps, counts.ran, counts.agent_deaths, counts.freezes, expired,
         counts.window_resets, counts.overflows, local_choices, prestage_hits, prestage_stale);
