@@ -73,8 +73,8 @@ class RateLimiter {
 
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
-  /// Adds one flit for each cycle since the last call in which the rate allows a flit. Returns the
-  /// number of flits that may pass now; kUnlimited if the limiter is off.
+  /// For each cycle since the last call in which the rate allows a flit, adds one flit to the
+  /// allowance. Returns the number of flits that may pass now, or kUnlimited if the limiter is off.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;

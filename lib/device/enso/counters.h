@@ -12,7 +12,7 @@ namespace sluice::device::enso {
 
 enum class Event : uint32_t {
   kRxFrames,             ///< Frames written into a pipe.
-  kRxBytes,              ///< Bytes of these frames, without padding.
+  kRxBytes,              ///< Bytes of the frames in kRxFrames, without padding.
   kRxPipeFull,           ///< Dropped: fewer free flits than the frame needs.
   kRxPipeDisabled,       ///< Dropped: the pipe's rx_mem is zero.
   kRxNbDisabled,         ///< Dropped: the pipe's notification buffer is disabled.
@@ -24,12 +24,13 @@ enum class Event : uint32_t {
   kRxNotifications,      ///< Notifications written.
   kRxNotificationsLost,  ///< Not written: the ring was full or disabled, the engine wedged, or bus
                          ///< mastering off.
-  kRxNotificationsUnclaimed,  ///< Written into the unused slot of a full ring, tail not advanced.
+  kRxNotificationsUnclaimed,  ///< Notifications written into the unused slot of a full ring; the
+                              ///< tail does not advance.
   kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
   kRxHeadTriggers,            ///< Stores of a pipe's rx_head.
   kRxHeadTriggersLost,        ///< Stores of rx_head that found the trigger queue full.
   kTxFrames,                  ///< Frames cut from the byte stream.
-  kTxBytes,                   ///< Bytes of these frames, without MAC padding.
+  kTxBytes,                   ///< Bytes of the frames in kTxFrames, without MAC padding.
   kTxSlots,                   ///< Slots fetched, data and configuration.
   kTxConfigs,                 ///< Configuration commands, including unknown ones.
   kTxConfigsUnknown,          ///< Unknown configuration commands.

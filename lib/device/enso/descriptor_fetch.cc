@@ -83,7 +83,8 @@ bool DescriptorFetcher::Fetch() {
 }
 
 void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t first, uint32_t count) {
-  constexpr uint32_t kAhead = 8;  // In slots: this thread will write their completions.
+  // Prefetch distance in slots; this thread will write completions to them.
+  constexpr uint32_t kAhead = 8;
   for (uint32_t i = 0; i < count; ++i) {
     // The acquire load pairs with the host's store of the signal word, which follows its stores of
     // the slot.

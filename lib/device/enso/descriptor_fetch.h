@@ -91,8 +91,8 @@ class DescriptorFetcher {
   uint32_t waiting_tail_ = 0;
 
   uint32_t nb_ = 0;            ///< Buffer of the current request.
-  uint32_t request_next_ = 0;  ///< Next slot of the request to read.
-  uint32_t request_left_ = 0;  ///< Unread slots of the request.
+  uint32_t request_next_ = 0;  ///< Next slot to read for the current request.
+  uint32_t request_left_ = 0;  ///< Number of slots of the current request that are not yet read.
 
   std::array<Descriptor, kQueue> descriptors_;
   /// Free-running index of the oldest descriptor; fetched_ is one past the newest.

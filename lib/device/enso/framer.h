@@ -25,7 +25,7 @@ class Framer {
         tally_(tally),
         staging_(kStagingFlits * regs::enso::kFlitBytes) {}
 
-  /// Returns whether the FIFO is full and contains no whole frame. This state is permanent.
+  /// Returns whether the FIFO is full and contains no complete frame. This state is permanent.
   bool stuck() const { return held_ == regs::enso::kMaxTxFrameFlits; }
 
   /// Reads the bytes at `data` in flits; the last flit is padded with zeros. `bytes` must not be 0.
@@ -44,7 +44,7 @@ class Framer {
 
  private:
   static constexpr uint32_t kBurst = 64;
-  static constexpr uint32_t kStagingFlits = 256;  ///< Half of an L1 cache.
+  static constexpr uint32_t kStagingFlits = 256;  ///< 16 KiB, half of a 32 KiB L1 cache.
   /// Last flit at which a frame may begin, so that the largest frame fits.
   static constexpr uint32_t kLastStart = kStagingFlits - regs::enso::kMaxTxFrameFlits;
 
@@ -77,7 +77,7 @@ class Framer {
   std::array<WireFrame, kBurst> burst_{};
   uint32_t in_burst_ = 0;
   uint32_t start_ = 0;   ///< Flit of staging_ where the current or next frame begins.
-  uint32_t held_ = 0;    ///< Flits from start_ on that hold an incomplete frame.
+  uint32_t held_ = 0;    ///< Number of flits of the incomplete frame, which begins at start_.
   uint32_t length_ = 0;  ///< Length of the incomplete frame in bytes, from its first flit; valid if
                          ///< held_ is not 0.
 };

@@ -66,7 +66,8 @@ void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
 }
 
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {
-  constexpr uint32_t kAhead = 8;  // In slots: the host cleared them in the previous lap.
+  constexpr uint32_t kAhead = 8;  // Prefetch distance in slots. The host's cache owns their lines,
+                                  // because the host cleared them in the previous lap.
   const uint32_t slot = nb.rx_tail & registers_.nb_mask();
   PrefetchForWrite(reinterpret_cast<uintptr_t>(nb.rx_ring) +
                    (slot + kAhead) * uint64_t{kFlitBytes});

@@ -18,7 +18,8 @@ namespace sluice::device::enso {
 struct alignas(32) Pipe {
   uint32_t rx_tail = 0;
   uint32_t rx_head = 0;
-  uint64_t rx_mem = 0;  ///< Base | notification buffer; 0 = disabled.
+  /// Base address with the notification buffer's number in the low bits; 0 if disabled.
+  uint64_t rx_mem = 0;
   /// Host memory of the whole ring; null if disabled, remote, or not in a single mapped range.
   uint8_t* ring = nullptr;
   /// Index after the last flit that the hot loop may fill. The flits up to it are free, contiguous
@@ -48,7 +49,7 @@ static_assert(sizeof(NotificationBuffer) == 64);
 struct SideEffect {
   enum class Kind : uint8_t { kNone, kHeadTrigger, kDescriptorFetch };
   Kind kind = Kind::kNone;
-  uint32_t index = 0;  ///< Pipe of a trigger, notification buffer of a fetch.
+  uint32_t index = 0;  ///< The trigger's pipe, or the fetch's notification buffer.
 };
 
 class RegisterFile {
@@ -87,8 +88,8 @@ class RegisterFile {
   SideEffect StorePipe(uint32_t id, uint32_t reg, uint32_t value);
   SideEffect StoreNb(uint32_t id, uint32_t reg, uint32_t value);
   uint32_t Load(uint32_t offset) const;
-  /// Discards the local copies of remote memory, so that it is read again. Called when a ring's
-  /// address changes.
+  /// Discards the local copies of remote memory, so that the next access reads the memory again.
+  /// Called when a ring's address changes.
   void ForgetRemote() const;
   /// Returns the ring's address if all its bytes can be read and written at any time, else null.
   uint8_t* FindRing(uint64_t bus, uint64_t bytes) const;

@@ -3,8 +3,8 @@
 // The port through which notifications and completions are written to host memory. A frame of
 // several flits for a pipe that is disabled, or whose notification buffer is disabled, wedges the
 // port permanently (docs/enso-hardware.md, "Traps"): no further notification or completion leaves
-// the NIC. The managers of tails and status bits, which precede the port, continue until all packet
-// buffers hold frames that cannot leave.
+// the NIC. Tails and status bits, which are updated before the port, still advance until all packet
+// buffers contain frames that cannot leave.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Decodes the registers at kEndpointBlock (regs/ipu.h). Control path.
+// Decodes the registers at kEndpointBlock (regs/ipu.h) on the control path.
 #include "device/ipu/ipu_nic.h"
 
 namespace sluice::device::ipu {

@@ -4,9 +4,9 @@
 // to the line that the host loads, or will load next; frames that the host returns in lines are
 // sent.
 //
-//   the host's last load is n      the line of n                the other line
-//   n waits                        is filled and delivered      may hold frames to send
-//   n was answered                 belongs to the host          is filled for n + 1 once its frames
+//   state of load n (the last)     the line of n                the other line
+//   waits for its answer           is filled and delivered      may hold frames to send
+//   was answered                   belongs to the host          is filled for n + 1 once its frames
 //                                                               are sent
 #pragma once
 
@@ -28,7 +28,7 @@ namespace sluice::device::ipu {
 class FrameEndpoint {
  public:
   /// Opens the endpoint in [base, base + bytes). Returns false, and opens nothing, if the memory
-  /// does not hold a valid endpoint for frames.
+  /// does not contain a valid endpoint for frames.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint64_t now_ns);
   /// Closes the endpoint; its memory is not accessed again before the next Enable. Frames in it are
   /// counted as discarded, except those that the host still owns because its load waits.
@@ -71,7 +71,7 @@ class FrameEndpoint {
   };
 
   Sending& Of(coherent::Pair pair) { return sending_[static_cast<size_t>(pair)]; }
-  /// Returns false if the endpoint was closed.
+  /// Handles the loads and returned lines of one pair. Returns false if the endpoint was closed.
   bool Look(coherent::Pair pair, uint64_t now_ns, Statistics& statistics);
   void AcceptReturn(coherent::Pair pair, Statistics& statistics);
   /// Begins to fill a line. Returns false if none is free.

@@ -277,8 +277,8 @@ uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
     }
   }
   staging_.Flush(sink);
-  // Hosts whose load or offer waited only for the frames just sent get their answer now instead of
-  // one step later.
+  // Answers loads and offers that waited only for the frames just sent; otherwise they would wait
+  // for the next step.
   ServeHosts();
   return handled;
 }

@@ -113,7 +113,8 @@ class IpuNic final : public Device {
   /// Writes leading frames that need no classification, if the settings allow it; counts them and
   /// returns their number.
   uint32_t PlacePlain(std::span<const WireFrame> frames);
-  /// Serves all links and endpoints. An idle one costs a few loads.
+  /// Serves all links and endpoints. For an idle link or endpoint, this costs a few load
+  /// instructions.
   void ServeHosts();
 
   const bar::DmaSpace& dma_;
@@ -152,8 +153,8 @@ class IpuNic final : public Device {
   bool classify_ = false;  ///< Result of NeedsClassify().
   Filter filter_;
   uint32_t clock_low_ = 0;  ///< Low half of a clock register whose high half is not yet written.
-  std::array<uint8_t, regs::ipu::kMaxFrameBytes>
-      untagged_;  ///< Scratch space for a frame whose VLAN tag is removed.
+  /// Scratch space for a frame whose VLAN tag is removed.
+  std::array<uint8_t, regs::ipu::kMaxFrameBytes> untagged_;
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
   std::array<LinkQueue, regs::ipu::kMaxQueues> links_;

@@ -29,8 +29,8 @@ class LinkQueue {
 
   // The methods below require enabled().
 
-  /// Answers the host's offers. Returns true if regions were swapped, so that there may be new room
-  /// or frames.
+  /// Answers the host's offers. Returns true if regions were swapped, which may have made room or
+  /// brought frames to send.
   bool Serve(Statistics& statistics);
 
   uint32_t MaxFrame() const { return link_->MaxFrame(); }
@@ -49,7 +49,7 @@ class LinkQueue {
   std::unique_ptr<swap::NicLink> link_;
   uint64_t base_ = 0;  ///< Bus address of link_.
   uint64_t bytes_ = 0;
-  uint64_t bad_entries_ = 0;  ///< Part of link_'s count that the statistics include.
+  uint64_t bad_entries_ = 0;  ///< The part of link_'s count that is already in the statistics.
   uint64_t faults_ = 0;
 };
 

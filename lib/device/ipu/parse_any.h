@@ -131,7 +131,7 @@ inline void ParseIpv6(const WireFrame& frame, uint32_t at, Headers& headers) {
 }
 
 inline uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t initial) {
-  // Summed as little-endian words, swapped once at the end (RFC 1071, 2(B)).
+  // Adds little-endian words, and swaps the bytes of the sum once at the end (RFC 1071, 2(B)).
   uint64_t sum = static_cast<uint64_t>(__builtin_bswap16(static_cast<uint16_t>(initial))) +
                  __builtin_bswap16(static_cast<uint16_t>(initial >> 16));
   uint32_t at = 0;

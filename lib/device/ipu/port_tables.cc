@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Decodes the registers of IpuNic from kPortTables on (regs/ipu_port.h). Control path.
+// Decodes the registers of IpuNic from kPortTables on (regs/ipu_port.h) on the control path.
 #include "device/ipu/ipu_nic.h"
 #include "regs/ipu_port.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Decodes the registers of IpuNic (regs/ipu.h). Control path.
+// Decodes the registers of IpuNic (regs/ipu.h) on the control path.
 #include <algorithm>
 #include <bit>
 #include <cstring>

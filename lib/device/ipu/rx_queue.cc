@@ -135,7 +135,7 @@ RxOutcome RxQueue::WriteSegments(const bar::DmaSpace& dma, const WireFrame& fram
   const uint32_t segments = Segments(frame.length);
   if (segments > 1 && !scatter_) return RxOutcome::kOversize;
   if (tail_ - head_ < segments) return RxOutcome::kNoDescriptor;
-  if (dma.remote() != nullptr) WriteBack();  // buffers_ must still contain the buffers.
+  if (dma.remote() != nullptr) WriteBack();  // WriteBack uses buffers_, which Fetch overwrites.
   while (fetched_ - head_ < segments) {
     const uint32_t before = fetched_;
     Fetch(dma);

@@ -80,10 +80,11 @@ class RxQueue {
   void WriteBack();
 
  private:
-  static constexpr uint32_t kFetchMax = 128;  ///< ≥ segments of the longest frame.
+  /// At least the number of segments of the longest frame.
+  static constexpr uint32_t kFetchMax = 128;
   static constexpr uint32_t kFetchLow = 32;
   static constexpr uint32_t kFetchBatch = 32;
-  static constexpr uint32_t kWriteBackBatch = 32;  ///< Whole cache lines.
+  static constexpr uint32_t kWriteBackBatch = 32;  ///< Its descriptors fill whole cache lines.
   static_assert(kFetchMax % kWriteBackBatch == 0);
   static_assert(kFetchMax * regs::ipu::kMinBuffer >= regs::ipu::kMaxFrameBytes);
 

@@ -9,7 +9,7 @@
 
 namespace sluice::device::rpc {
 
-/// A call in the device: index of its slot. The dispatcher holds each call only once.
+/// A call in the device: index of its slot. A call is in at most one of the dispatcher's queues.
 using CallId = uint32_t;
 
 /// A first-in, first-out queue.

@@ -33,9 +33,9 @@ struct CallSlot {
 
   packet::Datagram datagram;  ///< Set if the call arrived in a frame.
   uint32_t procedure = 0;     ///< Index in its service's table.
-  uint32_t wire_bytes =
-      0;  ///< Bytes of the stored XDR: arguments, or a child's results; 0: none is stored.
-  bool nested = false;  ///< The call was made by a service.
+  uint32_t wire_bytes = 0;  ///< Size of the stored XDR (arguments, or a child's results) in bytes;
+                            ///< 0 if none is stored.
+  bool nested = false;      ///< The call was made by a service.
   /// The call continues: its process gets the continuation next, not the arguments.
   bool continues = false;
   /// Nesting depth: number of the call's ancestors; 0 for a call from a frame.

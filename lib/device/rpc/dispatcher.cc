@@ -304,7 +304,7 @@ void Dispatcher::Kill(ProcessId id) {
     if (core.state == CoreState::kWaiting) core.state = CoreState::kLeaving;
   }
   process.waiting = 0;
-  Review(id, 0);  // Only withdraws, so the time is not used.
+  Review(id, 0);  // This call can only withdraw the process, which does not use the time.
   Do(Kind::kKill, kKills, {.kind{}, .process = id});
 }
 

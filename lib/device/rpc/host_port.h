@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's interface to the operating system: requests, and traces of answered calls. Answers
-// to loads do not use it.
+// The device's interface to the operating system: requests, and traces of answered calls. The
+// device answers loads in the endpoints' memory, without this interface.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class HostPort {
   virtual void Interrupt(CoreId core, ProcessId process) = 0;
   /// Requests the end of the process; RpcNic::Gone must follow.
   virtual void Kill(ProcessId process) = 0;
-  /// Requests that the kernel of a retired core loads again.
+  /// Requests that the kernel on a retired core loads its endpoint again.
   virtual void Wake(CoreId core) = 0;
   /// See Dispatcher::Starved. Returns nothing if the device's time is unrelated to the time of the
   /// host's CPUs.

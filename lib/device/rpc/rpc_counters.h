@@ -34,13 +34,13 @@ enum class RpcCounter : uint8_t {
   kProcUnavail,
   kGarbageArgs,
   kSystemErr,
-  // Counters of frames.
+  // Executed calls and replies.
   kReceived,   ///< Calls that reached a process.
   kSent,       ///< Replies to these calls, and errors.
   kUnsent,     ///< Errors to frames that arrived while there was no room for replies, and
                ///< fragmented replies that the interface did not accept.
   kUnreplied,  ///< Handlers that requested no reply.
-  // Counters of services.
+  // Results and nested calls of services.
   kBadResults,     ///< Results that do not match the procedure's type: SYSTEM_ERR.
   kNestedRefused,  ///< Nested calls that reached no service; the continuation gets the reason.
   kNestedOrphans,  ///< Nested calls that ended when no call waited for them any more.

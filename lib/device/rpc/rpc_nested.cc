@@ -138,7 +138,7 @@ Content RpcNic::PrepareContinuation(CallId call, const End& end) {
       content = prepared.content;
       head.result_bytes = content.length - static_cast<uint32_t>(sizeof(head));
     } else {
-      head.status = NestedStatus::kSystemErr;  // The results exceed the process's room.
+      head.status = NestedStatus::kSystemErr;  // The results do not fit into the process's line.
     }
   }
   content.code = next.head.code;

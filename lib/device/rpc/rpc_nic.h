@@ -64,7 +64,7 @@ class RpcNic final : public Device {
   /// `placement` and `host` outlive the device.
   RpcNic(const RpcNicConfig& config, Placement& placement, HostPort& host);
 
-  // Control path.
+  // The following functions are for the control path.
 
   /// Sets the kernel endpoint of a core whose kernel has not loaded yet. Returns false if the core
   /// does not exist or the memory contains no kernel endpoint.

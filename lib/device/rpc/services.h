@@ -25,7 +25,7 @@ struct Entry {
 };
 
 struct Service {
-  uint16_t port = 0;           ///< UDP.
+  uint16_t port = 0;           ///< UDP port.
   wire::Table table;           ///< Must be valid.
   std::vector<Entry> entries;  ///< Indexed by procedure of the table, while the process runs.
   uint64_t incarnation = 0;    ///< The kernel's name for the process.

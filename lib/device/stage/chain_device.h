@@ -2,7 +2,7 @@
 //
 // A device that is attached to the programmable switch: dispatches TLPs from its link to its nodes
 // and sends the nodes' TLPs. Each node uses the streaming or the legacy interface, as the CPU
-// configured it. Messages are processed elsewhere (stage.h; a NIC).
+// configured it. The users of this class process the messages: Stage (stage.h), or a NIC.
 #pragma once
 
 #include <array>

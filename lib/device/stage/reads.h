@@ -24,7 +24,6 @@ class Reads {
  public:
   static constexpr uint32_t kTags = 64;
 
-  /// `port` is the device's port.
   explicit Reads(pcie_switch::PortId port) : port_(port) {}
 
   /// Reads up to kMaxReadRequest bytes for slot `owner`. `to` and `fetch` stay valid until the data

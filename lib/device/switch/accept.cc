@@ -31,7 +31,8 @@ bool Switch::Accept(PortId port, const Tlp& tlp) {
   if (Within(tlp.address, kRegisters, kGlueMemory)) {
     AcceptCredits(port, tlp);
   } else {
-    Count(Drop::kForbidden);  // The glue's memory is read-only for devices.
+    Count(Drop::kForbidden);  // Devices may only read the switch's memory for legacy devices
+                              // (glue.cc).
   }
   return true;
 }
@@ -85,7 +86,7 @@ bool Switch::AcceptStream(PortId port, const Tlp& tlp) {
   const bool fits = rings_[lane.ring].Fits(granules);
   if (!fits && !lane.closed && parameters_.flow_control == FlowControl::kPort) return false;
   lane.received += granules;
-  lane.freed += granules;  // Hold subtracts the granules again.
+  lane.freed += granules;  // If the TLP is stored, Hold subtracts the granules again.
   const auto offset = static_cast<uint32_t>(tlp.address & ((1u << kWindowShift) - 1));
   const bool follows = lane.coming && offset == lane.offset && tlp.length <= lane.end - lane.offset;
   if (lane.closed) {
@@ -165,7 +166,7 @@ void Switch::Begin(Lane& lane, const Tlp& tlp, Fields& fields) {
   Hold(lane, tlp, skip, /*first=*/true);
 }
 
-/// Runs the second half of the pipeline once per copy.
+/// Runs the stages after the policy once per target, and returns the nodes that get a copy.
 NodeMask Switch::Targets(Fields& fields) {
   NodeMask targets = 0;
   for (uint64_t left = fields[Field::kTargets]; left != 0; left &= left - 1) {

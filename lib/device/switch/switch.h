@@ -54,7 +54,7 @@ class Switch {
  public:
   explicit Switch(const SwitchParameters& parameters);
 
-  // Control path.
+  // The following functions are for the control path.
 
   /// Opens a stream. On error, returns the reason and changes nothing.
   Opened Open(const StreamSpec& spec);
