@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory for many frames, on hugepages where the host allows, so that the thread that steps the
+// Memory for many frames, on hugepages if the host allows it, so that the thread that steps the
 // device has few TLB misses. A real wire causes none.
 #pragma once
 

@@ -58,14 +58,14 @@ class Attachment {
   /// registered with rte_extmem_register, which needs MapExternal. `name` is empty, or unique per
   /// NIC and at most 31 characters long. Memory with a name outlives this process: a device in
   /// another process keeps it until Unmap (see Adopt). Returns false if the device has no room or
-  /// is gone. Control path, any thread; bounded wait.
+  /// is gone. Any thread may call it on the control path; it waits for a bounded time.
   virtual bool Map(const bar::RingMemory& memory, std::string_view name = {}) = 0;
   virtual void Unmap(const bar::RingMemory& memory) = 0;
   /// Makes [begin, begin + bytes) of the application's memory, in whole pages, reachable at its
   /// virtual address until UnmapExternal of the same range. A device in another process can reach
   /// only shared mappings of memory files that this process has open or may open through
   /// /proc/self/map_files. Returns 0, also if the range is already mapped, or a negative errno with
-  /// one line in `error`. Control path, any thread.
+  /// one line in `error`. Any thread may call it on the control path.
   virtual int MapExternal(void* begin, size_t bytes, std::string* error) = 0;
   /// Unmaps the range, which the device must have stopped using. Returns 0, or -EINVAL if the range
   /// is not mapped.
@@ -92,14 +92,14 @@ class Attachment {
 
   /// Returns a non-blocking eventfd that is written when the device raises an interrupt of this
   /// number (regs/vectors.h). The attachment owns it. kPortVector also signals that the device is
-  /// gone or back and that the carrier changed. Control path, any thread. Returns -1 with errno
-  /// EINVAL (no such number), EMFILE or similar (no free descriptor), or ENOTSUP (the device's bus
-  /// does not forward interrupts).
+  /// gone or back and that the carrier changed. Any thread may call it on the control path. Returns
+  /// -1 with errno EINVAL (no such number), EMFILE or similar (no free descriptor), or ENOTSUP (the
+  /// device's bus does not forward interrupts).
   virtual int InterruptFd(uint32_t vector) = 0;
 
   /// Returns a snapshot of all counters. The names and their order are constant. For a lost device
   /// in another process, the last values are returned; the counts of its successor are added to
-  /// them. Control path, any thread, bounded wait.
+  /// them. Any thread may call it on the control path; it waits for a bounded time.
   virtual std::vector<Statistic> Statistics() = 0;
   /// Returns the wire's carrier, including injected link faults; false while a device in another
   /// process is gone.

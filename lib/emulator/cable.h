@@ -41,7 +41,8 @@ class CableWire final : public Wire {
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
   void Consumed(uint32_t count) override;
-  /// Frames that exceed the ring's room wait if possible; see Ready.
+  /// Frames for which the ring has no room wait in a queue (see Ready). Frames for which the queue
+  /// has no room, and all frames without the other end, are dropped and counted.
   void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
   bool Ready() override;
   /// Returns the carrier. Also checks periodically whether the other end has connected or is gone.

@@ -24,8 +24,9 @@ namespace sluice::emulator {
 
 /// Fixed-size and position-independent; all zeros is an empty ring.
 struct CableLane {
-  /// A power of two: 8192 minimum Ethernet frames, or 341 of 1518 bytes. Long enough that a line
-  /// has left the receiver's nearest caches before it is reused.
+  /// Size of the ring in bytes, a power of two: room for 8192 minimum Ethernet frames, or 341 of
+  /// 1518 bytes. The ring is so long that a line has left the receiver's nearest caches before it
+  /// is reused.
   static constexpr uint64_t kBytes = uint64_t{512} << 10;
   static constexpr uint32_t kLine = 64;
   /// Exceeds the longest frame of all models.
@@ -34,7 +35,7 @@ struct CableLane {
   struct alignas(kLine) Position {
     /// Stored with release order, after the bytes before it were written or read.
     std::atomic<uint64_t> bytes;
-    std::atomic<uint64_t> frames;  ///< The position in frames; for statistics only.
+    std::atomic<uint64_t> frames;  ///< Number of frames up to the position; for statistics.
   };
 
   Position written;   ///< Written by the sender.

@@ -215,7 +215,8 @@ void CableLink::Greet(uint64_t now_ns) {
   CableMessage hello;
   base::OwnedFd file;
   const auto bytes = newcomer->channel.Receive(&hello, sizeof(hello), &file, milliseconds(0));
-  if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0) return;  // It only probed for a listener.
+  if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0)
+    return;  // The process only probed for a listener.
   const char* wrong = WhyNotAMessage(hello, bytes);
   if (wrong == nullptr) {
     auto memory = bar::RingMemory::FromFile(file.Release(), CableMemory::kBytes, false);

@@ -73,7 +73,7 @@ class CableLink {
   bool cut() const { return state_ == State::kCut; }
   /// Ends the connection. `why` describes the fault of the other end.
   void Cut(std::string_view why);
-  /// Unmaps the memory of a cut cable, so that the next end may join.
+  /// Unmaps the memory of an ended connection, so that another end can join.
   void Release();
 
   // The following functions may be called only while joined or cut.

@@ -26,7 +26,8 @@ class Connection {
 
   /// Sends `request`, with `file` unless it is negative, and waits kMessagePatience for the reply.
   /// Returns false and sets `error` to one line if the device rejects the request, does not answer,
-  /// or sends an invalid reply. The last two end the connection; good() is then false.
+  /// or sends an invalid reply. If the device does not answer or its reply is invalid, the
+  /// connection ends, and good() returns false from then on.
   bool Ask(Request request, int file, Reply* reply, base::OwnedFd* received, std::string* error);
   /// Requests the statistics.
   bool AskStatistics(std::vector<Statistic>* statistics, std::string* error);

@@ -137,7 +137,8 @@ void FaultyWire::Inject(const device::WireFrame& frame, uint64_t now_ns) {
 
 void FaultyWire::Append(const device::WireFrame& frame, uint64_t now_ns) {
   uint8_t* copy = fifo_.Push(frame, now_ns + options_.delay_ns);
-  if (copy == nullptr) {  // Slots are free but no bytes: only with jumbo frames.
+  if (copy == nullptr) {  // The queue has a free slot but not enough bytes, which happens only with
+                          // jumbo frames.
     ++counts_[kDrop];
     return;
   }
@@ -157,7 +158,8 @@ void FaultyWire::ReleaseHeld(uint64_t now_ns) {
 }
 
 bool FaultyWire::SameFlowAsHeld(const device::WireFrame& frame) const {
-  // IPv4 addresses and ports. For other frames the same bytes identify a flow arbitrarily.
+  // The compared bytes are the IPv4 addresses and ports. In other frames they are arbitrary, so the
+  // frames of one flow may differ in them.
   constexpr uint32_t kOffset = 26;
   constexpr uint32_t kBytesOfKey = 12;
   return frame.length >= kOffset + kBytesOfKey && held_.size() >= kOffset + kBytesOfKey &&

@@ -51,7 +51,8 @@ void FrameFifo::Pop(uint32_t count) {
   if (count == 0) return;
   head_ += count;
   byte_head_ = end_[Slot(head_ - 1)];
-  if (head_ == tail_) byte_head_ = byte_tail_ = 0;  // Restarts at memory that is cached.
+  if (head_ == tail_)
+    byte_head_ = byte_tail_ = 0;  // The next frame then uses memory that is in the cache.
 }
 
 }  // namespace sluice::emulator

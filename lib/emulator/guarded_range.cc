@@ -26,7 +26,7 @@ struct Slot {
   std::atomic<int> alarm{-1};
   std::atomic<bool> whole{false};
 };
-/// More slots than a DmaSpace has ranges, because a host may use all of them.
+/// There are more slots than ranges in a DmaSpace, because one host may need a slot for each range.
 std::array<Slot, 16384> slots;
 std::mutex slots_mutex;  ///< Serializes writers.
 

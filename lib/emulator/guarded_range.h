@@ -33,7 +33,8 @@ class LossAlarm {
 /// may overlap; all their alarms ring. A range must consist of whole pages of the mapped page size.
 ///
 /// The first range installs a handler for SIGBUS. The handler preserves errno and forwards every
-/// other SIGBUS to the previous handler. Control path; guarded accesses may come from any thread.
+/// other SIGBUS to the previous handler. Used on the control path; guarded accesses may come from
+/// any thread.
 class GuardedRange {
  public:
   enum class Loss {

@@ -18,7 +18,7 @@
 
 namespace sluice::emulator {
 
-/// The mapped memory of one host. Used by the control thread. Meanwhile the device may translate
+/// The mapped memory of one host. Used by the control thread. The device may concurrently translate
 /// addresses and access memory, including removed memory: removed address space reads as zeros
 /// until ForgetFormer or the destructor releases it. The device must have stopped before the
 /// release.

@@ -22,7 +22,7 @@ class InterruptFiles final : public device::InterruptSink {
   void Raise(uint32_t vector) override;
 
  private:
-  std::mutex mutex_;  ///< Serializes Open.
+  std::mutex mutex_;  ///< Serializes calls of Open.
   std::array<base::OwnedFd, regs::kVectors> files_;
   std::atomic<uint32_t> open_{0};  ///< Bit mask of the files that exist.
 };

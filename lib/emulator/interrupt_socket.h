@@ -16,7 +16,8 @@
 namespace sluice::emulator {
 
 /// The device's end. A message that does not fit is lost. A host that reads its messages loses
-/// none, because the socket has room for more messages than the host can have armed interrupts.
+/// none, because the socket has room for more messages than there are interrupts that the host can
+/// arm at once.
 class InterruptSocket final : public device::InterruptSink {
  public:
   InterruptSocket() = default;

@@ -10,7 +10,7 @@
 
 namespace sluice::emulator {
 
-/// Logs one line without newline; RTE_LOG_… levels. Control path.
+/// Logs `line`, which has no newline, at an RTE_LOG_… level. Used on the control path only.
 void Log(uint32_t level, const std::string& line);
 
 }  // namespace sluice::emulator

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The protocol between a host process and sluice-device: one request and one reply, each a message
-// on a SOCK_SEQPACKET socket with at most one file. Control path only; register accesses and
-// payload use shared memory.
+// on a SOCK_SEQPACKET socket with at most one file. Used on the control path only; register
+// accesses and payload use shared memory.
 //
 // The host passes its register queue (kHello), DPDK's memory (kMemory), its rings and the
 // application's memory (kMap) as files. It identifies bytes in them by bus address, which is the

@@ -9,8 +9,8 @@
 namespace sluice::emulator {
 
 /// Owns a range of address space, initially without memory. The whole range stays reserved until
-/// destruction, so that no other mapping can be placed in it. Movable. Functions are called by one
-/// thread; any thread may access mapped memory.
+/// destruction, so that no other mapping can be placed in it. The object can be moved. One thread
+/// calls the functions; any thread may access mapped memory.
 class ReservedSpace {
  public:
   ReservedSpace() = default;

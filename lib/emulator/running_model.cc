@@ -156,7 +156,8 @@ void RunningModel::ChangeMemory(const std::function<void()>& change) {
   try {
     change();
   } catch (...) {
-    tell();  // Also after an error, because part of the memory may have been removed.
+    tell();  // This is necessary after an error, too, because part of the memory may have been
+             // removed.
     throw;
   }
   tell();

@@ -35,7 +35,7 @@ namespace sluice::emulator {
 struct ServerOptions {
   std::string path;                  ///< Path of the socket.
   const ModelInfo* model = nullptr;  ///< Must not be null and must outlive the server.
-  /// Values other than 0 are required of the host; the host chooses the others.
+  /// The host must use each of these values that is not 0, and chooses the others.
   SettingValues settings{};
 };
 
@@ -94,7 +94,7 @@ class Server final : public Front {
   /// Disconnects a host to which an answer could not be sent: it is gone or does not read.
   void EndDeaf();
 
-  /// Each function fills `reply` and returns null, or returns the reason for the rejection in one
+  /// These functions fill `reply` and return null, or return the reason for the rejection in one
   /// line.
   const char* Admit(const Request& hello, base::OwnedFd queue, std::string* refusal, Reply* reply);
   const char* Handle(const Request& request, base::OwnedFd file, Reply* reply);

@@ -42,7 +42,8 @@ class TagVerifier {
     uint64_t dense = 0;
   };
 
-  /// Returns the corresponding frame of the ring, or null if the frame's tag or length is invalid.
+  /// Returns the ring's entry for a returned frame and stores the frame's tag in `tag`. Returns
+  /// null if the tag or the length is invalid.
   const FrameRing::Expected* Identify(const device::WireFrame& frame, Tag& tag) const;
   void CheckTags(std::span<const device::WireFrame> frames, WireTotals& totals);
   /// Compares all bytes that applications do not change with the sent bytes.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kCommandWritable = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
                                       PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE;
-/// 8 GT/s, 16 lanes.
+/// The link reports 8 GT/s and 16 lanes.
 constexpr uint32_t kSpeed = PCI_EXP_LNKCAP_SLS_8_0GB;
 constexpr uint32_t kWidth = 16;
 constexpr uint32_t kWidthShift = 4;

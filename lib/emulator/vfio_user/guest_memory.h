@@ -52,8 +52,8 @@ class GuestMemory {
   static constexpr size_t kMaxMaps = 28'000;
 
  private:
-  // A map is one piece in each of its areas, and a change temporarily needs two more. The function
-  // also uses one range.
+  // A map consists of one piece in each of its areas, and a change temporarily needs two more
+  // pieces. The PCI function also uses one range.
   static_assert(kMapsAnywhere + kMaxAreas + 3 <= bar::DmaSpace::kMaxRanges);
   static_assert(kMaxMaps + kMaxAreas + 2 <= HostMappings::kMaxMappings);
 

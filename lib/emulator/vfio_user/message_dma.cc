@@ -94,8 +94,9 @@ void MessageDma::Stored(const void* at, size_t bytes) {
   copied_bytes_ += PageBytes(from, bytes);
   if (!tasks_.empty()) {
     Write& last = tasks_.back().write;
-    // Merges adjacent writes into one message; a wait for the earlier bytes then includes these.
-    // Does not merge across a range's end, because a range may be removed separately.
+    // Merges adjacent writes into one message; the number of the earlier write then also stands for
+    // the new bytes. Does not merge across a range's end, because a range may be removed
+    // separately.
     if (!last.bytes.empty() && last.address >= range->address &&
         last.address + last.bytes.size() == address && Part(from, bytes) == bytes &&
         last.bytes.size() + bytes <= max_transfer_bytes_) {
@@ -161,7 +162,7 @@ void MessageDma::Wake() { eventfd_write(wake_.fd(), 1); }
 bool MessageDma::Next(Outgoing* outgoing) {
   const std::scoped_lock lock(mutex_);
   eventfd_t ignored;
-  // The descriptor is also readable after an answer.
+  // wake_ also becomes readable when an answer arrives.
   if (tasks_.empty() || under_way_.size() >= kMaxUnderWay) {
     eventfd_read(wake_.fd(), &ignored);
     return false;

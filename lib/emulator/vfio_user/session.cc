@@ -282,8 +282,8 @@ Session::Outcome Session::MapMemory(const Message& message) {
   if (message.files.size() > 1) return {.fatal = "a mapping has more than one file"};
   const base::OwnedFd none;
   const base::OwnedFd& file = message.files.empty() ? none : message.files[0];
-  // QEMU also sends maps for BARs of the function, which it has mapped itself. The device must not
-  // transfer to BARs.
+  // QEMU also sends maps for BARs of this function that it has mapped. The device must not access
+  // BARs by DMA.
   if (!file && host_->IsBar(map.address, map.bytes)) map.flags = 0;
   const char* wrong = nullptr;
   if (file) {
