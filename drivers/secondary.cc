@@ -265,7 +265,7 @@ int Request(rte_eth_dev* dev) {
 
 int Close(rte_eth_dev*) { return 0; }
 
-/// Per port, the message that its bursts log once; null afterwards.
+/// Per port, the message that its burst functions log once; null afterwards.
 std::array<std::atomic<const char*>, RTE_MAX_ETHPORTS> refusals;
 
 uint16_t Refuse(uint16_t port) {

@@ -3,7 +3,7 @@
 // Ports in secondary processes. A secondary process sees ethdev's data of a port in shared memory,
 // but only the primary process has the device and the driver's heap. Secondary processes therefore
 // send requests to the primary over rte_mp. The answer is a file attached to the reply, because
-// most answers exceed a message.
+// most answers exceed the size of an rte_mp message.
 //
 // Each driver has a copy of this code with a separate channel.
 #pragma once
@@ -29,9 +29,9 @@ std::mutex& AnswerMutex();
 eth_dev_ops SecondaryOps();
 
 /// Secondary process: attaches the primary's port of that name with `ops`, which must outlive it.
-/// Its bursts receive and send no packets; the first one logs `refusal` after the port's name.
-/// Returns null and logs the reason if the port does not exist. The caller may set other bursts and
-/// must then call FinishSecondary.
+/// Its burst functions receive and send no packets; the first call logs `refusal` after the port's
+/// name. Returns null and logs the reason if the port does not exist. The caller may set other
+/// burst functions and must then call FinishSecondary.
 rte_eth_dev* AttachSecondary(const char* channel, const char* name, rte_device* device,
                              const eth_dev_ops* ops, const char* refusal);
 /// Makes the port visible to applications.

@@ -32,7 +32,7 @@ bool ParseNotify(std::string_view value, Arguments* arguments, std::string* erro
 }
 
 bool ParsePipeFlits(std::string_view value, uint32_t* flits, std::string* error) {
-  constexpr uint32_t kLeast = 256;  // Ten frames of the maximum size.
+  constexpr uint32_t kLeast = 256;  // Room for ten frames of the maximum size.
   if (emulator::ReadNumber(value, kLeast, regs::enso::kMaxPipeFlits, flits) &&
       std::has_single_bit(*flits)) {
     return true;

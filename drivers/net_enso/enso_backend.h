@@ -26,7 +26,7 @@ struct Geometry {
   uint32_t pipe_bytes() const { return pipe_flits * 64; }
 };
 
-/// A probed device. Control path, except functions that any thread may call.
+/// A probed device. Its functions are for the control path, except those that any thread may call.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -18,8 +18,9 @@ inline constexpr uint64_t kTxChecksumOffloads =
 inline constexpr uint64_t kTxChecksumFlags = RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK;
 
 /// Fills the checksums that ol_flags, l2_len and l3_len of `mbuf` request, regardless of the
-/// fields' current values. `frame` points to the frame's pkt_len contiguous bytes. Returns false if
-/// a request exceeds the frame or is not supported; the frame must then not be sent.
+/// current values of the checksum fields. `frame` points to the frame's pkt_len contiguous bytes.
+/// Returns false if a request exceeds the frame or is not supported; the frame must then not be
+/// sent.
 bool FillChecksums(const rte_mbuf& mbuf, uint8_t* frame);
 
 }  // namespace sluice::net_enso

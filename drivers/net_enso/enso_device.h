@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One Ensō NIC, shared by the native API and the ethdev port: owners of pipes and notification
-// buffers, the fallback set, the flow table, configuration. Control path only. Every method
-// requires mutex(), except FindPipe, Lost, the counters and the accessors of constant members.
+// buffers, the fallback set, the flow table, configuration. Used on the control path only. Every
+// method requires mutex(), except FindPipe, Lost, the counters and the accessors of constant
+// members.
 #pragma once
 
 #include <rte_cycles.h>

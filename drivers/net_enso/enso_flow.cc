@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rte_flow over the NIC's flow table: exact UDP and TCP flows to a queue. Rules that the table
-// cannot match or hold are rejected with a message.
+// rte_flow over the NIC's flow table: steers exact UDP and TCP flows to queues. Rules that the
+// table cannot match or hold are rejected with a message.
 #include <rte_flow_driver.h>
 
 #include <algorithm>

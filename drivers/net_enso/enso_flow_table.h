@@ -2,7 +2,8 @@
 //
 // Mirror of the NIC's flow table. The NIC silently ignores an insert if all four rows of the key
 // are occupied. The driver therefore performs each insert here first and rejects those that the NIC
-// would lose (docs/enso-hardware.md, "Steering"). Control path; the caller serializes calls.
+// would lose (docs/enso-hardware.md, "Steering"). Used on the control path; the caller serializes
+// calls.
 #pragma once
 
 #include <array>

@@ -42,7 +42,8 @@ struct rte_pmd_enso_nb {
 
   rte_pmd_enso_nb(sluice::net_enso::Device* device, uint32_t id);
 
-  // Control path. Requires the device's lock and an idle datapath.
+  // The following functions are for the control path. They require the device's lock and an idle
+  // datapath.
 
   /// Brings up the buffer (docs/enso-hardware.md, "Bring-up and tear-down"): off, pointers zeroed,
   /// on. Transmission continues at the NIC's transmit pointer. The NIC computes completion slots
@@ -119,7 +120,7 @@ struct rte_pmd_enso_nb {
   uint32_t page_;  ///< Offset of this buffer's registers.
   uint32_t mask_;  ///< Slots per ring minus one.
 
-  // Receive: one free-running index; earlier slots belong to the NIC.
+  // The receive ring has one free-running index; the slots before it belong to the NIC.
   uint32_t rx_head_ = 0;
   uint32_t idle_polls_ = 0;
   uint32_t head_credit_ = 0;  ///< rx_head stores for which a notification slot is free.
@@ -128,7 +129,7 @@ struct rte_pmd_enso_nb {
   Pipe* ready_last_ = nullptr;
   Pipe* dirty_ = nullptr;  ///< List of pipes with an rx_head to be stored.
 
-  // Transmit, free-running: clean ≤ published ≤ tail ≤ clean + slots − 1.
+  // The transmit indices are free-running: clean ≤ published ≤ tail ≤ clean + slots − 1.
   uint32_t tx_clean_ = 0;
   uint32_t tx_published_ = 0;
   uint32_t tx_tail_ = 0;

@@ -42,7 +42,8 @@ int rte_pmd_enso_nb::Open() {
   rx_ring_ = reinterpret_cast<RxNotification*>(ring_.data());
   tx_ring_ = reinterpret_cast<TxNotification*>(ring_.data() + ring_bytes);
 
-  // The rings are zeroed. This disables a buffer that a terminated process left enabled.
+  // The rings are zeroed. Storing 0 as the address disables a buffer that a terminated process left
+  // enabled.
   if (!device_->StoreUntilRead64(page_ + kRxMemLo, 0) ||
       !device_->StoreUntilRead(page_ + kRxTail, 0) ||
       !device_->StoreUntilRead(page_ + kRxHead, 0)) {
@@ -99,9 +100,9 @@ void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
   }
 }
 
-// Reads the register first: notifications written after that report later tails, and all earlier
-// ones are consumed here. No head is stored in between, so that old tails can be distinguished from
-// new ones.
+// Reads the tail register before the notifications: a notification that the NIC writes after this
+// read reports a later tail, and the loop consumes all earlier ones. No head is stored in between,
+// so that old tails can be distinguished from new ones.
 void rte_pmd_enso_nb::CatchUp(const Pipe* pipe) {
   const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
   for (uint32_t before = ~rx_head_; before != rx_head_;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Probing of the FPGA: vendor 1172 device 0000, BAR 2 (docs/enso-hardware.md, "Identity and
-// registers"). Never run on hardware. Probing and mapping are tested with a fake sysfs tree and in
-// virtual machines that have the model on their bus (docs/vm.md).
+// registers"). This code has never run on hardware. Probing and mapping are tested with a fake
+// sysfs tree and in virtual machines that have the model on their bus (docs/vm.md).
 //
 // EAL maps the BAR if VFIO or UIO is bound. With another kernel driver such as Ensō's, the BAR is
 // mapped from sysfs. EAL ignores devices without a kernel driver. Bus addresses are IOVAs: virtual

@@ -119,7 +119,8 @@ struct Port {
   uint32_t pipes_per_queue = 1;
   rte_ether_addr mac{};
   bool link_allowed = true;  ///< Set by rte_eth_dev_set_link_up/down.
-  bool up = false;           ///< The wire is on: allowed, and started or used natively.
+  bool up = false;  ///< The wire is enabled: the link is allowed, and the port is started or used
+                    ///< natively.
   std::atomic<bool> loss_reported{false};
   uint32_t packet_types = kPacketTypeMask;   ///< See Wanted::packet_types.
   std::vector<uint16_t> reta;                ///< Queue of each fallback pipe.

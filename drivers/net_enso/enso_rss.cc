@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's fallback as ethdev's RSS. Its hash selects one of 2^n pipes, and each pipe reports to
-// one queue. The hash has no key and no choice of fields. The queue of a pipe can be chosen until
-// the pipe is opened.
+// Presents the NIC's fallback pipes as ethdev's RSS. The NIC's hash selects one of 2^n pipes, and
+// each pipe reports to one queue. The hash has no key and no choice of fields. The queue of a pipe
+// can be chosen until the pipe is opened.
 #include <algorithm>
 #include <bit>
 #include <cerrno>

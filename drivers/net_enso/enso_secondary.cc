@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The port in a secondary process. It reports link, statistics and capabilities, which it requests
-// from the primary process. It has no bursts, because only the primary process has the pipes and
-// their read positions.
+// from the primary process. It cannot transfer packets, because only the primary process has
+// the pipes and their read positions.
 #include "net_enso/enso_port.h"
 #include "secondary.h"
 

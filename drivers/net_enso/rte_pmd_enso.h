@@ -37,7 +37,7 @@ extern "C" {
 struct rte_pmd_enso_nb;
 struct rte_pmd_enso_pipe;
 
-/* Follows the opaque structures: the driver's methods of them are not exported. */
+/* Placed after the opaque structures, so that their methods in the driver are not exported. */
 #pragma GCC visibility push(default)
 
 /** Unit of all lengths on a pipe; frames begin on a flit boundary. */
@@ -53,8 +53,9 @@ enum rte_pmd_enso_pipe_kind {
 /** Opens a fallback pipe, which gets a share of the frames that match no flow entry. */
 #define RTE_PMD_ENSO_FALLBACK (1u << 0)
 
-/** Exact match of a pipe; integers in host order (paper: Bind). UDP flows and TCP SYN
- * segments match only on the destination, because the hardware masks the other fields. */
+/** Flow to bind to a pipe (Bind in the Ensō paper); integers in host order. All fields must match.
+ * UDP flows and TCP SYN segments match only on the destination, because the hardware masks the
+ * other fields. */
 struct rte_pmd_enso_flow {
   uint32_t dst_ip;
   uint32_t src_ip;
@@ -164,7 +165,7 @@ uint32_t rte_pmd_enso_tx_pending(const struct rte_pmd_enso_nb* nb);
 /** Returns false if the device stopped responding; calls then have no effect. */
 bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb* nb);
 
-/** Device-wide settings (paper: EnableTimeStamping, EnableRateLimiting, …), applied
+/** Device-wide settings (EnableTimeStamping, EnableRateLimiting, … in the Ensō paper), applied
  * through configuration notifications. Return 0, -ENODEV (not a net_enso port), -EINVAL,
  * -ENOSPC or -ENOMEM (the first call opens an internal notification buffer if no other
  * was opened before), or -EIO. A setting is in force for frames that are sent or arrive

@@ -36,10 +36,10 @@
 struct rte_flow_action_handle {
   uint32_t rules = 0;  ///< Number of rules that use the counter.
   uint64_t hits = 0;   ///< Hits that the device no longer counts, since the last reset.
-  uint64_t bytes = 0;  ///< Bytes of these hits.
+  uint64_t bytes = 0;  ///< Bytes of the frames in `hits`.
 };
 
-/// A rule as programmed. Sufficient to find it in the device's table.
+/// A programmed rule, with all fields needed to find it in the device's table.
 struct rte_flow {
   uint32_t fields;
   uint32_t protocol;
@@ -72,8 +72,8 @@ struct Adapter {
   uint32_t max_queues = 0;
   /// Value of Attachment::Generation() when the port's configuration was last written.
   std::atomic<uint32_t> generation{0};
-  /// Number of starts of the port and of its clock. Secondary processes choose their bursts again
-  /// after each.
+  /// Number of starts of the port and of its clock. Secondary processes choose their burst
+  /// functions again after each start.
   std::atomic<uint32_t> starts{0};
 
   std::mutex configuration;  ///< Guards the following members up to `external`.
@@ -248,8 +248,8 @@ int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
 // Implemented in ipu_bursts.cc:
 
-/// Chooses the bursts for the port's configuration. Called when the port starts, and in secondary
-/// processes when they attach and after each start.
+/// Chooses the burst functions for the port's configuration. Called when the port starts, and in
+/// secondary processes when they attach and after each start.
 void ChooseBursts(rte_eth_dev* dev);
 int RxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);

@@ -54,7 +54,7 @@ int TimesyncEnable(rte_eth_dev* dev) {
     rte_eth_fp_ops[dev->data->port_id].tx_pkt_burst = TxBurstFull;
   }
   const int error = Switch(dev, true);
-  // Makes secondary processes choose their bursts again, too.
+  // Makes secondary processes choose their burst functions again, too.
   AdapterOf(dev).starts.fetch_add(1, std::memory_order_release);
   return error;
 }

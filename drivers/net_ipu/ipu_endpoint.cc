@@ -72,7 +72,8 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   Adapter& adapter = AdapterOf(dev);
   if (queue >= adapter.max_queues) return -EINVAL;
   if (HasLink(adapter, queue) || HasRings(dev, queue)) return -EBUSY;
-  // Reads the number from the current device; a device that replaces it may have another one.
+  // Reads the number of endpoints from the current device; a device that replaces it may offer
+  // another number.
   const uint32_t offered = adapter.registers.Read32(kEndpoints);
   if (!adapter.registers.LinkUp()) return -EIO;
   if (queue >= offered) return -ENOTSUP;

@@ -57,7 +57,7 @@ struct rte_pmd_ipu_endpoint {
 
 namespace sluice::net_ipu {
 
-/// Control path. Returns the errors of rte_pmd_ipu_endpoint_open.
+/// Opens an endpoint; used on the control path. Returns the errors of rte_pmd_ipu_endpoint_open.
 int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geometry,
                  rte_pmd_ipu_endpoint** endpoint);
 /// Waits, for a bounded time, until the device has read outstanding frames; then frees the

@@ -177,7 +177,9 @@ bool MapPool(rte_eth_dev* dev, rte_mempool* pool) {
     rte_mempool_mem_iter(pool, LookAtChunk, &search);
   }
   for (const auto& [begin, end] : Merged(search.missing)) {
-    std::string error = "map it with rte_dev_dma_map";  // External buffers may outlive the pool.
+    std::string error =
+        "map it with rte_dev_dma_map";  // The driver does not map external buffers itself, because
+                                        // they may outlive the pool.
     if (elsewhere || Map(adapter, begin, end - begin, pool, &error) != 0) {
       Log(RTE_LOG_ERR, "%s: the device cannot access the memory of pool %s: %s", dev->data->name,
           pool->name, error.c_str());

@@ -57,9 +57,9 @@ void ClearRing(Queue& queue) {
   std::memset(static_cast<void*>(queue.ring), 0, (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
 }
 
-/// Makes bursts on a stopped queue return 0: no descriptor is free and none is complete. The vector
-/// burst writes to the mbufs of a group before it counts the complete ones, so it needs valid
-/// mbufs.
+/// Makes the burst functions return 0 for a stopped queue: no descriptor is free and none is
+/// complete. The vector version writes to the mbufs of a group before it counts the complete ones,
+/// so it needs valid mbufs.
 inline void Close(RxQueue& queue) {
   ClearRing(queue);
   std::fill_n(queue.mbufs, kBatch, &queue.none);

@@ -35,9 +35,9 @@ uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
   return sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
 }
 
-/// Moves kBatch mbufs from the pool to `mbufs`. If the cache of this lcore contains them, copies
-/// them without reversing their order, as rte_mempool_get_bulk would. Returns false if the pool has
-/// fewer mbufs.
+/// Moves kBatch mbufs from the pool to `mbufs`. If this lcore's cache contains enough mbufs, copies
+/// them in their order in the cache, which rte_mempool_get_bulk would reverse. Returns false if the
+/// pool has fewer mbufs.
 bool AllocateBatch(rte_mempool* pool, rte_mbuf** mbufs) {
   rte_mempool_cache* const cache = rte_mempool_default_cache(pool, rte_lcore_id());
   if (cache == nullptr || cache->len < kBatch) [[unlikely]]
@@ -150,9 +150,8 @@ int RxStart(RxQueue& queue, bool scatter) {
 void RxStop(RxQueue& queue) {
   if (!queue.started) return;
   queue.registers.Write32(queue.page + kRingControl, 0);
-  queue.registers.Read32(
-      queue.page +
-      kRingStatus);  // The read returns after the store: the device has released the ring.
+  // The read returns after the store: the device has then released the ring.
+  queue.registers.Read32(queue.page + kRingStatus);
   queue.stop_discards += RxPending(queue);
   DropPartial(queue);
   for (; queue.head != queue.tail; ++queue.head) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receive bursts of queues with timestamps: calls the plain bursts, then copies the time before
-// each frame to DPDK's dynamic field.
+// Receive burst functions of queues with timestamps: they call the plain burst functions, then copy
+// the time before each frame to DPDK's dynamic field.
 #include <rte_mbuf_dyn.h>
 
 #include <cstring>

@@ -28,11 +28,11 @@ static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fi
 static_assert(offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
 static_assert(offsetof(rte_mbuf, hash) == offsetof(rte_mbuf, rx_descriptor_fields1) + 12);
 
-/// Descriptor bytes → packet_type, pkt_len, data_len, vlan_tci (0), hash.
+/// Returns packet_type, pkt_len, data_len, vlan_tci (0) and hash from the bytes of a descriptor.
 cpu::Words Fields(cpu::Words descriptor) {
   return cpu::PickBytes<10, 11, -1, -1, 8, 9, -1, -1, 8, 9, -1, -1, 0, 1, 2, 3>(descriptor);
 }
-/// Descriptor bytes → the low 16 bits of ol_flags.
+/// Returns a descriptor's flags in the position of the low 16 bits of ol_flags.
 cpu::Words Flags(cpu::Words descriptor) {
   return cpu::PickBytes<-1, -1, -1, -1, -1, -1, -1, -1, 12, 13, -1, -1, -1, -1, -1, -1>(descriptor);
 }

@@ -88,7 +88,7 @@ int OnRequest(const rte_mp_msg* message, const void* peer) {
 // ----------------------------------------------------------------- secondary
 
 /// This process's mapping of a port's registers, which threads may use until the port is closed,
-/// and the value of Adapter::starts for which its bursts were chosen.
+/// and the value of Adapter::starts for which its burst functions were chosen.
 struct Local {
   bar::RingMemory* registers = nullptr;
   std::atomic<uint32_t> starts{0};
@@ -116,7 +116,7 @@ Registers RequestOnce(const char* name, int* file) {
   return registers;
 }
 
-/// Maps the registers. Returns null, or the reason why this process cannot use bursts on the port.
+/// Maps the registers. Returns null, or the reason why this process cannot use the port's queues.
 const char* MapRegisters(const char* name, bar::RingMemory* memory) {
   constexpr int kTries = 100;
   int file = -1;
@@ -146,9 +146,9 @@ const char* MapRegisters(const char* name, bar::RingMemory* memory) {
 }
 static_assert(Guests::kMost == 15, "the message above contains the limit 15");
 
-/// Returns the port with the bursts for its current configuration, which the primary process may
-/// change while the port is stopped. Threads that detect a change concurrently all choose the same
-/// bursts.
+/// Returns the port with the burst functions for its current configuration, which the primary
+/// process may change while the port is stopped. Threads that detect a change concurrently all
+/// choose the same functions.
 rte_eth_dev* Current(uint16_t port) {
   rte_eth_dev* const dev = &rte_eth_devices[port];
   std::atomic<uint32_t>& chosen = locals[port].starts;
@@ -213,8 +213,8 @@ const eth_dev_ops& OpsOfGuest() {
   return ops;
 }
 
-/// Attaches to the primary's port. If `refusal` is null, bursts use `registers`; otherwise the port
-/// has no bursts. Returns 0 or a negative errno.
+/// Attaches to the primary's port. If `refusal` is null, the burst functions use `registers`;
+/// otherwise they only log `refusal` once. Returns 0 or a negative errno.
 int Attach(rte_device* device, const char* name, const char* refusal, bar::RingMemory registers) {
   const eth_dev_ops& ops = refusal == nullptr ? OpsOfGuest() : OpsOfSpectator();
   rte_eth_dev* const dev = drivers::AttachSecondary(kSecondaryChannel, name, device, &ops, refusal);
@@ -231,7 +231,8 @@ int Attach(rte_device* device, const char* name, const char* refusal, bar::RingM
   auto& calls = rte_eth_fp_ops[dev->data->port_id];
   if (calls.rxq.data == nullptr) calls.rxq.data = no_queues.data();
   if (calls.txq.data == nullptr) calls.txq.data = no_queues.data();
-  // ethdev's function pointers are fixed now; the bursts that they call may change later.
+  // ethdev's function pointers are fixed now; the burst functions that they call may
+  // change later.
   ChooseBursts(dev);
   return 0;
 }
@@ -240,7 +241,7 @@ int Attach(rte_device* device, const char* name, const char* refusal, bar::RingM
 
 void ServeSecondaries() {
   drivers::AnswerSecondaries(kSecondaryChannel);
-  // Both registrations have no effect after the first call or without secondary processes.
+  // Neither registration has an effect after the first call or without secondary processes.
   rte_mp_action_register(kRegistersChannel, OnRequest);
 }
 

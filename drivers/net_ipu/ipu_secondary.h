@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port in a secondary process. It requests state from the primary process and runs bursts on
-// rings that no other process uses. Its doorbells use the primary's register queue: the secondary
+// The port in a secondary process. It requests state from the primary process and uses rings
+// that no other process uses. Its doorbells use the primary's register queue: the secondary
 // maps the queue at the same address and posts to lanes that the primary assigns.
 #pragma once
 
@@ -17,8 +17,8 @@ inline constexpr const char* kSecondaryChannel = "net_ipu_ports";
 /// Needs to be called only once.
 void ServeSecondaries();
 
-/// Secondary process: attaches to the primary's port. Without registers, as for a wrapping port, it
-/// has no bursts. Returns 0 or a negative errno.
+/// Secondary process: attaches to the primary's port. Without registers, as for a wrapping port,
+/// it cannot transfer packets. Returns 0 or a negative errno.
 int ProbeSecondary(rte_vdev_device* vdev);
 /// The overload for a PCI function; EAL must have mapped its registers at the primary's address.
 int ProbeSecondary(rte_pci_device* device);

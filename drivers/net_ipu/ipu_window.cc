@@ -191,7 +191,7 @@ int rte_pmd_ipu_window_open(uint16_t port_id, const rte_pmd_ipu_window_conf* con
   if (!rte_pmd_ipu_supported(port_id)) return -ENOTSUP;
   if (!IsSound(*conf)) return -EINVAL;
   if (conf->backend == RTE_PMD_IPU_BAR && conf->nic_side)
-    return -ENOTSUP;  // Only the device has this end.
+    return -ENOTSUP;  // Only the device can open this end.
   try {
     auto end = std::make_unique<rte_pmd_ipu_window>();
     end->side = conf->nic_side ? bar::WindowSide::kNic : bar::WindowSide::kHost;

@@ -115,7 +115,8 @@ int LinkUpdate(rte_eth_dev* dev, int wait) {
   rte_eth_link link{};
   const int error = wait != 0 ? rte_eth_link_get(InnerOf(dev), &link)
                               : rte_eth_link_get_nowait(InnerOf(dev), &link);
-  if (error != 0) link = {};  // Reported as down, also if the port is gone.
+  if (error != 0)
+    link = {};  // The link is reported as down after an error, also if the port is gone.
   return rte_eth_linkstatus_set(dev, &link);
 }
 
@@ -196,7 +197,7 @@ eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner) {
   ops.rx_queue_release = RxQueueRelease;
   ops.tx_queue_setup = TxQueueSetup;
   ops.tx_queue_release = TxQueueRelease;
-  // These operate on a queue, which both ports share.
+  // These operations access only a queue, which both ports share.
   ops.tx_done_cleanup = inner.tx_done_cleanup;
   ops.get_monitor_addr = inner.get_monitor_addr;
 

@@ -204,8 +204,8 @@ uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint* endpoint,
  */
 void rte_pmd_ipu_endpoint_answer(struct rte_pmd_ipu_endpoint* endpoint,
                                  const struct rte_pmd_ipu_line_frame* frames, uint32_t count);
-/** Returns room for an answer of `length` bytes that exceeds its frame's room, after all frames of
- * the line, or null if the line is full. Must be called before answer. */
+/** Returns space after all frames of the line for an answer of `length` bytes that does not fit
+ * into its frame's room, or null if the line is full. Must be called before answer. */
 uint8_t* rte_pmd_ipu_endpoint_grown_room(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
 /** Reserves `length` bytes that were written to rte_pmd_ipu_endpoint_grown_room; `data` and
  * `length` of the frame must describe them. The answer is forwarded in the order of its frame. */
@@ -245,7 +245,7 @@ void rte_pmd_ipu_endpoint_stats_get(const struct rte_pmd_ipu_endpoint* endpoint,
 #define RTE_PMD_IPU_CAP_INTERRUPT (1u << 4)       /**< interrupt() wakes the other side. */
 #define RTE_PMD_IPU_CAP_COHERENT (1u << 5)        /**< Both sides share coherent memory. */
 #define RTE_PMD_IPU_CAP_STALLED_LOAD (1u << 6)    /**< The device may delay the answer to a load. */
-#define RTE_PMD_IPU_CAP_MODELLED (1u << 7)        /**< Not hardware. */
+#define RTE_PMD_IPU_CAP_MODELLED (1u << 7)        /**< The carrier is a model. */
 
 enum rte_pmd_ipu_backend {
   RTE_PMD_IPU_SHM,     /**< Memory shared by two lcores or two processes. A model. */
