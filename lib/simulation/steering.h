@@ -24,8 +24,8 @@ struct SteeringCosts {
 };
 
 /// Returns the costs of steering. `decision` is the time in which a processor of the host parses a
-/// header and chooses a core. The agent's time for this is Costs::agent_decision; the NIC spends
-/// it.
+/// header and chooses a core. If the NIC chooses the core, its agent spends Costs::agent_decision
+/// instead.
 /// - dispatcher: reads the request's first line (DDIO put it into the cache), decides, and acquires
 ///   the line of the worker's mailbox to write it: two lines and the decision.
 /// - worker, after a dispatcher: gets the mailbox's line, and the request's from the dispatcher.

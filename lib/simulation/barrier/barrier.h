@@ -40,10 +40,11 @@ struct Pauses {
 struct BarrierParameters {
   uint32_t parties = 8;  ///< 2 to 4096.
   uint32_t rounds = 1000;
-  fabric::Picoseconds work = 100'000'000;       ///< Mean; uniform in [0.5, 1.5] times this time.
-  Pauses pauses;                                ///< Of each party.
-  double kills_per_second = 0;                  ///< Of each party; a Poisson process.
-  fabric::Picoseconds restart = 1'000'000'000;  ///< From a kill to the resumption.
+  /// Mean time of a party's work, which is uniform in [0.5, 1.5] times the mean.
+  fabric::Picoseconds work = 100'000'000;
+  Pauses pauses;                ///< Pauses of each party.
+  double kills_per_second = 0;  ///< Kills of each party per second; a Poisson process.
+  fabric::Picoseconds restart = 1'000'000'000;  ///< Time from a kill to the resumption.
   fabric::Picoseconds timeout = 0;              ///< 0: the swap. Else the time-out protocol.
   uint64_t seed = 1;  ///< At least 1; with 0, work and faults would have equal random numbers.
   fabric::LinkParameters link;

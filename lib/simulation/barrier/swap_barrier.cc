@@ -11,7 +11,8 @@ namespace sluice::simulation {
 namespace {
 
 constexpr uint16_t kEpoch = 1;
-constexpr fabric::Picoseconds kLookAgain = 1'000'000;  ///< A party without a link looks again.
+/// Interval between the looks of a party without a link.
+constexpr fabric::Picoseconds kLookAgain = 1'000'000;
 
 class SwapBarrier final : public BarrierRun {
  public:
@@ -93,7 +94,7 @@ class SwapBarrier final : public BarrierRun {
       if (!pair_.nic().Poll(i, line)) return;
       heard = {word0, swap::Decode(line)};
     }
-    // An end that met its peer by this line can process the line now.
+    // An end that has just learned its peer's incarnation from this line can now process the line.
     for (int binding = -1; binding != keeper_.identity(i).binding;) {
       binding = keeper_.identity(i).binding;
       Decide(keeper_.Hear(i, heard.line));

@@ -54,7 +54,7 @@ class TimeoutBarrier final : public BarrierRun {
   void StartTimer(uint32_t party) {
     const uint64_t round = parties_[party].round;
     When(party, CpuOf(party).now() + parameters_.timeout, [this, party, round] {
-      Hear(party);  // A message that is already here counts.
+      Hear(party);  // A message that has already arrived counts.
       if (!waiting_[party] || parties_[party].round != round) return;
       Post(party, kGaveUp);
       Believe(party, round, false);

@@ -5,7 +5,7 @@
 // link. The latency of a frame is the time from its last bit received to its last bit sent.
 //
 // A NIC consists of a link and of buffers for frames that wait for the link; it adds no other
-// delay. A worker is a processor that spends time only on each look, store and frame. Equal
+// delay. A worker is a processor that spends time only on polls, stores and frames. Equal
 // parameters give equal results.
 #pragma once
 

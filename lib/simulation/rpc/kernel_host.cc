@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A service's process sleeps until it has calls. After a wake-up any idle core runs it until it has
-// no more calls or its slice is over. With sockets, the kernel wakes it after an interrupt. With
-// reallocated cores, a dedicated core, which polls the queues of all services, wakes it (Shenango,
-// NSDI'19; Caladan, OSDI'20); the process reads its queue without the kernel.
+// A service's process sleeps until it has calls. After a wake-up any idle core runs the process
+// until it has no more calls or its slice is over. With sockets, the kernel wakes the process after
+// an interrupt. With reallocated cores, a dedicated core, which polls the queues of all services,
+// wakes the process (Shenango, NSDI'19; Caladan, OSDI'20); the process reads its queue without the
+// kernel.
 #include <algorithm>
 #include <deque>
 #include <vector>

@@ -27,7 +27,7 @@ struct Staleness {
   uint64_t stale = 0;
   uint64_t other = 0;       ///< Rejected for other reasons, including recalls.
   Picoseconds windows = 0;  ///< Sum of the windows of all decisions in `ruled`.
-  double expected = 0;      ///< Sum of 1 - exp(-L W).
+  double expected = 0;      ///< Expected number of stale decisions: the sum of 1 - exp(-L W).
   double variance = 0;      ///< Variance of the number of stale decisions under that probability.
 };
 
