@@ -104,7 +104,8 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error);
 // Reads one flag per line; blank lines and lines that begin with # are ignored.
 bool ReadFlagFile(const std::string& path, std::string* error) {
   static int depth = 0;
-  constexpr size_t kMostBytes = 1 << 20;  // Limit, because a device file may be endless.
+  // The size is limited, because a device file may be endless.
+  constexpr size_t kMostBytes = 1 << 20;
   std::ifstream file(path);
   std::string text(kMostBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -16,8 +16,8 @@ namespace sluice::runtime {
 inline constexpr double kQuietS = 0.01;  ///< If all frames are accounted for.
 inline constexpr double kStalledS = 2;   ///< If frames are missing; they then count as lost.
 
-/// Times are seconds of one clock. The source is off, so the number of frames in flight is finite
-/// and every drain ends.
+/// All times are in seconds and from one clock. The source is off, so the number of frames in
+/// flight is finite and every drain ends.
 class DrainWatch {
  public:
   explicit DrainWatch(double now_s) : still_(now_s) {}

@@ -23,7 +23,8 @@ bool Says(const CommandLine& line, std::initializer_list<std::string_view> optio
   return std::ranges::any_of(line.eal, [&](std::string_view argument) {
     return std::ranges::any_of(options, [&](std::string_view option) {
       if (!argument.starts_with(option)) return false;
-      const bool is_short = option.size() == 2;  // "-l0-3" is one argument.
+      // The value of a short option may be in the same argument: "-l0-3".
+      const bool is_short = option.size() == 2;
       return is_short ? !argument.starts_with("--")
                       : argument.size() == option.size() || argument[option.size()] == '=';
     });
@@ -58,7 +59,7 @@ void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* pla
   }
   if (host.root && host.hugetlbfs && host.free_hugepage_bytes >= kWantedHugepageBytes) {
     plan->memory = "hugepages";
-    plan->arguments.push_back("--huge-unlink");  // No files remain in hugetlbfs.
+    plan->arguments.push_back("--huge-unlink");  // Leaves no files in hugetlbfs.
     return;
   }
   const char* const reason = !host.root        ? "not root"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Chooses CPUs, memory and device for EAL from the user's arguments and the machine's resources.
-// Pure, for tests; Session starts EAL with the plan.
+// The code is pure, so that tests can run it without EAL; Session starts EAL with the plan.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Extensions of a run by an application: lines, report members, signals and telemetry. All are
-// optional. Passed to Session::Run.
+// Extensions of a run by an application: lines, report members, signals and telemetry. All members
+// are optional. An application passes them to Session::Run.
 #pragma once
 
 #include <cstdint>

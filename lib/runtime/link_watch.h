@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Records the periods in which a port's link was down, from samples of one thread, and formats the
-// log lines. Used by Supervisor. Times are seconds of one clock since the run began.
+// log lines. Used by Supervisor. All times are in seconds since the run began.
 #pragma once
 
 #include <absl/strings/str_format.h>
@@ -32,7 +32,7 @@ class LinkWatch {
   explicit LinkWatch(std::string port) : port_(std::move(port)) {}
 
   /// Processes a sample that was read at `now_s`. Returns the line that reports a change, or an
-  /// empty one.
+  /// empty string.
   std::string Look(bool up, double now_s) {
     if (up && !down_since_s_) return "";
     if (!up) {

@@ -26,7 +26,7 @@ struct Ending {
 /// drop is listed once. Sums of other statistics, retries, and frames that a driver returns to its
 /// caller are absent.
 constexpr std::array kModelEndings{
-    // net_ipu: regs/ipu.h, then ipu_stats.cc.
+    // Counters of net_ipu, in the order of regs/ipu.h, then of ipu_stats.cc.
     Ending{"model_rx_no_descriptor", "rx_no_descriptor", At::kNic},
     Ending{"model_rx_no_region", "rx_no_region", At::kNic},
     Ending{"model_rx_no_line", "rx_no_line", At::kNic},
@@ -52,9 +52,9 @@ constexpr std::array kModelEndings{
     Ending{"link_tx_stop_discards", "link_tx_stop_discards", At::kHost},
     Ending{"line_rx_stop_discards", "line_rx_stop_discards", At::kHost},
     Ending{"line_tx_stop_discards", "line_tx_stop_discards", At::kHost},
-    // net_ipu and net_enso.
+    // A counter of both net_ipu and net_enso.
     Ending{"model_rx_oversize", "rx_oversize", At::kNic},
-    // net_enso: device/enso/counters.h, then enso_stats.cc.
+    // Counters of net_enso, in the order of device/enso/counters.h, then of enso_stats.cc.
     Ending{"model_rx_pipe_full", "rx_pipe_full", At::kNic},
     Ending{"model_rx_pipe_disabled", "rx_pipe_disabled", At::kNic},
     Ending{"model_rx_nb_disabled", "rx_nb_disabled", At::kNic},

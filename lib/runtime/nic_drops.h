@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Frames that the port or its wire dropped, by name; the workers' counters do not include most of
-// them. Pure: computed from the port's statistics.
+// them. They are computed from the port's statistics alone.
 //
 // Every frame that enters a model NIC is counted exactly once:
 //

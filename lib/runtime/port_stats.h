@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A port's extended statistics by name. A model NIC reports its state as "model_…" and the state of
-// its wire as "wire_…". Control path.
+// its wire as "wire_…". Used on the control path only.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ std::mutex& PortCalls();
 class PortStats {
  public:
   PortStats() = default;
-  /// Reads all statistics of a configured port; empty if the driver has none. Any thread.
+  /// Reads all statistics of a configured port; empty if the driver has none. May be called by any
+  /// thread.
   static PortStats Read(uint16_t port);
   /// Constructs from statistics that were read elsewhere.
   explicit PortStats(std::map<std::string, uint64_t> values) : values_(std::move(values)) {}

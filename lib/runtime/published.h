@@ -32,7 +32,8 @@ class QuietReaders {
     for (uint32_t i = 0; i < readers; ++i) rte_rcu_qsbr_thread_register(rcu_.get(), i);
   }
 
-  /// Called by the reader: Enter before its first access, Leave after its last one.
+  /// Called by the reader: Enter before its first access, Rest when it uses no tables, and Leave
+  /// after its last access.
   void Enter(uint32_t reader) { rte_rcu_qsbr_thread_online(rcu_.get(), reader); }
   void Rest(uint32_t reader) { rte_rcu_qsbr_quiescent(rcu_.get(), reader); }
   void Leave(uint32_t reader) { rte_rcu_qsbr_thread_offline(rcu_.get(), reader); }

@@ -3,7 +3,7 @@
 // Removes the files that EAL does not remove at the end of a run: a folder of some megabytes in
 // DPDK's runtime folder, named like the file prefix, and (with some memory options) files in
 // hugetlbfs. EAL removes them only at the next run with the same prefix. Sluice's prefix contains
-// the process id, so the next run has a different prefix. Control path.
+// the process id, so the next run has a different prefix. Used on the control path only.
 #pragma once
 
 #include <string>

@@ -49,8 +49,8 @@ class Session {
 
   /// Returns the number of the port that the workers serve.
   uint16_t port() const { return port_; }
-  /// Returns whether worker i polls receive queue i of the port, in rte_flow too. False if workers
-  /// poll pipes that are not ethdev queues.
+  /// Returns whether worker i polls receive queue i of the port, in rte_flow too. Returns false if
+  /// workers poll pipes that are not ethdev queues.
   bool has_queues() const {
     return std::visit([](const auto& binding) { return binding.has_queues(); }, binding_);
   }

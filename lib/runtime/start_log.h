@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Captures the log of EAL and its drivers while EAL starts, so that one line can report why EAL did
-// not start or why a device is absent. Main thread; at most one instance at a time.
+// not start or why a device is absent. Used by the main thread; at most one instance may exist at a
+// time.
 #pragma once
 
 #include <cstdint>

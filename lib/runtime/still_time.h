@@ -8,7 +8,7 @@ namespace sluice::runtime {
 
 /// Measures for how long a value has not changed, from samples of one thread. If a sample comes
 /// more than kLateS after the previous one, the thread had no CPU, and other threads may have had
-/// none either; only kLateS of that interval counts. Times are seconds of one clock.
+/// none either; only kLateS of that interval counts. All times are in seconds and from one clock.
 class StillTime {
  public:
   explicit StillTime(double now_s) : looked_s_(now_s) {}

@@ -54,12 +54,13 @@ class Supervisor {
   void Run(RunFigures* figures);
 
  private:
-  /// Reads all counters. Any thread. Stores in `port`, unless null, the statistics from which the
-  /// NIC drops are computed. They are read after the workers' counters, so that a frame dropped in
-  /// between counts as missing and not as accounted for.
+  /// Reads all counters. May be called by any thread. Stores in `port`, unless null, the statistics
+  /// from which the NIC drops are computed. They are read after the workers' counters, so that a
+  /// frame dropped in between counts as missing and not as accounted for.
   Sample ReadSample(PortStats* port = nullptr) const;
   void Print(const std::string& line) const;
-  /// Prints changes of the link and calls the application's hook. Main thread, while workers poll.
+  /// Prints changes of the link and calls the application's hook. Called by the main thread while
+  /// workers poll.
   void LookAtLink();
   /// Prints lines until AppHooks::over or, without this hook, the duration ends the run, or until a
   /// stop signal arrives.

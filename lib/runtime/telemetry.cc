@@ -166,7 +166,8 @@ TelemetryScope::TelemetryScope(std::function<Sample()> take,
     return true;
   }();
   (void)registered;
-  for (const TelemetryCommand& command : commands) {  // No effect in a second run.
+  for (const TelemetryCommand& command :
+       commands) {  // In a second run, the registration has no effect.
     rte_telemetry_register_cmd(command.path.c_str(), Ask, command.help.c_str());
   }
 }

@@ -10,7 +10,7 @@ namespace sluice::runtime {
 
 /// Returns the TSC cycles per second of CLOCK_MONOTONIC, measured from the program's start to this
 /// call, within about 1e-5. Sleeps until the interval is at least 50 ms; EAL's start is longer than
-/// that. Any thread.
+/// that. May be called by any thread.
 uint64_t MeasureTscHz();
 
 }  // namespace sluice::runtime

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The loop of a worker lcore: polls, counts cycles, reads the clock, and periodically checks
-// whether to stop. Only the main thread decides that, because it knows whether frames are still in
-// flight (supervisor.h). Each pair of queue and engine has a separate template instance, so that no
-// dispatch is needed per packet. Launched by Session.
+// whether to stop. Only the main thread decides when to stop, because it knows whether frames are
+// still in flight (supervisor.h). Each pair of queue and engine has a separate template instance,
+// so that no dispatch is needed per packet. Launched by Session.
 #pragma once
 
 #include <rte_cycles.h>
@@ -72,8 +72,8 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     engine.set_counters(queue.counters());
   }
   if constexpr (requires { engine.Enter(); }) engine.Enter();
-  // Read only after Enter: an engine that first touches its memory may need seconds, and the time
-  // of the first burst would be outdated.
+  // The clock is read only after Enter: an engine that first touches its memory may need seconds,
+  // and the time of the first burst would be outdated.
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   while (!control.stop.load(std::memory_order_relaxed)) {
