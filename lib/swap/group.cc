@@ -147,7 +147,7 @@ void Keeper::Reject() {
   CountUnanswered();
 }
 
-// Begins the answers of the round in the record.
+// Finds and counts the members whose line does not contain the outcome in the record yet.
 void Keeper::CountUnanswered() {
   suspect_ = false;
   offers_ = 0;

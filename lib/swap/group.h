@@ -5,8 +5,8 @@
 // last member. In a round that is rejected, each party keeps its part. With N = 2 this is the swap
 // of two messages.
 //
-// Pure, as initiator.h: input and output are lines, records and results; neither a clock nor shared
-// memory is used. group_table.h contains the transitions.
+// Input and output are lines, records and results; like initiator.h, this file uses neither a clock
+// nor shared memory. group_table.h contains the transitions.
 //
 // Memory that must survive a kill of the keeper's process: its record and its lines. Each call of
 // Join, Leave or Hear changes at most the record and one line. Before the next call, the caller
@@ -134,8 +134,8 @@ class Keeper {
   Payload part_{};         ///< Part of the keeper's application in state kGather.
   KeeperRecord record_;
   bool new_record_ = false;
-  bool withdrawn_ =
-      false;  ///< The line that is being processed cancels an offer of the open round.
+  /// The line that is being processed cancels an offer of the open round.
+  bool withdrawn_ = false;
   bool suspect_ = false;
 };
 

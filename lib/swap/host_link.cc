@@ -124,7 +124,7 @@ inline void HostLink::Receive(const Result& result) {
     ++counters_.rejected;
     resumed_ ? Discard() : Hold(0);
   } else {
-    // Orphaned. Impossible: the NIC's line is in the shared memory, so the NIC cannot lose it.
+    // kOrphaned is impossible: the NIC's line is in the shared memory, so the NIC cannot lose it.
     faulted_ = true;
     ++counters_.faults;
   }

@@ -37,8 +37,8 @@ class HostLink {
   /// number of TSC cycles without progress after which the link is suspect.
   static std::unique_ptr<HostLink> Open(LinkMemory memory, uint64_t window_cycles);
 
-  /// Returns whether the host owns region() and may use it. False after the region was given away,
-  /// until a swap is resolved.
+  /// Returns whether the host owns region() and may use it. Returns false after the region was
+  /// given away, until a swap is resolved.
   bool holding() const { return holding_; }
   const Region& region() const { return region_; }
   const Geometry& geometry() const { return memory_.geometry(); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end that makes offers. Pure: input and output are lines and results; no shared memory, clock
-// or allocation. The caller posts line() whenever ConsumeUpdate() returns true.
+// The end that makes offers. Its input and output are lines and results. It uses neither shared
+// memory nor a clock, and does not allocate. The caller posts line() whenever ConsumeUpdate()
+// returns true.
 #pragma once
 
 #include <array>

@@ -72,8 +72,8 @@ uint64_t LinkMemory::Owners() const {
   const Message host = Decode(line);
   bar::ReadLine(header_->nic_line, line);
   const Message nic = Decode(line);
-  // Read after the host's line: the host posts its next line only after it has recorded the
-  // previous outcome.
+  // The owners word is read after the host's line: the host posts its next line only after it has
+  // recorded the previous outcome.
   const uint64_t owners = RecordedOwners();
   // If the NIC's line is not an outcome of `host.txid`, the host has recorded all outcomes.
   if (nic.phase != Phase::kCommitted || nic.txid != host.txid) return owners;

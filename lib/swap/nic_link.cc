@@ -74,7 +74,8 @@ bool NicLink::StartRegion() {
   const Region region = memory_.region(free_[--free_count_]);
   RegionHeader& header = region.header();
   header.sequence = sequence_++;
-  // Stored after the count is 0, so that a later device never finds old frames in this region.
+  // The kind is stored after the count, so that a later device never finds old frames in this
+  // region.
   std::atomic_ref(header.count).store(0, std::memory_order_relaxed);
   std::atomic_ref(header.kind).store(RegionKind::kReceived, std::memory_order_release);
   filler_ = Filler(region, geometry_);
@@ -93,9 +94,10 @@ uint32_t NicLink::DequeueFrames(FrameToSend* frames, uint32_t max) {
       break;
     }
     const uint32_t end = send_at_ + std::min(max, send_count_ - send_at_);
-    // Stored before the frames are passed on, so that a later device does not send them again.
+    // The cursor is stored before the frames are passed on, so that a later device does not send
+    // them again.
     std::atomic_ref(region.header().cursor).store(end, std::memory_order_release);
-    // Local copies, because stores to `frames` may alias members.
+    // The loop uses local copies, because stores to `frames` may alias members.
     const Geometry geometry = geometry_;
     const Entry* const entries = region.entries();
     uint32_t bad = 0;

@@ -99,7 +99,7 @@ class NicLink {
   uint32_t send_at_ = 0;
   uint32_t send_count_ = 0;
   bool waiting_ = false;       ///< The host's offer waits until Candidate returns a region.
-  bool wants_frames_ = false;  ///< That offer waits for frames (kWantsFrames).
+  bool wants_frames_ = false;  ///< The waiting offer requires frames (kWantsFrames).
   uint64_t sequence_ = 0;      ///< Sequence number of the next region to be filled.
   uint64_t bad_entries_ = 0;
   uint64_t bad_offers_ = 0;

@@ -25,7 +25,8 @@ class Attention {
     heard_ = word0;
     skipped_ = 0;
   }
-  /// Makes the next Wants() return true, because this end may now be able to process the same line.
+  /// Makes the next Wants() return true, because this end may now be able to process the line that
+  /// it has already read.
   void LookAgain() { skipped_ = kMaxSkipped - 1; }
 
  private:

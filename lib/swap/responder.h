@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end that owns the resource and answers. Pure, as initiator.h. With two messages, the store
-// that posts an answer is the commit point: the caller posts line() first and changes the resource
-// afterwards, so that the change can be repeated from the line.
+// The end that owns the resource and answers. Like initiator.h, it uses neither shared memory nor a
+// clock, and does not allocate. With two messages, the store that posts an answer is the commit
+// point: the caller posts line() first and changes the resource afterwards, so that the change can
+// be repeated from the line.
 #pragma once
 
 #include <concepts>
