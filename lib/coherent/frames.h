@@ -111,7 +111,8 @@ class FrameWalker {
       head_ = head;
       stride_ = Record::Of(head).stride;
     }
-    // The initial head has a stride of 0, which wraps around.
+    // A head of all zeros equals the initial head_, so stride_ may be 0 here; the subtraction then
+    // wraps around and the record is rejected.
     return stride_ - 1 < rest_.size() || Bad();
   }
   uint8_t* at() const { return rest_.data(); }  ///< Address of the record.

@@ -237,8 +237,8 @@ class HostEnd {
   EndpointMemory memory_;
   WaitMethod wait_;
   bool inside_ = false;  ///< BUSY is set: the host may access lines.
-  bool has_way_;         ///< The table contains kHostWay.
-  bool on_way_ = false;  ///< inside_ and has_way_.
+  bool has_way_;         ///< The machine's table contains all rows of kHostWay.
+  bool on_way_ = false;  ///< Both inside_ and has_way_ are true.
   std::array<Line, kPairs> lines_;
 };
 

@@ -101,7 +101,7 @@ struct Control {
   friend bool operator==(const Control&, const Control&) = default;
 };
 
-/// A control line. One end owns it at any time; `control` is stored last (release).
+/// A control line. At any time exactly one end owns it; `control` is stored last (release).
 struct alignas(kLineBytes) ControlLine {
   uint64_t control;
   uint64_t code;  ///< Request: the function to call. Reply: its status.

@@ -185,8 +185,8 @@ bool NicEnd::Preempt(uint64_t now_ns) {
   const Action action = line.Move(Input::kPreempt);
   if (action != Action::kBar && action != Action::kBarYield) return false;
   asked_ns_ = now_ns;
-  // Stored before the answer, so that a host that leaves because of the answer does not enter
-  // again. Sequentially consistent, see HostEnd::Enter.
+  // READY is cleared before the answer is stored, so that a host that leaves because of the answer
+  // does not enter again. The store is sequentially consistent; see HostEnd::Enter.
   std::atomic_ref(memory_.header().ready).store(kBarred, std::memory_order_seq_cst);
   if (action == Action::kBarYield) Answer(line, Kind::kYieldNow);
   return true;

@@ -18,11 +18,11 @@ namespace sluice::coherent {
 enum class Seen : uint8_t {
   kNothing,
   kLoad,        ///< The host has loaded a line; it did not own the other line.
-  kReturned,    ///< The host has loaded a line and returned the other line, see returned().
+  kReturned,    ///< The host has loaded a line and returned the other line; see returned().
   kTriedAgain,  ///< A load reached its time limit and was answered with TRYAGAIN.
   kLeft,        ///< The host has left on request: its core is free.
-  kOverdue,     ///< The host did not leave within the time limit. Closed.
-  kFault,       ///< The host violated the protocol. Closed.
+  kOverdue,     ///< The host did not leave within the time limit; the endpoint is now closed.
+  kFault,       ///< The host violated the protocol; the endpoint is now closed.
 };
 
 /// Content of a returned line.
@@ -48,12 +48,13 @@ struct NicCounters {
   /// Returned, but delivered by an earlier NIC end. A reply then has no receiver; frames may still
   /// be sent.
   uint64_t orphaned = 0;
-  uint64_t try_again = 0;  ///< Loads answered without content, by answer.
+  uint64_t try_again = 0;  ///< Loads answered without content: one counter for each kind of answer.
   uint64_t yield_now = 0;
   uint64_t retire = 0;
   uint64_t left = 0;     ///< Number of times that the host left on request.
   uint64_t overdue = 0;  ///< Number of times that the host did not leave in time.
-  uint64_t faults = 0;   ///< Protocol violations: at most 1.
+  uint64_t faults = 0;   ///< Protocol violations by the host; at most 1, because the first one
+                         ///< closes the endpoint.
 };
 
 struct NicOptions {

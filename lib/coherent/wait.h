@@ -29,7 +29,7 @@ std::optional<WaitMethod> WaitMethodOf(std::string_view name);
 
 /// Waits until `word` differs from `seen` or until cpu::Cycles() reaches `deadline`. Spurious
 /// returns are possible, so the caller must check again. With kPause, executes one pause
-/// instruction. Only for methods for which CanWaitBy() is true.
+/// instruction. Requires CanWaitBy(method).
 void SleepOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline);
 inline void WaitOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline) {
   if (method != WaitMethod::kPause) return SleepOn(method, word, seen, deadline);
