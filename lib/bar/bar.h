@@ -62,8 +62,8 @@ class Bar {
   }
 
   /// Returns false once the device has stopped draining its window. On PCI, a read of all ones is
-  /// the only indication: returns false once it was confirmed, and always true without a
-  /// FunctionLink.
+  /// the only indication of a lost device: returns false once a second read has confirmed the loss,
+  /// and always returns true without a FunctionLink.
   bool LinkUp() const {
     if (queue_ != nullptr) return queue_->LinkUp();
     return link_ == nullptr || link_->up();

@@ -95,7 +95,8 @@ void DmaSpace::NotifyObserver() const {
 // Repeats the search if the range was replaced by a larger one before it could be read here.
 DmaSpace::Mapping DmaSpace::Around(uint64_t bus) const {
   while (Translate(bus, 1) != nullptr) {
-    const Range& range = ranges_[recent_[CacheLine(bus)]];  // The slot in which Translate found it.
+    // The slot in which Translate found the range.
+    const Range& range = ranges_[recent_[CacheLine(bus)]];
     const uint64_t bytes = range.bytes.load(std::memory_order_acquire);
     const uint64_t start = range.bus.load(std::memory_order_relaxed);
     if (bus - start < bytes) return {start, range.host.load(std::memory_order_relaxed), bytes};

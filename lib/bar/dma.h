@@ -70,10 +70,11 @@ class DmaSpace {
   void SetRemote(RemoteMemory* remote) { remote_ = remote; }
 
   /// Registers `observer`, which is called at once and at each later change, and must outlive its
-  /// registration. Null removes the observer. Any thread.
+  /// registration. Null removes the observer. May be called by any thread.
   void SetObserver(DmaObserver* observer) const;
 
-  /// Returns the range that contains the byte at `bus`, or an empty range. Device's thread only.
+  /// Returns the range that contains the byte at `bus`, or an empty range. Called only by the
+  /// device's thread.
   Mapping Around(uint64_t bus) const;
 
  private:

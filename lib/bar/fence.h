@@ -53,8 +53,8 @@ inline void FullFence() {
 #endif
 }
 
-/// Like LoadOnce, for a word that a device stores to memory. Stores that the device made before are
-/// visible afterwards.
+/// Like LoadOnce, for a word that a device stores to memory. Stores that the device made before it
+/// stored the word are visible afterwards.
 template <typename T>
 T LoadFromDevice(const T& shared) {
 #ifdef __x86_64__

@@ -11,9 +11,9 @@
 
 namespace sluice::bar {
 
-/// State of the link to one function. Any thread may use it, and any process that shares it. It
-/// does not return from down to up, because a function that responds later at this address is not
-/// initialized.
+/// State of the link to one function. Any thread may use it, and any process that shares it. The
+/// state does not return from down to up, because a function that responds later at this address is
+/// not initialized.
 class FunctionLink {
  public:
   /// `witness` is the offset of a 4-byte register that never reads as all ones.

@@ -28,7 +28,7 @@ struct LineQueuePlace {
 };
 
 /// Returns whether `number` is so far from `present` that a queue with another start wrote it.
-/// Always false for start 0, because a queue with start 0 must be the first on its lines.
+/// Always returns false for start 0, because a queue with start 0 must be the first on its lines.
 constexpr bool IsForeign(uint64_t number, uint64_t present, uint64_t start) {
   return start != 0 && (number - present + (uint64_t{1} << 31)) >> 32 != 0;
 }

@@ -54,7 +54,7 @@ class PciWindow {
 
   uint32_t lines() const { return lines_; }
   uint32_t capabilities() const { return capabilities_; }
-  /// Returns the number of polls that found a torn line. Any thread.
+  /// Returns the number of polls that found a torn line. May be called by any thread.
   uint64_t torn_lines() const { return torn_lines_.load(std::memory_order_relaxed); }
   bool dead() const { return dead_.load(std::memory_order_relaxed); }
 
@@ -66,8 +66,8 @@ class PciWindow {
       StoreFence();  // MOVDIR64B may pass the caller's earlier stores to memory.
       StoreWhole(to, sealed);
     } else {
-      RegisterFence();  // Memory that the line refers to is visible before the line.
-      // Word 0 last: uncached stores arrive in order, and a reader polls word 0.
+      RegisterFence();  // Makes memory that the line refers to visible first.
+      // Word 0 is stored last: uncached stores arrive in order, and a reader polls word 0.
       for (uint32_t i = 1; i < kWords; ++i) to[i] = sealed.word[i];
       to[0] = sealed.word[0];
     }
@@ -133,7 +133,7 @@ class PciWindow {
   bool has_movdir64b_;
   std::atomic<bool> dead_{false};
   std::atomic<uint64_t> torn_lines_{0};
-  void* mapping_ = nullptr;  ///< Mapping of Open().
+  void* mapping_ = nullptr;  ///< Mapping made by Open(); null after Over().
   size_t mapping_bytes_ = 0;
 };
 static_assert(WindowEnd<PciWindow>);

@@ -59,19 +59,19 @@ class PostedQueue {
   static constexpr std::chrono::milliseconds kTimeout{2000};
 
   /// Makes the threads of this process use the lanes of `guest`, which must be below kGuests and
-  /// not used by another running process. Host side, before this process posts to any queue.
-  /// Returns false if a thread of this process already uses another lane.
+  /// not used by another running process. The host side must call it before this process posts to
+  /// any queue. Returns false if a thread of this process already uses another lane.
   static bool BecomeGuest(uint32_t guest);
 
-  /// Host side, any thread. See Bar. Post accepts the parts of a RegisterAccess separately, because
-  /// that costs fewer instructions.
+  /// See Bar. May be called by any thread of the host side. Post accepts the parts of a
+  /// RegisterAccess separately, because that costs fewer instructions.
   void Post(uint32_t offset, uint32_t bytes, uint64_t value, const Waiting& waiting = {});
   uint64_t Read(RegisterAccess access, const Waiting& waiting = {});
   bool LinkUp() const { return link_.load(std::memory_order_acquire) != 0; }
 
-  /// Device side, one thread. Calls `write(RegisterAccess)` for each posted store and answers each
-  /// read with `read(RegisterAccess) -> uint64_t`, at most `budget` entries per lane. Discards
-  /// entries of another epoch. Returns the number of processed and discarded entries.
+  /// Used by one thread of the device side. Calls `write(RegisterAccess)` for each posted store and
+  /// answers each read with `read(RegisterAccess) -> uint64_t`, at most `budget` entries per lane.
+  /// Discards entries of another epoch. Returns the number of processed and discarded entries.
   template <typename Write, typename ReadFn>
   uint32_t Drain(uint32_t budget, Write&& write, ReadFn&& read) {
     uint32_t handled = 0;
@@ -111,17 +111,18 @@ class PostedQueue {
     uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets within a lane.
   };
   static Layout GetLayout();
-  /// Returns the number of entries of a lane that its device has processed, modulo 2^32. Device
-  /// side.
+  /// Returns the number of entries of a lane that its device has processed, modulo 2^32. Used by
+  /// the device side.
   uint32_t Head(uint32_t lane) const { return lanes_[lane].head.load(std::memory_order_acquire); }
 
-  /// Makes the queue discard stores and return all ones for reads. Either side.
+  /// Makes the queue discard stores and return all ones for reads. May be called by either side.
   void MarkLinkDown() { link_.store(0, std::memory_order_release); }
-  /// Sets the process in which the model runs; 0 if unknown. Host side, before the link comes up. A
-  /// malicious device could store another process here; this extends waits by at most
+  /// Sets the process in which the model runs; 0 if unknown. The host side calls it before the link
+  /// comes up. A malicious device could store another process here; this extends waits by at most
   /// ProcessPatience::kMostBounds.
   void SetModelProcess(pid_t process) { model_.store(process, std::memory_order_relaxed); }
-  /// Begins the next epoch and discards entries that were posted before. Host side, one thread.
+  /// Begins the next epoch and discards entries that were posted before. Used by one thread of the
+  /// host side.
   void BringLinkUp() {
     if (++epoch_ == 0) epoch_ = 1;
     link_.store(epoch_, std::memory_order_release);

@@ -10,8 +10,8 @@
 
 namespace sluice::bar {
 
-/// Owns the mapping and the file, unless Over made it. Movable: move construction empties the
-/// source, move assignment swaps both. Empty after a failed Create or FromFile.
+/// Owns the mapping and the file, unless Over made it. Move construction empties the source, and
+/// move assignment swaps both. Empty after a failed Create or FromFile.
 class RingMemory {
  public:
   /// Page size of the ring.

@@ -17,7 +17,7 @@
 
 namespace sluice::bar {
 
-/// Stores `line` to shared memory. One writer at a time.
+/// Stores `line` to shared memory. Only one thread at a time may write a line.
 inline void PublishLine(Line& shared, const Line& line) {
 #pragma GCC unroll 8
   for (uint32_t i = 1; i < line.word.size(); ++i) {

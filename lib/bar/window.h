@@ -37,7 +37,8 @@ enum WindowCapability : uint32_t {
   kWindowInterrupt = 1u << 4,       ///< Interrupt() wakes the other side.
   kWindowCoherent = 1u << 5,        ///< Both sides share coherent memory.
   kWindowStalledLoad = 1u << 6,     ///< The device may delay a load (Lauberhorn).
-  kWindowModelled = 1u << 7,        ///< Not hardware: shared memory between cores, or virtual time.
+  kWindowModelled =
+      1u << 7,  ///< The carrier is a model: shared memory between cores, or virtual time.
 };
 
 /// The two sides. The host posts host lines, regardless of the memory that contains them.

@@ -79,7 +79,8 @@ constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities
   }
 }
 
-/// Stores the newest events, and totals over all events. One thread. The caller owns the storage.
+/// Stores the newest events, and totals over all events. Used by one thread. The caller owns the
+/// storage.
 class WindowTrace {
  public:
   /// Stores at most `storage.size()` events, which may be 0.
