@@ -11,7 +11,7 @@
 
 namespace sluice::rpc {
 
-/// The caller's AUTH_SYS credential (RFC 5531 appendix A). Views into the datagram.
+/// The caller's AUTH_SYS credential (RFC 5531 appendix A). Its members are views into the datagram.
 struct SysCredential {
   uint32_t stamp = 0;
   std::string_view machine_name;  ///< Any bytes, at most kMaxMachineNameBytes.

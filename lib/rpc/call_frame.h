@@ -26,7 +26,7 @@ enum class FrameError : uint8_t {
 /// Returns the static, lower-case text of an error, for counters and messages.
 std::string_view FrameErrorName(FrameError error);
 
-/// A parsed frame. Points into the frame.
+/// A parsed frame. Its pointers refer to the bytes of the frame.
 struct CallFrame {
   packet::Datagram datagram;                ///< Invalid after kNotUdp … kOptions.
   CallError error = CallError::kTruncated;  ///< Valid after kNone and kCall.

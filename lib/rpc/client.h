@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The client side of ONC-RPC version 2 (RFC 5531 section 9): writes calls and parses replies. For
-// traffic generators, and for services that call other services.
+// The client side of ONC-RPC version 2 (RFC 5531 section 9): writes calls and parses replies. Used
+// by traffic generators, and by services that call other services.
 #pragma once
 
 #include <cstdint>

@@ -71,7 +71,7 @@ Marshalled MarshalAny(const Table& table, uint32_t type, const Source& source, u
                       uint32_t room);
 
 /// Writes a value of `type` to the `room` bytes at `wire` and to no other memory; after an error
-/// their contents are undefined. Pure: several threads may use a table.
+/// their contents are undefined. The function is pure, so several threads may use one table.
 inline Marshalled Marshal(const Table& table, uint32_t type, const Source& source, uint8_t* wire,
                           uint32_t room) {
   const Type& root = table.types[type];

@@ -19,7 +19,7 @@ inline constexpr uint32_t kSuccessBytes = 24;
 inline constexpr uint32_t kMaxReplyBytes = 32;
 
 /// Writes a reply to the call `xid` at `to` and returns its length in bytes, like all functions
-/// here. Not for kProgMismatch, which has a body: use WriteNotFound.
+/// here. Must not be used for kProgMismatch, which has a body; use WriteNotFound.
 inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   packet::StoreBe32(to, xid);
   packet::StoreBe32(to + 4, static_cast<uint32_t>(MessageType::kReply));

@@ -19,7 +19,7 @@ namespace sluice::rpc {
 /// The data that a step moves between the wire and the structure.
 enum class StepKind : uint32_t {
   kEnd,
-  // Straight steps: of a fixed size.
+  // Straight steps, which have a fixed size:
   kWords,  ///< `count` 32-bit numbers: int, enum, float.
   kLongs,  ///< `count` 64-bit numbers: hyper, double.
   kBools,  ///< `count` bools: any nonzero word is TRUE, and becomes 1.

@@ -61,7 +61,7 @@ Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire
 /// Reads a value of `type` from the `wire_bytes` bytes at `wire` into `room`, and accesses no other
 /// memory. Trailing bytes are ignored, as in libtirpc. After an error the contents of the room are
 /// undefined. All bytes of the structure are overwritten, including padding; bytes after it are not
-/// written. Pure: several threads may use a table.
+/// written. The function is pure, so several threads may use one table.
 inline Unmarshalled Unmarshal(const Table& table, uint32_t type, const uint8_t* wire,
                               uint32_t wire_bytes, const Room& room) {
   const Type& root = table.types[type];

@@ -79,7 +79,7 @@ struct ProcedureDefinition {
   uint32_t program;
   uint32_t version;
   uint32_t number;
-  std::vector<Declaration> arguments{};  ///< One or more; a single void without arguments.
+  std::vector<Declaration> arguments{};  ///< One or more; a single void if there are none.
   Declaration result{};
 };
 
