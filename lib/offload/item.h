@@ -12,7 +12,7 @@
 
 namespace sluice::offload {
 
-/// 40 bytes: the part of a line that is free for content in both channels.
+/// The part of a line that is free for content in both channels: 40 bytes.
 struct Item {
   std::array<uint64_t, 5> word{};
 
@@ -62,8 +62,8 @@ enum class Urgency : uint8_t {
   kInterrupt,  ///< The host is interrupted and reads it at once.
 };
 
-/// The host's end of a channel. One thread at a time. It detects agents only in PollRestart():
-/// until that function has returned true once, Send fails and no decisions exist.
+/// The host's end of a channel. Used by one thread at a time. It detects agents only in
+/// PollRestart(): until that function has returned true once, Send fails and no decisions exist.
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
   /// Sends an event. Events are delivered in order. Returns false if space or an agent is lacking;
@@ -98,7 +98,7 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
 // the pending decision of `slot`, enforces it, and sends the outcome to the agent. A concept cannot
 // contain templates.
 
-/// The NIC's end of a channel. One thread.
+/// The NIC's end of a channel. Used by one thread.
 template <typename C>
 concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out, Decided& how) {
   /// Receives the oldest event. Returns false if none exists.

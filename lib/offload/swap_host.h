@@ -7,7 +7,8 @@
 //            closing line contains the outcome. The alternative is two messages with the outcome in
 //            the next offer, which would halve the bytes (88 / 88 instead of 176 / 176). But an
 //            offer of 40 bytes has no space for an outcome of 40 bytes. The agent would also not
-//            know the outcome until the next event of that CPU, a whole time slice later. The cost:
+//            know the outcome until the next event of the asking CPU, a whole time slice later. The
+//            cost:
 //            the next ask of the slot waits for one more round trip (758 ns). An earlier event is
 //            sent without a swap of its slot, and the agent decides it by an offer.
 //   offers   The agent offers a decision, on condition that the state is the one that it saw, in
@@ -22,7 +23,8 @@
 // that may recall a decision must offer it. lib/swap implements retained outcomes, incarnations and
 // epochs. The window is not read between Check() and Apply().
 //
-// One thread at a time; see wave_host.h, also for the replacement of ends.
+// Used by one thread at a time; wave_host.h describes which calls may be interleaved and how an end
+// may be replaced.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +53,7 @@ class SwapHost {
 
   // Functions of HostChannel.
   bool Send(const Item& item) {
-    control_.PublishLosses();  // Report a loss before the next event.
+    control_.PublishLosses();  // A loss must be reported before the next event.
     if (!up_ || !IsFree(sent_)) {
       control_.Lose();
       return false;

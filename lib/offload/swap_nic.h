@@ -165,7 +165,7 @@ bool SwapNic<W>::ReceiveEvent(Item& out) {
   if (event == swap::Event::kNothing) return false;
   head_heard_ = false;
   if (event != swap::Event::kCommitted) {
-    ++faults_;  // The host never cancels an event.
+    ++faults_;  // A correct host never cancels an event.
     return false;
   }
   out = ItemOf(link.offer());
@@ -235,7 +235,7 @@ bool SwapNic<W>::PollOutcome(Slot slot, Item& out, Decided& how) {
   } else {
     return false;
   }
-  ++faults_;  // Impossible: an end that loses its memory begins another session.
+  ++faults_;  // This is impossible: an end that loses its memory begins another session.
   return false;
 }
 

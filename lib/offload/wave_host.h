@@ -11,9 +11,9 @@
 // invalidated after each use and each read without a result, so that the next read or Prefetch()
 // loads the current line.
 //
-// One thread at a time. Calls for different slots may be interleaved if a window's reads let other
-// tasks run (virtual time): each call accesses only its slot's state. The agent's end may be
-// replaced by another, with a greater incarnation, while this end exists.
+// Used by one thread at a time. Calls for different slots may be interleaved if a window's reads
+// let other tasks run (virtual time): each call accesses only its slot's state. The agent's end may
+// be replaced by another, with a greater incarnation, while this end exists.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class WaveHost {
   // Functions of HostChannel. Until PollRestart() returns true the channel has no agent, and Send
   // fails.
   bool Send(const Item& item) {
-    control_.PublishLosses();  // Report a loss before the next event.
+    control_.PublishLosses();  // A loss must be reported before the next event.
     bar::Line line;
     for (uint32_t i = 0; i < item.word.size(); ++i) line.word[1 + i] = item.word[i];
     if (control_.session().met() && events_.Push(line)) return true;
