@@ -120,7 +120,8 @@ std::string ProgramFault(const std::string& program) {
 std::string CpuFault(int64_t cpu) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
-  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return "";  // Too many CPUs for cpu_set_t.
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
+    return "";  // The machine has too many CPUs for cpu_set_t.
   if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &cpus)) return "";
   return "this process cannot run on that CPU: give one of the CPUs " + Ranges(cpus);
 }

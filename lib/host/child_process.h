@@ -2,7 +2,7 @@
 //
 // Starts child processes. A child inherits the standard streams and the given descriptors, and no
 // other descriptor: the memory and the sockets of DPDK stay with the parent (CWE-403). Works
-// without EAL. Control path.
+// without EAL. Used on the control path only.
 #pragma once
 
 #include <sys/types.h>
@@ -38,7 +38,7 @@ constexpr int ChildDescriptor(size_t i) { return static_cast<int>(3 + i); }
 /// returns an errno and does not change `pid`. The caller waits for the child.
 int Spawn(const ChildProgram& child, pid_t* pid);
 
-/// A child that does not outlive its owner. For one thread, except Signal. Movable.
+/// A child that does not outlive its owner. Used by one thread, except Signal. It can be moved.
 class ChildProcess {
  public:
   /// Constructs a child that has ended.
@@ -63,7 +63,7 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   /// Returns true once the child has ended, and reaps it.
   bool Ended();
-  /// Sends a signal; has no effect after the end. Callable from any thread.
+  /// Sends a signal; has no effect after the end. May be called by any thread.
   void Signal(int signal) const;
   /// Returns how the child ended, such as "ended by signal 9 (Killed)". Call it after Ended.
   std::string HowEnded() const;

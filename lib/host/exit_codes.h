@@ -7,9 +7,9 @@
 
 namespace sluice::host {
 
-/// Returns the exit code for a start that failed with `error`, an errno. 1 if a later start may
-/// succeed (too little memory, no free descriptor, an address in use, an absent device), 2 if only
-/// other arguments help.
+/// Returns the exit code for a start that failed with `error`, an errno. The code is 1 if a later
+/// start may succeed (too little memory, no free descriptor, an address in use, an absent device),
+/// and 2 if only other arguments help.
 constexpr int StartFailureCode(int error) {
   switch (error) {
     case ENOMEM:

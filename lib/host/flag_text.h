@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Texts for gflags' flags: values in readable form, error lines and help lines, for all programs
-// with gflags. Control path.
+// with gflags. Used on the control path only.
 #pragma once
 
 #include <gflags/gflags.h>

@@ -17,7 +17,8 @@ bool WriteText(const std::string& path, const std::string& text) {
 
 bool TakesText(std::FILE* file) {
   pollfd room{fileno(file), POLLOUT, 0};
-  return poll(&room, 1, 0) > 0;  // True for a broken pipe, too: the write then reports the error.
+  // The result is also true for a broken pipe, so that the write reports the error.
+  return poll(&room, 1, 0) > 0;
 }
 
 }  // namespace sluice::host

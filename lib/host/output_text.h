@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Output of a program's reports to a file or to standard output. Control path.
+// Output of a program's reports to a file or to standard output. Used on the control path only.
 #pragma once
 
 #include <cstdio>

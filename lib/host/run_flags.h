@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Duration and output of programs without EAL. Each of these programs defines the flags itself,
-// with different defaults. Control path.
+// with different defaults. Used on the control path only.
 #pragma once
 
 #include <cstdio>

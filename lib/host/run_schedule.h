@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When a run ends, and when its statistics lines are due. Used by the main loop of every program.
+// Determines when a run ends and when its statistics lines are due. Used by the main loop of every
+// program.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace sluice::host {
 
-/// Begins at its construction. Times are seconds.
+/// The run begins when this object is constructed. All times are in seconds.
 class RunSchedule {
  public:
   /// `duration_s`: 0 for a run without a time limit. `stats_period_s`: 0 for no lines.

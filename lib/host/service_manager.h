@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Notifies the service manager that started the program: systemd, for units of Type=notify. The
-// protocol is one datagram to the socket that $NOTIFY_SOCKET names (sd_notify(3)). Control path.
+// protocol is one datagram to the socket that $NOTIFY_SOCKET names (sd_notify(3)). Used on the
+// control path only.
 #pragma once
 
 #include <string_view>

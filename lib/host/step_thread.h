@@ -82,7 +82,7 @@ class StepThread {
   StepThread& operator=(const StepThread&) = delete;
 
   /// Runs `command` between two steps, and returns when it is done. Only one thread at a time may
-  /// call it, and not the stepping thread.
+  /// call it, and the stepping thread must not call it.
   void Do(const std::function<void()>& command) {
     std::unique_lock lock(mutex_);
     command_ = &command;
