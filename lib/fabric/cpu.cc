@@ -27,7 +27,7 @@ void Cpu::Schedule() {
 
 void Cpu::Dispatch() {
   scheduled_ = false;
-  if (occupied_) return;  // Scheduled again when the agent ends.
+  if (occupied_) return;  // Dispatch is scheduled again when the agent ends.
   if (clock_ > queue_->now()) return Schedule();
   occupied_ = true;
   if (!interrupts_.empty()) {

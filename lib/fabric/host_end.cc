@@ -69,7 +69,7 @@ void HostEnd::WriteOut(std::map<uint32_t, Buffer> buffers) {
       if ((buffer.mask >> word & 1) != 0) stores.push_back({index, word, buffer.line.word[word]});
     }
   }
-  // Not std::shuffle, because its order depends on the implementation of the library.
+  // std::shuffle is not used, because its order depends on the implementation of the library.
   for (size_t left = stores.size(); left > 1; --left)
     std::swap(stores[left - 1], stores[random_() % left]);
   for (const Store& store : stores) WriteOutWord(store.index, store.word, store.value);

@@ -2,8 +2,8 @@
 //
 // A window in virtual time: two ends that satisfy bar::WindowEnd, so that protocol code runs
 // unchanged on the model. Host lines are in the NIC's memory. NIC lines are pushed to the host's
-// memory, or remain in the NIC, where the host reads them uncached or write-through. A model: all
-// times are computed, none is measured.
+// memory, or remain in the NIC, where the host reads them uncached or write-through. The window is
+// a model: all times are computed, none is measured.
 //
 // Several processors of the host may use one window (AddHost): each has a separate clock, separate
 // write-combining buffers and a separate cache of write-through lines. At any time, only one of
@@ -92,7 +92,7 @@ class WindowPair {
   bar::LinkBytes link_bytes() const { return {down_.bytes(), up_.bytes()}; }
 
   /// Brings the link down or up. While it is down, TLPs in flight are lost, sent ones are
-  /// discarded, and reads return all ones after the completion time-out; the first of these marks
+  /// discarded, and reads return all ones after the completion time-out; the first such read marks
   /// the link as dead for the host. When it is up again, the host can read again. Memory is kept.
   void SetLinkUp(bool up);
 
@@ -104,7 +104,7 @@ class WindowPair {
   bool Travels(uint32_t epoch) const { return link_up_ && epoch == epoch_; }
   /// Sends a posted write of `cpu` at its clock; runs `arrive` at its arrival, unless it is lost.
   void SendPosted(LinkDirection& direction, Cpu& cpu, uint32_t payload, EventQueue::Action arrive);
-  /// Returns whether lines may arrive in parts; then each contains its CRC.
+  /// Returns whether lines may arrive in parts; each line then contains its CRC.
   bool Tears() const {
     return parameters_.host_stores != HostStores::kWholeLine ||
            parameters_.nic_lines == NicLines::kUncached;
