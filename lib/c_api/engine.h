@@ -49,8 +49,8 @@ extern const Kind kKv, kLogmon, kMaglev, kNeighbor, kTelemetry;
 
 }  // namespace sluice::c_api
 
-/// The incomplete type of the C interface. Any thread may call its functions, unless stated
-/// otherwise; a mutex serializes them.
+/// The type that the C interface declares without a definition. Any thread may call its functions,
+/// unless stated otherwise; a mutex serializes them.
 struct sluice_engine {
  public:
   using VisitCounter = std::function<void(std::string_view name, uint64_t value)>;

@@ -16,7 +16,7 @@
 
 namespace sluice::c_api {
 
-/// A list of handoffs. Any thread.
+/// A list of handoffs. May be used by any thread.
 class HandoffList {
  public:
   using Handoff = engine::kv::Handoff;

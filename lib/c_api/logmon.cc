@@ -91,7 +91,7 @@ struct Watch {
           .store(counters.*kScanFigures[i].member, std::memory_order_relaxed);
     }
   }
-  /// Adds the counters to `figures`. Any thread.
+  /// Adds the counters to `figures`. May be called by any thread.
   void AddTo(Figures* figures) {
     for (size_t i = 0; i < kScanFigures.size(); ++i) {
       figures->Add(i, WorkerTotals::Load(scanned[i]));

@@ -46,7 +46,7 @@ struct WorkerTotals {
 
 }  // namespace sluice::c_api
 
-/// The incomplete type of the C interface.
+/// The type that the C interface declares without a definition.
 struct sluice_worker {
  public:
   /// `no_memory` is the drop reason for lack of memory.
