@@ -15,7 +15,8 @@ constexpr long kConnectTimeoutS = 5;
 // Keep-alive probes of a silent connection, as http_post.h states: after 15 s, three probes 5 s
 // apart.
 constexpr long kKeepAliveIdleS = 15, kKeepAliveIntervalS = 5;
-constexpr int kPollMs = 10'000;  // curl wakes the poll for all its events.
+// The period can be long, because curl wakes the poll for each of its events.
+constexpr int kPollMs = 10'000;
 
 struct Taking {
   const std::function<bool(std::string_view)>& take;

@@ -21,12 +21,12 @@ class HttpPoster {
 
   /// Posts JSON and passes the answer to `take` in pieces, until `take` returns false. `timeout_s`
   /// limits the whole request; 0 means no limit, but a vanished peer is detected in half a minute.
-  /// Returns an empty text if the answer is complete or `take` returned false, else the error. One
-  /// thread at a time.
+  /// Returns an empty text if the answer is complete or `take` returned false, else the error. May
+  /// be called by one thread at a time.
   std::string Post(const std::string& url, const std::string& json, int timeout_s,
                    const std::function<bool(std::string_view)>& take);
 
-  /// Ends the current request and all later ones. Any thread.
+  /// Ends the current request and all later ones. May be called by any thread.
   void Interrupt();
   bool interrupted() const { return interrupted_; }
 

@@ -3,7 +3,7 @@
 // Registers this process as a key of etcd with a lease. The key exists while a thread keeps the
 // lease alive, and disappears at the latest when the lease expires, however the process ends. If
 // etcd is unreachable, the thread retries with growing pauses; if etcd has lost the lease, the
-// thread registers the key with a new one. No other thread waits for this.
+// thread registers the key with a new one. No other thread waits for these requests.
 #pragma once
 
 #include <atomic>
@@ -62,7 +62,7 @@ class Registration {
   const Log log_;
   std::atomic<bool>* const here_;
   HttpPoster http_;
-  int64_t lease_ = 0;  // Used by the thread while it runs. 0: none.
+  int64_t lease_ = 0;  // The current lease, or 0. Only the thread uses it while the thread runs.
   bool left_ = false;
 
   std::mutex mutex_;  // Mutex for waits on `stopping_`.
