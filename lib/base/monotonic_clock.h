@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The clock of time-outs and periods.
+// The clock that measures time-outs and periods.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace sluice::base {
 
-/// Closes its descriptor. Movable.
+/// Closes its descriptor on destruction. It can be moved.
 class OwnedFd {
  public:
   OwnedFd() = default;
