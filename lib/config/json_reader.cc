@@ -91,7 +91,7 @@ std::optional<std::string> ReadFile(const std::string& path, Errors* errors, siz
     return std::nullopt;
   };
   const auto close_it = [](std::FILE* file) { std::fclose(file); };
-  // O_NONBLOCK, because opening a pipe would wait for its other end.
+  // O_NONBLOCK is set, because otherwise opening a pipe would wait for its other end.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   const std::unique_ptr<std::FILE, decltype(close_it)> file(
       descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), close_it);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reads JSON objects member by member, tracks the path of each member, and reports errors: wrong
-// types, wrong values and unknown members. Control path.
+// types, wrong values and unknown members. Used on the control path only.
 #pragma once
 
 #include <cstdint>
