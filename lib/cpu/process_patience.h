@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Limits the wait for a process. The limit is extended while a thread of the process is runnable
-// but has no CPU, because the delay is then not the process's fault. Control path.
+// but has no CPU, because the delay is then not the process's fault. Used on the control path only.
 #pragma once
 
 #include <sys/types.h>

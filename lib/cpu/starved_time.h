@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Measures the time for which a thread was runnable but had no CPU. A watchdog subtracts it from
-// the clock time, because a thread that did not run is not at fault. Control path.
+// the clock time, because a thread that did not run is not at fault. Used on the control path only.
 #pragma once
 
 #include <sys/types.h>
