@@ -22,7 +22,7 @@
 
 namespace sluice::chain_app {
 
-/// For the main thread, except the functions that are marked for the CPU's thread.
+/// Used by the main thread, except the functions that are marked for the CPU's thread.
 class CpuControl {
  public:
   using PortId = device::pcie_switch::PortId;

@@ -10,7 +10,7 @@
 
 namespace sluice::chain_app {
 
-/// For the NIC's thread.
+/// Used by the NIC's thread.
 class Flow {
  public:
   static constexpr uint32_t kNumberBits = 28;

@@ -36,7 +36,7 @@ struct Endings {
   Endings& operator+=(const Endings& other);
 };
 
-/// For one thread; other threads may call Now() and latency().
+/// Used by one thread; other threads may also call Now() and latency().
 class Ledger final : public Flow {
  public:
   static constexpr uint32_t kMemory = 1u << 16;  ///< Number of messages remembered.

@@ -14,7 +14,8 @@ namespace {
 using namespace device::stage;        // NOLINT
 using namespace device::pcie_switch;  // NOLINT
 
-/// Loads the record of a descriptor if it is complete: its first word is written last.
+/// Loads the record of a descriptor if the record is complete: the device writes the record's first
+/// word, which contains the sequence number, last.
 bool LoadRecord(uint64_t* words, uint32_t sequence, LegacyRecord* record) {
   std::array<uint64_t, 2> copy;
   copy[0] = std::atomic_ref(words[0]).load(std::memory_order_acquire);

@@ -35,7 +35,7 @@ struct MediatorCounters {
   uint64_t stage_dead = 0;  ///< Sent to a dead device, or lost with a device that died.
 };
 
-/// For one thread, except Make and functions that state otherwise.
+/// Used by one thread, except Make and functions that state otherwise.
 class Mediator {
  public:
   using PortId = device::pcie_switch::PortId;
@@ -58,7 +58,7 @@ class Mediator {
   static std::unique_ptr<Mediator> Make(const Plan& plan, MediatorCounters& counters,
                                         std::string* error);
 
-  // Constant during the object's lifetime. Callable from any thread.
+  // Constant during the object's lifetime. May be called by any thread.
   std::span<uint8_t> memory() const { return {memory_.data(), memory_.bytes()}; }
   uint64_t address() const { return address_; }
   States states() const;

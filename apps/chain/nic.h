@@ -17,7 +17,7 @@
 
 namespace sluice::chain_app {
 
-/// For one thread, except functions that state otherwise.
+/// Used by one thread, except functions that state otherwise.
 class Nic {
  public:
   /// `flows` must outlive the object. A CPU at the end of chains is a Nic without flows.
@@ -26,16 +26,16 @@ class Nic {
   /// Returns false if there was nothing to do.
   bool Step();
 
-  /// Sets the slot by which the flow's messages enter their chain; negative: none. Callable from
+  /// Sets the slot by which the flow's messages enter their chain; negative: none. May be called by
   /// any thread.
   void SetSlot(size_t flow, int slot) { slots_[flow].store(slot, std::memory_order_release); }
-  /// Enables or disables new messages; initially disabled. Callable from any thread.
+  /// Enables or disables new messages; initially disabled. May be called by any thread.
   void EnableWire(bool enabled) { enabled_.store(enabled, std::memory_order_relaxed); }
   /// Returns the number of received messages that were not passed to a flow: all messages at a NIC
   /// without flows, otherwise those that arrived by a chain to which their ticket was not given.
-  /// Callable from any thread.
+  /// May be called by any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
-  /// Returns the number of steps so far. Callable from any thread.
+  /// Returns the number of steps so far. May be called by any thread.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
 
  private:

@@ -12,12 +12,12 @@
 
 namespace sluice::chain_app {
 
-// Common to both programs. `stages`: indexed as in `run`.
+// The following functions are common to both programs. `stages` is indexed as in `run`.
 
 /// Returns lines with the host's cost per message, TLPs, counts per stage, and drops of the switch.
 std::string ChainTotals(const ChainSettings& settings, const std::vector<const StageSpec*>& stages,
                         const Figures& run);
-/// Adds the same data as members of a report, except `drops`.
+/// Adds the data of ChainTotals to a report as members, except `drops`.
 void ExtendByChain(const ChainSettings& settings, const std::vector<const StageSpec*>& stages,
                    const Figures& run, nlohmann::ordered_json& report);
 /// Returns the switch's nonzero drop counts by name.
@@ -26,7 +26,7 @@ nlohmann::ordered_json DropsOf(const Figures& run);
 /// if all stages were up.
 std::string DownFault(const Figures& run);
 
-// For sluice-chain without frames.
+// The following functions are for sluice-chain without frames.
 
 std::string PeriodLine(const Figures& earlier, const Figures& later);
 std::string Totals(const Settings& settings, const std::vector<const StageSpec*>& stages,

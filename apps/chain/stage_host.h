@@ -44,7 +44,7 @@ struct StageFigures {
   uint64_t all_refused() const;
 };
 
-/// For one thread.
+/// Used by one thread.
 class StageHost {
  public:
   static constexpr uint64_t kPatienceNs = 60'000'000'000;  ///< Maximum time until a stage is ready.

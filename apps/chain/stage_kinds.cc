@@ -38,7 +38,7 @@ const StageKind* FindStage(const std::string& executor, std::string* error) {
     if (kind == nullptr) *error += ", or the path of a shared object";
     return kind;
   }
-  // Never closed, because its code may run until the process exits.
+  // The object is never closed, because its code may run until the process exits.
   void* const object = dlopen(executor.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) {
     *error = dlerror();

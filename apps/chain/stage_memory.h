@@ -21,7 +21,7 @@ enum class Phase : uint32_t {
   kFailed,  ///< `error` contains the reason.
 };
 
-/// Initially all zeroes.
+/// All bytes are initially zero.
 struct StageMemory {
   std::atomic<Phase> phase;
   std::array<char, 252> error;

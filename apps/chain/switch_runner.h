@@ -25,7 +25,7 @@ struct Operations {
   uint64_t bytes = 0;  ///< Payload bytes, in both directions.
 };
 
-/// For one thread.
+/// Used by one thread.
 class SwitchRunner {
  public:
   using PortId = device::pcie_switch::PortId;

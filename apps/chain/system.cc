@@ -51,7 +51,8 @@ std::vector<std::string> ChainsOf(const engine::chain::Graph& graph,
 System::System(const ChainSettings& settings) : settings_(settings) {}
 
 System::~System() {
-  switch_thread_.reset();  // Destroyed first, because it uses the memory of all others.
+  // The switch's thread ends first, because it uses the memory of all other parts.
+  switch_thread_.reset();
   nic_thread_.reset();
   cpu_thread_.reset();
 }
@@ -130,7 +131,8 @@ bool System::StartSwitch(std::string* error) {
   return true;
 }
 
-/// Runs the command directly if the thread does not exist yet.
+/// Returns a function that runs commands on the CPU's thread, or directly if this thread does not
+/// exist yet.
 CpuControl::Do System::OnCpu() {
   return [this](const std::function<void()>& command) {
     if (cpu_thread_ == nullptr) return command();

@@ -64,7 +64,7 @@ class System {
     bool killed = false;  ///< Killed by this program, and not ended yet.
     /// Half of hang_ns has passed without a step: StageHost::Starved counts from then on.
     bool watched = false;
-    base::Backoff pauses{kFirstPause, kLongestPause};  ///< Between failed starts.
+    base::Backoff pauses{kFirstPause, kLongestPause};  ///< Pauses between failed starts.
     uint64_t next_start_ns = 0;
     uint64_t steps = 0;  ///< Last seen number of steps.
     /// Time of the last change of `steps`, or a later time if the stage lacked a CPU; before the

@@ -15,7 +15,7 @@ namespace sluice::chain_app {
 /// Maximum flows of a NIC.
 inline constexpr uint32_t kMaxFlows = 16;
 
-/// For one thread. Remembers the last kMemory tickets.
+/// Used by one thread. Remembers the last kMemory tickets.
 class Tickets {
  public:
   static constexpr uint32_t kMemory = 1u << 16;

@@ -150,7 +150,7 @@ class Reader {
   bool Set(const std::string& name, const std::string& value) {
     if (name == "model") return SetModel(value);
     if (IsSetting(name)) {
-      // Checked after all flags are read, because --model may come last.
+      // The setting is checked after all flags are read, because --model may come last.
       settings_.emplace_back(name, value);
       return true;
     }

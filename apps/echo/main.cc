@@ -32,7 +32,7 @@ int RunEcho(Session& session) {
   if (FLAGS_ip.empty()) return session.Run([](const WorkerInfo&) { return Echo(); });
   return session.Run([](const WorkerInfo& info) {
     Neighbor neighbor(info.mac);
-    std::string error;  // The list was checked before EAL was started.
+    std::string error;  // Stays empty: the list was checked before EAL was started.
     neighbor.AddAddresses(FLAGS_ip, &error);
     return WithNeighbor<Echo>(neighbor, Echo());
   });

@@ -94,7 +94,8 @@ void LiveSnapshots::WriteOne() {
     written_ += written;
     failed_ += !written;
     if (written) last_ = figures;
-    // Cleared before the line below, because its reader may request the next snapshot.
+    // under_way_ is cleared before a line below is printed, because a reader of the line may
+    // request the next snapshot.
     under_way_ = false;
   }
   if (written) {

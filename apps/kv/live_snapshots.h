@@ -31,7 +31,7 @@ class LiveSnapshots {
   // Functions for any thread, except Stop, which only the main thread calls:
 
   /// Starts a snapshot; workers must run. Returns an empty string, or one line with the reason why
-  /// not.
+  /// none was started.
   std::string Begin();
   /// Aborts the current snapshot, which then leaves no file. Later requests have no effect. Waits
   /// for a worker only if that worker is copying a chain.

@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
   fix = sluice::host::ReplacedFileFault(FLAGS_snapshot);
   if (!fix.empty()) return BadFlag("snapshot", fix);
 
-  // Created before the port opens: allocating the pages lasts a while, and clients would have to
-  // wait.
+  // The store is created before the port opens: allocating the pages lasts a while, and clients
+  // would have to wait.
   auto made = sluice::kv::MakeStore(*settings, line->options.workers);
   if (!made)
     return Unavailable("memory_mb", "the kernel cannot allocate this memory: give a smaller value");
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
       if (!error.empty()) std::fprintf(stderr, "snapshot: %s\n", error.c_str());
     };
   }
-  // Registered after workers have started to poll, and deregistered before they end.
+  // The server is registered after workers have started to poll, and deregistered before they end.
   std::atomic<bool> registered = false;
   std::optional<Registration> registration;
   hooks.started = [&] {
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL was started.
+        std::string error;  // Stays empty: the list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         ServiceOptions service = settings->service;
         service.gate.own = neighbor.own();

@@ -9,7 +9,7 @@
 
 namespace sluice::kv {
 
-/// Callable from any thread while workers run.
+/// May be called by any thread while workers run.
 void AddMetrics(const engine::kv::Store& store, const LiveSnapshots& snapshots,
                 runtime::MetricFamilies& families);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Saves the contents of the store in a file between runs. For the main thread, while no worker
+// Saves the contents of the store in a file between runs. Used by the main thread while no worker
 // runs.
 #pragma once
 
@@ -21,7 +21,7 @@ class Persistence {
   /// line in `error`, on failure.
   bool Restore(uint32_t now_s, std::string* error);
   /// Writes the file. On failure returns false, with one line in `error`, and an existing file is
-  /// unchanged. One case differs: if only the sync of the folder failed, the new file is complete.
+  /// unchanged, unless only the sync of the folder failed: the new file is then complete.
   bool Save(uint32_t now_s, std::string* error);
 
  private:

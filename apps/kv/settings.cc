@@ -114,7 +114,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
       *flag = "client";
       return std::nullopt;
     }
-    // The library is linked into this process, so its name is sufficient.
+    // The library is linked into this process, so its name without a path is sufficient.
     line->options.wire = "library:libsluice_kv_wire.so+" + client;
     line->options.traffic = "client:" + FLAGS_client;
   }

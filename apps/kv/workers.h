@@ -22,10 +22,10 @@ class Workers {
   explicit Workers(const engine::kv::Store& store);
 
   /// Returns one line per period: requests per second, fraction of gets that found an item, number
-  /// of items, and the statistics of a client at a model NIC, from the port's statistics. For the
-  /// main thread.
+  /// of items, and the statistics of a client at a model NIC, from the port's statistics. Called by
+  /// the main thread.
   std::string NextLine(const runtime::PortStats& port);
-  /// Adds "store", "mica", "memcached" and "workers" to a report. Callable from any thread.
+  /// Adds "store", "mica", "memcached" and "workers" to a report. May be called by any thread.
   void Extend(nlohmann::ordered_json& report) const;
 
  private:

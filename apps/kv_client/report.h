@@ -26,7 +26,7 @@ struct Figures {
 std::string PeriodLine(const Figures& earlier, const Figures& later);
 /// Returns several lines about the whole run.
 std::string Totals(const Settings& settings, const Figures& run);
-/// Returns the same data as JSON.
+/// Returns the data of Totals as JSON.
 std::string Json(const Settings& settings, const Figures& run);
 
 }  // namespace sluice::kv_client

@@ -14,7 +14,8 @@ namespace sluice::kv_client {
 
 namespace {
 
-// Large enough for bursts of answers while requests are built.
+// Requested size of the socket's receive buffer, for bursts of answers that arrive while requests
+// are built.
 constexpr int kBufferBytes = 8 << 20;
 
 socklen_t LengthOf(sa_family_t family) {
@@ -128,7 +129,8 @@ void Sockets::Flush() {
       pollfd file = {socket_, POLLOUT, 0};
       poll(&file, 1, 1);
     } else if (errno != EINTR) {
-      ++send_errors_;  // Skips the datagram: the following ones may be for another endpoint.
+      // This datagram is skipped, because the following ones may be for another endpoint.
+      ++send_errors_;
       ++sent;
     }
   }

@@ -50,7 +50,7 @@ class Sockets {
   uint64_t strangers() const { return strangers_; }
 
  private:
-  /// The IPv4 address in the first 4 bytes, or the IPv6 address in 16, then the port.
+  /// The IPv4 address in the first 4 of 16 bytes, or the IPv6 address in all 16; then the port.
   using Sender = std::array<uint8_t, 18>;
   static Sender SenderOf(const sockaddr_in6& address);
   bool Resolve(const std::string& host, sockaddr_in6* address, std::string* error);

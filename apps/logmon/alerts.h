@@ -17,7 +17,7 @@
 
 namespace sluice::logmon {
 
-/// For one thread. Started programs that still run are not stopped by the destructor.
+/// Used by one thread. The destructor does not stop programs that still run.
 class Alerts {
  public:
   /// `config` must outlive the object. `program`: run for each alert; may be empty.

@@ -5,7 +5,7 @@ namespace sluice::logmon {
 
 Batch::Batch(const Config& config) : alerts(config.about.size()) {
   for (size_t i = 0; i < config.about.size(); ++i) {
-    // Without defaults; the collector adds them.
+    // The tallies have no default values; the collector adds those.
     metrics.emplace_back(engine::logmon::TallyOptions{});
   }
 }

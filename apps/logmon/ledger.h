@@ -25,7 +25,7 @@ struct FilterMinute {
   engine::logmon::MinuteReport report;
 };
 
-/// For one thread.
+/// Used by one thread.
 class Ledger {
  public:
   /// `config` must outlive the object.

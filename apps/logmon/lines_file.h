@@ -27,7 +27,7 @@ class LinesFile {
   void Write(std::string_view text);
   /// Flushes the file. Prints the first failure on standard error.
   void Flush();
-  /// Returns whether lines are missing in the file. Same thread rules as Flush().
+  /// Returns whether lines are missing in the file. Do not call it concurrently with Flush().
   bool failed() const { return failed_; }
 
  private:

@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL was started.
+        std::string error;  // Stays empty: the list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         auto& batches = collector.batches(info.worker);
         return Worker(neighbor, *rules, settings->monitor,

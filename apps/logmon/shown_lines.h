@@ -20,7 +20,7 @@ struct ShownLine {
   bool is_syslog = false;
   bool truncated = false;
   engine::logmon::SyslogHeader header;  ///< Set if is_syslog; valid as long as `text`.
-  std::string_view text;                ///< Arbitrary bytes; valid until the caller returns.
+  std::string_view text;  ///< Arbitrary bytes; valid during the call that passes this line.
 };
 
 /// Allocates only in the constructor.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Converts the workers' clock to the time of day without a system call. It follows the system's
-// clock as read at the start, and never steps.
+// Converts the workers' clock to the time of day without a system call. It is set from the system's
+// clock once, at the start, and never steps.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,8 @@ class Operator {
   Steering* steering_;
   std::mutex steering_mutex_;
   std::mutex skipped_mutex_;
-  engine::maglev::SkippedKeys printed_;  // Keys that are skipped now and were printed.
+  // Keys that PrintSkipped has printed and that are still skipped.
+  engine::maglev::SkippedKeys printed_;
 };
 
 }  // namespace sluice::maglev

@@ -9,7 +9,7 @@ namespace sluice::maglev {
 
 namespace {
 
-// Sized for the maximum number of VIPs and backends, with the longest values in practice.
+// Sufficient for the maximum number of VIPs and backends, with the longest values in practice.
 constexpr etcd::Watcher::Limits kLimits{
     .keys = engine::maglev::kMaxVips + engine::maglev::kMaxBackends, .bytes = size_t{32} << 20};
 

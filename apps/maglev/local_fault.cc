@@ -13,12 +13,12 @@ bool IsLocalFault(int error) {
   switch (error) {
     case EMFILE:
     case ENFILE:
-    case ENOBUFS:  // Includes a full neighbour table.
+    case ENOBUFS:  // Also reported for a full neighbour table.
     case ENOMEM:
     case EAGAIN:         // No local port is free, or the send buffer is full.
     case EADDRNOTAVAIL:  // All ports are in use, or no source address exists.
     case EPERM:          // A filter on this host rejects the packet.
-    case EINVAL:         // Reported for a full IPv6 neighbour table.
+    case EINVAL:         // Also reported for a full IPv6 neighbour table.
     case ENETDOWN:
       return true;
     default:

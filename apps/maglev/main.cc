@@ -71,7 +71,7 @@ int RunReplay(const CommandLine& line, Origin origin) {
 }
 
 // Generates traffic of the embedded NIC to the VIPs, unless a flag selects other traffic. Returns
-// nullopt in that case; on failure, returns nullopt and sets `error` to one line.
+// nullopt if it generates none; on failure, also sets `error` to one line.
 std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
                                          CommandLine* line, std::string* error) {
   sluice::runtime::Options& options = line->options;
@@ -156,7 +156,8 @@ int RunLive(CommandLine line, Origin origin) {
   exit_code = session->Run(
       [&](const WorkerInfo& info) { return Worker(fleet, control.published(), info.worker, seed); },
       std::move(hooks));
-  origin.etcd.reset();  // Its thread calls objects that are destroyed later.
+  // Ends etcd's thread, which uses objects that are destroyed before `origin`.
+  origin.etcd.reset();
   return exit_code;
 }
 

@@ -9,7 +9,7 @@
 
 namespace sluice::maglev {
 
-/// Callable from any thread while workers run.
+/// May be called by any thread while workers run.
 void AddMetrics(const Control& control, const Fleet& fleet, runtime::MetricFamilies& families);
 
 }  // namespace sluice::maglev

@@ -20,7 +20,7 @@ namespace sluice::maglev {
 
 namespace {
 
-// Used if all VIPs come from etcd.
+// Text of the configuration if all VIPs come from etcd.
 constexpr char kNothing[] = "{\"vips\": []}";
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reports of sluice-maglev about its traffic: shares of backends on the line, and all data in the
-// JSON report and in telemetry. For control threads.
+// JSON report and in telemetry. Used by control threads.
 #pragma once
 
 #include <cstdint>

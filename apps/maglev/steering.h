@@ -2,8 +2,8 @@
 //
 // Rules of the port (rte_flow) for VIPs: the NIC steers frames for a VIP to the workers' queues,
 // even if the port has other users. Rules exist for all VIPs or for none: if the port cannot
-// express one of them, it keeps its default behavior, and Apply returns the reason. For the main
-// thread and the thread of a reload; one at a time.
+// express one of them, it keeps its default behavior, and Apply returns the reason. Used by the
+// main thread and the thread of a reload, but not concurrently.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ constexpr uint32_t kMaxBytes = 1518;
 constexpr uint32_t kMinTcp6Bytes = 14 + 40 + 20 + 4;
 constexpr std::array<uint8_t, 12> kMacs{2, 0x53, 0x6c, 0x6c, 0x62, 1, 2, 0x53, 0x6c, 0x67, 0x65, 1};
 
-// Returns whether the forwarded packets are also IPv4.
+// Returns whether the packets to the VIP and the forwarded packets are IPv4.
 bool IsIpv4(const VipSetup& vip) {
   if (vip.address.ipv6) return false;
   return engine::maglev::RewritesInPlace(vip.encapsulation) ||

@@ -144,7 +144,7 @@ std::optional<Outcome> Campaign::TryTrial(const Offer& offer) {
   while (!round->Over(rte_rdtsc()) && LinkKept() && !cancelled_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  // Frames in flight of a cancelled trial are not needed.
+  // A cancelled trial does not wait for its frames in flight.
   if (!cancelled_) round->Settle();
   generator_.End();
   if (cancelled_) return std::nullopt;

@@ -50,7 +50,7 @@ class Campaign {
   /// poll.
   void Cancel();
 
-  /// Returns the progress of the test. Callable from any thread.
+  /// Returns the progress of the test. May be called by any thread.
   std::string Line() const;
   const Rfc2544& test() const { return test_; }
   /// Returns the results. Call it after Cancel.

@@ -31,9 +31,9 @@ class Generator {
   uint64_t line_bps() const { return line_bps_; }
   const Clock& clock() const { return clock_; }
 
-  /// Gives the workers a round; Round::Start starts it. One thread creates the rounds, and only one
-  /// round may exist at a time. The round must outlive its use by workers. Returns null, with one
-  /// line in `error`, if the traffic is impossible.
+  /// Assigns a round to the workers; Round::Start starts it. One thread creates the rounds, and
+  /// only one round may exist at a time. The round must outlive its use by workers. Returns null,
+  /// with one line in `error`, if the traffic is impossible.
   std::unique_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
                                uint64_t end_ps, std::string* error);
   /// Returns once all workers use the round. Workers must poll.
@@ -48,15 +48,15 @@ class Generator {
   /// examples.
   static constexpr int kLinkPatienceS = 9;
 
-  /// Records the state of the port's link. For one thread.
+  /// Records the state of the port's link. Called by one thread only.
   void LinkSeen(bool up) {
     if (!up && link_up()) link_losses_.fetch_add(1, std::memory_order_relaxed);
     link_up_.store(up, std::memory_order_release);
   }
-  /// Callable from any thread. While the link is down, workers send nothing, and frames that become
-  /// due expire.
+  /// Returns whether the link is up. May be called by any thread. While the link is down, workers
+  /// send nothing, and frames that become due expire.
   bool link_up() const { return link_up_.load(std::memory_order_acquire); }
-  /// Returns how often the link went down. Callable from any thread.
+  /// Returns how often the link went down. May be called by any thread.
   uint64_t link_losses() const { return link_losses_.load(std::memory_order_relaxed); }
 
   /// Returns the current round, for workers; null if there is none.

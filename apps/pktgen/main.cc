@@ -143,8 +143,8 @@ int main(int argc, char** argv) {
   }
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
                       sluice::runtime::MeasureTscHz());
-  // The round contains the configured streams even before a test. Frames that a queue cannot send
-  // are thus found before the first trial.
+  // A round with the configured streams exists even before a test, so that frames that a queue
+  // cannot send are found before the first trial.
   const std::unique_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
   if (round == nullptr) return BadFlag(settings->rates, fix);
 

@@ -59,7 +59,8 @@ void Round::Settle() {
                  std::memory_order_relaxed);
   // A worker without a CPU sends when it runs again, or counts its frames as unsent.
   while (!WorkersAreOver()) std::this_thread::sleep_for(kLook);
-  constexpr double kQuietS = 0.02;  // Minimum time without a frame, if all frames are back.
+  // Minimum time without a frame; sufficient if no frames are missing.
+  constexpr double kQuietS = 0.02;
   const auto now_s = [] {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return std::chrono::duration<double>(now).count();

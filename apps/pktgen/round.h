@@ -30,7 +30,7 @@ class Clock {
   uint64_t ps_per_cycle_;  ///< Fixed point, scaled by 2^kFraction.
 };
 
-/// State of one worker for the main thread.
+/// State of one worker, which the main thread reads.
 struct alignas(64) WorkerState {
   std::atomic<bool> over{false};  ///< The worker sends no more frames.
   /// Sum of the pauses between two polls that were longer than kPausePs: the worker's core was then
@@ -64,8 +64,8 @@ class Round {
   /// Returns whether all workers have ended, or the end time of the traffic passed more than
   /// trial.patience_ps ago.
   bool Over(uint64_t now_cycles) const;
-  /// Stops sending. Waits until all workers have stopped, and all frames are back or none has
-  /// arrived for a while. Workers must poll.
+  /// Stops sending. Waits until all workers have stopped, and then until no frame has arrived for
+  /// 20 ms; if frames are missing, for Settings::settle_s, but at least 20 ms. Workers must poll.
   void Settle();
   /// Returns the result. Call it when no worker uses the round. `taken_back`: frames that queues
   /// turned out not to have sent.

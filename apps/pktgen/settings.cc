@@ -112,7 +112,7 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
   }
   Captured captured;
   std::string fix;
-  // Evaluated first, because it sets `fix`.
+  // LoadCapture is called before Check, because it sets `fix`.
   const bool loaded = LoadCapture(FLAGS_pcap, factor, &captured, &fix);
   if (!complaint.Check(loaded, "pcap", fix)) return false;
   captured.SetFramesOf(stream, FLAGS_loops);
@@ -236,7 +236,8 @@ std::optional<Field> ParseSizes(std::string_view text, uint32_t least, uint64_t 
 
 namespace {
 
-/// Checks that are possible before EAL starts: for a given line rate, and for the embedded NIC.
+/// Performs the checks that are possible before EAL starts: of the rates if the line rate is given,
+/// and of the frames if the NIC is the embedded one.
 bool CheckEarly(const runtime::Complaint& complaint, const runtime::CommandLine& line,
                 const Settings& settings) {
   std::string fix;

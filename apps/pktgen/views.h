@@ -23,7 +23,7 @@ class Views {
   /// `round` must outlive the object.
   explicit Views(Round& round) : round_(round) {}
 
-  /// Returns a line about the period since the last call. For the main thread.
+  /// Returns a line about the period since the last call. Called by the main thread.
   std::string Line();
   /// Returns, before a run, a line for each capture that is modified for sending.
   static std::string CaptureNotes(const Settings& settings);
@@ -35,8 +35,8 @@ class Views {
                      const Settings& settings, nlohmann::ordered_json& report);
   /// Returns the findings of the generator's checks, which replace those of the wire in the report.
   static runtime::Findings FindingsOf(const engine::pktgen::TrialResult& result);
-  /// Returns the commands "/sluice/pktgen/streams" and "/sluice/pktgen/latency". Callable from any
-  /// thread.
+  /// Returns the commands "/sluice/pktgen/streams" and "/sluice/pktgen/latency". May be called by
+  /// any thread.
   std::vector<runtime::TelemetryCommand> Commands();
 
   /// Writes the latencies of each stream to `prefix` + the stream's name + ".hgrm". On failure

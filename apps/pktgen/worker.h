@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine of a worker lcore: sends due frames and checks received ones. The object only refers
-// to the generator, which has all state, so that the state can be read after the worker has
-// stopped.
+// The engine of a worker lcore: sends due frames and checks received ones. The object refers to the
+// generator, which contains all results, so that they can be read after the worker has stopped.
 #pragma once
 
 #include <rte_cycles.h>

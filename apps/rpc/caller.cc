@@ -27,9 +27,9 @@ static_assert(SLUICE_RPC_SYSTEM_ERR == static_cast<int>(NestedStatus::kSystemErr
               SLUICE_RPC_TOO_DEEP == static_cast<int>(NestedStatus::kTooDeep) &&
               SLUICE_RPC_TIMED_OUT == static_cast<int>(NestedStatus::kTimedOut));
 
-// The device calls this function with the answer of a nested call. It has the signature of service
-// functions; its argument is the answer. CallHead::context contains the continuation and its
-// context.
+// The device requests a call of this function when the answer of a nested call has arrived. The
+// function has the signature of service functions; its argument is the answer. CallHead::context
+// contains the continuation and its context.
 int Continue(void* payload, void* result, void* request) {
   ReplyHead head;
   std::memcpy(&head, payload, sizeof(head));
@@ -101,7 +101,7 @@ bool Caller::Keep(const Callees::Found& callee, const void* arguments) {
              .error == rpc::UnmarshalError::kNone;
 }
 
-// Goes through XDR, because the line may still contain data that the arguments point to.
+// The arguments go through XDR, because the line may still contain data that they point to.
 bool Caller::Return(coherent::HostEnd& end, uint64_t data) {
   if (!std::exchange(asked_, false)) return false;
   head_.data = data;

@@ -16,7 +16,8 @@
 
 namespace sluice::rpc_app {
 
-/// The procedures that a service may call. After construction, callable from any thread.
+/// The procedures that a service may call. Any thread may use the object after
+/// construction.
 class Callees {
  public:
   /// Loads these `.x` files with the constants of --define. Returns null, with one line in `error`,
@@ -34,7 +35,7 @@ class Callees {
   std::vector<rpc::CompiledX> compiled_;
 };
 
-/// For one thread of a service.
+/// Used by one thread of a service.
 class Caller {
  public:
   /// `callees` must outlive the object; null disables calls.

@@ -33,9 +33,9 @@ class KernelCore {
     return {{memory_.data(), memory_.bytes()}, reinterpret_cast<uint64_t>(memory_.data())};
   }
   void Start();
-  /// Called when the device needs a retired core again. Callable from any thread.
+  /// Called by any thread, when the device needs a retired core again.
   void Wake();
-  /// Returns the Linux thread id; 0 before the thread has started. Callable from any thread.
+  /// Returns the Linux thread id; 0 before the thread has started. May be called by any thread.
   pid_t thread_id() const { return thread_id_; }
 
  private:

@@ -68,9 +68,9 @@ class LoadWire : public emulator::Wire {
   bool IsSource() const override { return true; }
   const emulator::WireTotals& totals() const override { return totals_; }
 
-  /// Stops new calls. Callable from any thread.
+  /// Stops new calls. May be called by any thread.
   void Stop() { std::atomic_ref(stopped_).store(true, std::memory_order_relaxed); }
-  /// Returns a snapshot. Callable from any thread.
+  /// Returns a snapshot. May be called by any thread.
   LoadFigures Figures() const;
   const engine::workload::Histogram& latency() const { return latency_; }
 
@@ -79,9 +79,8 @@ class LoadWire : public emulator::Wire {
     std::vector<uint8_t> frame;
     uint32_t xid = 0;
     uint32_t target = 0;
-    uint64_t sent_ns = 0;  ///< Time at which the call was made, for its timeout.
-    /// Time at which the call was made, for the latency: ClockNs() at that moment, while `sent_ns`
-    /// may be older.
+    uint64_t sent_ns = 0;  ///< Time of the step that made the call; for the timeout.
+    /// base::MonotonicNs() when the call was made, for the latency; `sent_ns` may be earlier.
     uint64_t begun_ns = 0;
     bool waits = false;
   };

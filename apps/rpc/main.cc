@@ -42,7 +42,8 @@ using sluice::rpc_app::LoadWire;
 using sluice::rpc_app::NicThread;
 using sluice::rpc_app::Settings;
 
-// Binds the ports of the NIC's addresses that the kernel also has. The port mapper listens there.
+// If the kernel also has the NIC's addresses, binds the services' UDP ports there, and lets the
+// port mapper listen at its TCP port.
 std::optional<sluice::rpc_app::KernelPorts> BindPorts(Settings* settings, std::string* error) {
   std::set<uint16_t> ports;
   sluice::rpc_app::ServiceFiles* mapper = nullptr;
@@ -137,8 +138,8 @@ int Serve(Settings settings) {
   const Figures figures =
       sluice::rpc_app::Run(settings, network == nullptr ? &clients : nullptr, *nic, supervision);
   const auto traces = nic->Traces();
-  nic.reset();    // Must precede the release of the memory that it reads.
-  cores.clear();  // Must precede the end of the processes that they wait for.
+  nic.reset();    // The NIC must end before the memory that it reads is released.
+  cores.clear();  // These threads must end before the processes that they wait for.
   for (const auto& trace : traces) {
     std::fputs(sluice::rpc_app::TraceText(trace, settings.services[trace.process].name).c_str(),
                settings.Text());

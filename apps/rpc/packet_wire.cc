@@ -62,7 +62,7 @@ std::unique_ptr<PacketWire> PacketWire::Open(const std::string& interface,
   }
   packet::MacAddress mac;
   std::memcpy(mac.data(), request.ifr_hwaddr.sa_data, mac.size());
-  // The address and the MTU are members of one union.
+  // The MTU overwrites the address, because both are members of one union.
   if (ioctl(made.fd(), SIOCGIFMTU, &request) != 0) {
     *error = std::strerror(errno);
     return nullptr;
@@ -159,7 +159,7 @@ bool PacketWire::IsUdp(const uint8_t* frame, uint32_t length) {
   const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   if (type == packet::kEtherTypeIpv4) return ip[9] == packet::kProtocolUdp;
   if (type != packet::kEtherTypeIpv6) return false;
-  // The fragment header identifies the datagram.
+  // In a fragment, the fragment header contains the protocol.
   constexpr uint8_t kFragmentHeader = 44;
   constexpr uint32_t kNextOfFragment = packet::kEthernetHeaderBytes + packet::kIpv6HeaderBytes;
   return ip[6] == packet::kProtocolUdp || (ip[6] == kFragmentHeader && length > kNextOfFragment &&

@@ -49,7 +49,7 @@ inline constexpr coherent::Geometry kUserGeometry = {.overflow_lines = 32, .buff
 inline constexpr coherent::Geometry kKernelGeometry = {.mode = coherent::Mode::kKernel,
                                                        .overflow_lines = 0};
 
-/// Return the bytes of the file for `cores` cores, and the offset of one core's endpoint.
+/// Return the size of the file for `cores` cores in bytes, and the offset of one core's endpoint.
 inline size_t ProcessBytes(uint32_t cores) {
   return ProcessPage::kBytes + cores * kUserGeometry.Bytes();
 }

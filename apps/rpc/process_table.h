@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The current processes, by number. Callable from any thread.
+// The current processes, by number. Any thread may use the table.
 #pragma once
 
 #include <array>

@@ -94,8 +94,8 @@ void Answerer::Answer(coherent::HostEnd& end) {
   const coherent::Content call = end.content();
   const rpc::Type& type = table_.types[static_cast<uint32_t>(call.data)];
   if (!type.straight || type.bytes > kSmallBytes) return AnswerAny(end, call);
-  // Constant sizes, so that the compiler inlines both operations. All data is in the line's first
-  // 64 bytes.
+  // The sizes are constant, so that the compiler inlines the initialization and the copy of
+  // `result`. All data is in the line's first 64 bytes.
   alignas(kSmallBytes) std::array<uint8_t, kSmallBytes> result{};
   const auto function = reinterpret_cast<engine::rpc::Function>(call.code);
   const int status = function(end.payload().data(), result.data(), caller_.request());

@@ -42,7 +42,7 @@ using sluice::rpc_app::ProcessPage;
 using sluice::rpc_app::ServiceFunctions;
 using sluice::rpc_app::Turn;
 
-// The device answers a load with TRYAGAIN earlier than this, at any clock frequency.
+// Longer than the time after which the device answers a load with TRYAGAIN, at any clock frequency.
 constexpr uint64_t kPatienceCycles = uint64_t{1} << 32;
 constexpr uint64_t kForeverNs = 3'600'000'000'000;
 
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   auto& page = *reinterpret_cast<ProcessPage*>(memory.data());
-  // The signal interrupts system calls in which a handler waits.
+  // The signal interrupts system calls in which a service's function waits.
   struct sigaction action {};
   action.sa_handler = [](int) {};
   sigaction(SIGUSR1, &action, nullptr);

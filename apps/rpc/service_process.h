@@ -43,17 +43,18 @@ class ServiceProcess {
 
   /// Returns a number that is unique among this supervisor's processes.
   uint64_t number() const { return number_; }
-  /// Sends a signal to the process. Callable from any thread.
+  /// Sends a signal to the process. May be called by any thread.
   void Signal(int signal) const { child_.Signal(signal); }
-  /// Sends SIGUSR1 to the thread that has this core, to end its handler. Callable from any thread.
+  /// Sends SIGUSR1 to the thread that has this core, to end its handler. May be called by any
+  /// thread.
   void Interrupt(uint32_t core);
-  /// Returns StarvedTime::Since of the thread that has this core; 0 after the process's end.
-  /// Callable from any thread.
+  /// Returns StarvedTime::Since of the thread that has this core; 0 after the process's end. May be
+  /// called by any thread.
   uint64_t Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns);
-  /// Returns true once the process has ended, and reaps it. For one thread.
+  /// Returns true once the process has ended, and reaps it. Called by one thread only.
   bool Ended();
-  /// Gives a core to the process until it returns the core, dies, or `stop` is set. For one thread
-  /// per core; call it only after the device has switched the core.
+  /// Gives a core to the process until it returns the core, dies, or `stop` is set. Called by one
+  /// thread per core; call it only after the device has switched the core.
   void HandOver(uint32_t core, const std::atomic<bool>& stop);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Serves a service over TCP, with kernel sockets. The number of connections and the memory per
-// connection are bounded, regardless of the peers' behavior. A peer that does not read its replies
-// is not read from. Slow peers are disconnected. If there are too many connections, the one with
-// the oldest reply is closed.
+// connection are bounded, regardless of the peers' behavior. The server reads no calls from a peer
+// that does not read its replies. Slow peers are disconnected. If there are too many connections,
+// the one with the oldest reply is closed.
 #pragma once
 
 #include <poll.h>
@@ -29,7 +29,7 @@ struct TcpLimits {
   std::chrono::milliseconds patience{30'000};
 };
 
-/// For one thread.
+/// Used by one thread.
 class TcpServer {
  public:
   /// Serves listening sockets. `server` must outlive the object.

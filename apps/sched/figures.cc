@@ -63,7 +63,7 @@ uint64_t Result::Ruled() const {
   return std::accumulate(host.counters.statuses.begin(), host.counters.statuses.end(), uint64_t{0});
 }
 uint64_t Result::Refused() const {
-  // The first two statuses are complete and aborted.
+  // Statuses 0 and 1 are kComplete and kAborted.
   return Ruled() - host.counters.statuses[0] - host.counters.statuses[1];
 }
 

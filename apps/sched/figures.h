@@ -25,13 +25,13 @@ struct Figures {
   uint64_t requests = 0;  ///< Requests that became tasks.
   uint64_t refused = 0;   ///< Requests rejected because no task or no kernel slot was free.
   uint64_t answered = 0;
-  /// Switches to a task, also to the task that was on this processor before.
-  uint64_t switches = 0;
   /// Number of switches to a task, including switches to the task that ran on this processor
   /// before.
+  uint64_t switches = 0;
+  /// Number of switches that replaced an unfinished task by another task.
   uint64_t preemptions = 0;
-  uint64_t cuts =
-      0;  ///< Tasks that a signal interrupted because they did not stop at a safe point.
+  /// Number of times a signal interrupted a task that did not stop at a safe point.
+  uint64_t cuts = 0;
   uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.
   /// Latency in ns in the host, from the due time to the answer: [0] short requests, [1] long
   /// requests.
@@ -61,7 +61,8 @@ struct Result {
   uint64_t agents = 0;  ///< Number of agents started.
   Disturbance disturbance;
 
-  /// Returns whether time was stolen, or involuntary context switches exceeded 20 per second.
+  /// Returns whether time was stolen, or involuntary context switches exceeded 20 per second (20 in
+  /// total in a run of less than a second).
   bool IsDisturbed() const;
 
   /// Returns the number of transactions with a final status at the host.

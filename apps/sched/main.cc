@@ -73,7 +73,7 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL was started.
+        std::string error;  // Stays empty: the list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         return Lcore(neighbor, play, info.worker, settings.worker);
       },

@@ -91,7 +91,7 @@ void Processor::Enter() {
   event.sigev_signo = CutSignal();
   event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
   timer_t timer{};
-  // The period is half of the time that a runaway is allowed.
+  // The period is half of the time that a runaway is allowed, but at least kShortestPeriodNs.
   const uint64_t period_ns =
       std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(runaway_cycles_) * 5e8 /
                                                static_cast<double>(cycles_per_second_)),

@@ -71,7 +71,7 @@ class Fiber {
   Coroutine::Body body_ = nullptr;
   void* argument_ = nullptr;
   bool in_handler_ = false;  ///< The fiber was cut and has not run since.
-  // Atomic because of signal handlers on the same thread.
+  // Atomic, because signal handlers on the same thread access them.
   std::atomic<uint32_t> uncut_{0};
   std::atomic<uint64_t> away_cycles_{0};
 };
@@ -97,12 +97,12 @@ class Processor {
     kPaused,  ///< Paused at a safe point.
     kCut,     ///< Cut by a signal.
   };
-  /// Runs a started fiber until it ends, or until the TSC has reached `until` and the fiber
-  /// notices.
+  /// Runs a started fiber until it ends or, once the TSC has reached `until`, until it pauses or is
+  /// cut.
   Ended Run(Fiber& fiber, uint64_t until);
 
-  /// Ends the fiber's time now. Callable from any thread. Has no effect if no fiber runs, or if one
-  /// is about to start.
+  /// Ends the fiber's time now. May be called by any thread. Has no effect if no fiber runs, or if
+  /// one is about to start.
   void Interrupt() { until_.store(0, std::memory_order_relaxed); }
 
   uint64_t cuts() const { return cuts_; }

@@ -25,7 +25,7 @@ using engine::sched::Nanoseconds;
 using engine::sched::Reason;
 
 /// The functions of engine::sched::SchedHost that a worker uses; see there for their documentation.
-/// One thread at a time.
+/// Only one thread at a time may call them.
 class HostSide {
  public:
   virtual ~HostSide() = default;

@@ -112,7 +112,7 @@ void ChooseAgentCpu(const CommandLine& line, bool model, AgentThreadOptions* age
   const size_t taken = 1 + line.options.workers + (model ? 1 : 0);
   agent->cpu = FLAGS_agent_cpu;
   if (agent->cpu < 0 && !cpus.empty()) agent->cpu = taken < cpus.size() ? cpus[taken] : cpus[0];
-  // The CPU may be shared with the model NIC or with workers.
+  // The agent may share its CPU with the model NIC or with workers.
   agent->yields = !line.eal.empty() || cpus.size() < taken + (model ? 0 : 1);
 }
 
@@ -165,7 +165,7 @@ bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::strin
       workload.rate, workload.short_us, workload.long_us, workload.long_share,
       workload.runaway_share, FLAGS_request_port);
   if (!ReadClientWireOptions(client, 1, fix)) return false;
-  // The library is linked into this process, so its name is sufficient.
+  // The library is linked into this process, so its name without a path is sufficient.
   line->options.wire = "library:libsluice_sched_wire.so+" + client;
   line->options.traffic = "client:" + client;
   return true;

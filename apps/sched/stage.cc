@@ -12,7 +12,8 @@ Stage::Stage(const SchedulerOptions& options, const AgentThreadOptions& agent, c
     : options_(options),
       clock_(clock),
       lock_(options.cpus > 1),
-      // Ended tasks occupy their slots for a while.
+      // The kernel has more slots than there are tasks, because ended tasks occupy their slots for
+      // a while.
       kernel_({.cpus = options.cpus, .max_tasks = 2 * options.max_tasks}),
       pool_(pool),
       scheduler_(MakeScheduler(options, kernel_, processors)),

@@ -43,8 +43,8 @@ class Stage {
   void Arrived() { ++on_cpu_; }
   void Left() { --on_cpu_; }
 
-  /// Ends the agent permanently; the host serves the remaining tasks alone. Do not hold the lock.
-  /// For one thread.
+  /// Ends the agent permanently; the host serves the remaining tasks alone. Call it on one thread
+  /// only, without the lock.
   void Dismiss();
   HostFigures host_figures() {
     return {host().counters(), host().overflows(), host().faults(), pool_.in_use()};
@@ -66,7 +66,8 @@ class Stage {
   TaskPool& pool_;
   uint32_t on_cpu_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
-  /// Empty in modes without agents. Destroyed before the other members.
+  /// Empty in modes without agents. Destroyed before scheduler_ and the other members that its
+  /// thread uses.
   std::optional<AgentThread> agent_;
   std::chrono::steady_clock::time_point begin_;
   Disturbance before_;
@@ -115,7 +116,7 @@ class Play {
   /// Stores the result of the current cell and starts the next one, or repeats a disturbed cell
   /// (kAgain). No task may exist.
   Next Advance();
-  /// Returns the result of the current cell as last published by its workers. Callable from any
+  /// Returns the result of the current cell as last published by its workers. May be called by any
   /// thread.
   Result ReadResult() const;
   /// Called when a worker accepts no more requests.

@@ -56,7 +56,7 @@ struct Task {
   uint64_t ran_cycles = 0;  ///< Valid after the end of the task.
 };
 
-/// A pool of `count` tasks. One thread at a time.
+/// A pool of `count` tasks. Only one thread at a time may use it.
 class TaskPool {
  public:
   /// Throws std::system_error if the memory for stacks is not available.

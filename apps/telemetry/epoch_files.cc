@@ -11,10 +11,11 @@ void EpochFiles::Write(const engine::telemetry::Epoch& epoch,
                        const engine::telemetry::EpochTimes& times) {
   const std::string path = folder_ + "/epoch-" + std::to_string(times.start_ns) + ".sluice";
   const std::string bytes = engine::telemetry::EncodeEpoch(epoch, times);
-  // WholeFile is readable by its owner only: a reader of the seed can construct colliding flows.
+  // The file is readable by its owner only, because it contains the seed, with which colliding
+  // flows can be constructed.
   engine::WholeFile file(path);
   file.Write(bytes.data(), bytes.size());
-  std::string error;  // Ignored, because Close names the flag.
+  std::string error;  // Ignored, because Exports reports the failure with the flag's name.
   if (!file.Finish(&error)) {
     failed_ = true;
     return;

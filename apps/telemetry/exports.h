@@ -30,7 +30,8 @@ class Exports {
   /// incomplete.
   bool Close(std::string* error);
 
-  /// Returns the written amounts per destination; empty without exports. Callable from any thread.
+  /// Returns the written amounts per destination; empty without exports. May be called by any
+  /// thread.
   nlohmann::ordered_json Counts() const;
 
  private:

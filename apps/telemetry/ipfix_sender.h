@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends reports to an IPFIX collector over a kernel UDP socket. For one thread; never blocks.
+// Sends reports to an IPFIX collector over a kernel UDP socket. Used by one thread; never blocks.
 #pragma once
 
 #include <cstdint>

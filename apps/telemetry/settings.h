@@ -15,7 +15,7 @@ namespace sluice::telemetry {
 /// Destinations of reports; empty: none.
 struct ExportSettings {
   std::string ipfix;  ///< ADDRESS:PORT
-  std::string csv;    ///< Path; so is `json`.
+  std::string csv;    ///< Path; `json` is a path, too.
   std::string json;
   std::string epochs;  ///< Path of a folder.
   uint32_t epochs_kept = 60;

@@ -12,11 +12,11 @@ MAX_ANSWERS = 16
 class AppPage(NamedTuple):
     title: str
     command: str
-    columns: tuple       # Title, member of the entry, kind (see pages.Table); () shows all counters.
+    columns: tuple       # Title, member of the entry, kind (pages.Table); () shows all counters.
     entry: str = ""      # Title of the entries' names; empty if entries are numbered.
     about: str = ""      # The command that lists the page's subjects, one of which is shown.
     about_member: str = ""   # The member that names a subject; empty: the key.
-    counted: bool = False    # Accepts ,FIRST and returns up to PER_ANSWER entries.
+    counted: bool = False    # The command accepts ,FIRST and returns up to PER_ANSWER entries.
 
 
 TRAFFIC = (("pps", "pkts", "per_s"), ("Gb/s", "bytes", "gbit_per_s"))

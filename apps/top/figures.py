@@ -5,7 +5,7 @@ import re
 from answers import items, number, table
 from app_pages import name_of
 
-# The last part of a counter's name is its unit. Without a unit it counts drops
+# The last part of a counter's name is its unit. A counter without a unit counts drops
 # (lib/nic/queue_counters.h).
 UNITS = ("_pkts", "_bytes", "_cycles", "_ms", "_flits", "_s", "_ns")
 PORT_DROPS = ("imissed", "ierrors", "oerrors", "rx_nombuf")

@@ -94,5 +94,5 @@ if __name__ == "__main__":
         sys.stdout.flush()
     except OSError as error:
         exit_code = fail(f"standard output: {error.strerror}", 1)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Discards the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Discards buffered output.
     sys.exit(exit_code)

@@ -17,7 +17,7 @@ struct rte_mempool;
 
 namespace sluice::chain_app {
 
-/// For one thread.
+/// Used by one thread.
 class CipherDevice {
  public:
   static constexpr uint32_t kKeys = 4;
@@ -67,7 +67,7 @@ class CipherDevice {
   std::unique_ptr<VirtualDevice> device_;
   uint8_t id_ = 0;
   bool started_ = false;
-  /// The device never returned an operation, so operations_ may not be reused.
+  /// True if the device never returned an operation; operations_ may then not be reused.
   bool stuck_ = false;
   rte_mempool* sessions_ = nullptr;
   std::array<void*, kKeys> encrypting_{};

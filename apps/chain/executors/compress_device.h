@@ -14,7 +14,7 @@
 
 namespace sluice::chain_app {
 
-/// For one thread. Only one thread at a time may construct or destroy an object.
+/// Used by one thread. Only one thread at a time may construct or destroy an object.
 class CompressDevice {
  public:
   static constexpr size_t kLongest = 65535;  ///< Maximum bytes of input and of output.

@@ -23,7 +23,7 @@ inline constexpr uint32_t kFilterSide = 3;
 inline constexpr uint32_t kPool = 4;
 inline constexpr uint32_t kPooledSide = kImageSide / kPool;
 inline constexpr uint32_t kFeatures = kFilters * kPooledSide * kPooledSide;
-/// Pixels are divided by this, rounding down.
+/// Divisor of pixels; the quotient is rounded down.
 inline constexpr uint32_t kPixelStep = 4;
 
 /// Indexed by filter, row, column; pixels outside the image are 0.

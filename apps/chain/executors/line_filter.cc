@@ -49,7 +49,8 @@ class LineFilter final : public Executor {
       const auto* const text = reinterpret_cast<const char*>(work.input.data());
       scanner_.Lines({text, work.input.size()}, sink);
     }
-    // Message numbers are valid within one batch only.
+    // The scanner must not keep unfinished lines, because message numbers are valid within one
+    // batch only.
     scanner_.Flush(sink);
   }
 

@@ -39,7 +39,7 @@ class Nonces {
  private:
   std::array<uint8_t, 8> field_{};
   uint32_t count_;
-  bool drawn_ = false;  ///< The field is drawn for the current counter cycle.
+  bool drawn_ = false;  ///< The field has been drawn for the current counter cycle.
 };
 
 }  // namespace sluice::chain_app

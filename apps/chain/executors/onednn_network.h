@@ -13,7 +13,7 @@
 
 namespace sluice::chain_app {
 
-/// For one thread, and computes on that thread only. Throws dnnl::error.
+/// Used by one thread; computes on that thread only. Throws dnnl::error.
 class OneDnnNetwork {
  public:
   OneDnnNetwork(const dnnl::engine& engine, uint32_t images);

@@ -25,7 +25,7 @@ Secret::~Secret() {
 void ExcludeFromDumps(std::span<uint8_t> memory, size_t page_bytes) {
   const size_t before = reinterpret_cast<uintptr_t>(memory.data()) % page_bytes;
   const size_t bytes = (before + memory.size() + page_bytes - 1) / page_bytes * page_bytes;
-  // A failure is ignored: keys still work without it.
+  // A failure is ignored: the keys can be used, but core dumps then contain them.
   [[maybe_unused]] const int done = madvise(memory.data() - before, bytes, MADV_DONTDUMP);
 }
 

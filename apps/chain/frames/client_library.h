@@ -38,7 +38,7 @@ struct ClientOptions {
 [[gnu::visibility("default")]] std::optional<ClientOptions> ReadClientOptions(std::string_view text,
                                                                               std::string* error);
 
-/// Stops new messages from clients in this process. Callable from any thread.
+/// Stops new messages from clients in this process. May be called by any thread.
 [[gnu::visibility("default")]] void StopClients();
 bool ClientsStopped();
 

@@ -152,7 +152,7 @@ int RunChain(Session& session, const FrameSettings& settings) {
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        // The list was checked before EAL was started.
+        // Stays empty: the list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         server.SetOwn(neighbor.own());
         return Lcore(neighbor, server, system->nic());

@@ -64,7 +64,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
       *error = host::FlagComplaint("traffic", "give options of letters, digits and =,.:/_-");
       return std::nullopt;
     }
-    // The library is linked into this process, so its name is sufficient.
+    // The library is linked into this process, so its name without a path is sufficient.
     line->options.wire = "library:libsluice_chain_wire.so+" + *text;
     line->options.traffic = "clients";
   }

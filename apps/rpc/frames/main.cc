@@ -77,7 +77,7 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL was started.
+        std::string error;  // Stays empty: the list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         return WithNeighbor<Server>(neighbor, std::in_place, services, counts[info.worker],
                                     neighbor.own(), mtu);

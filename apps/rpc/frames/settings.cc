@@ -70,11 +70,12 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
                          .run_calls = FLAGS_run_calls,
                          .echo_bytes = FLAGS_echo_bytes,
                          .timeout_ns = static_cast<uint64_t>(FLAGS_timeout_ms * 1e6)});
-    // The library is linked into this process, so its name is sufficient.
+    // The library is linked into this process, so its name without a path is sufficient.
     line->options.wire = "library:libsluice_rpc_wire.so+" + client;
     line->options.traffic = "clients";
   }
-  // A call can be longer than a frame. A value set by the user is not changed.
+  // A call can be longer than a frame, so reassembly is enabled, unless the user has set
+  // --reassemble.
   if (!FLAGS_ip.empty() && google::GetCommandLineFlagInfoOrDie("reassemble").is_default) {
     line->options.reassemble = kDatagrams;
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port mapper and rpcbind: returns the address of a program. sluice-rpc passes the bindings in
-// SLUICE_RPC_PROGRAMS (bindings.h); clients cannot register programs. The network comes from a
-// call's arguments if they contain it; RFC 1833 would derive it from the transport of the call.
+// The services port mapper and rpcbind, which return the address of a program. sluice-rpc passes
+// the bindings in SLUICE_RPC_PROGRAMS (bindings.h); clients cannot register programs. The network
+// comes from a call's arguments if they contain it; RFC 1833 would derive it from the transport of
+// the call.
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -106,8 +107,8 @@ class Places {
   BindingList* bindings() { return bindings_.empty() ? nullptr : bindings_.data(); }
 
   /// Returns this version of the program. If it is missing and `any` is set, returns another
-  /// version (RFC 1833 section 2.2.1: the program then reports its versions). Returns null if the
-  /// network has no version of the program.
+  /// version (RFC 1833 section 2.2.1: a call to that address then reports the versions that exist).
+  /// Returns null if the network has no version of the program.
   template <typename InNetwork>
   Place* Find(uint32_t program, uint32_t version, bool any, InNetwork in_network) {
     Place* found = nullptr;

@@ -36,7 +36,7 @@ enum Status : int32_t { kOk, kNotFound, kBadKey, kFull };
 constexpr uint32_t kMaxValueBytes = 8192;
 /// Expected item size, for the size of the index.
 constexpr uint64_t kItemBytes = 128;
-/// Items do not expire.
+/// The store's time is constant, because items do not expire.
 constexpr uint32_t kNow = 0;
 
 uint64_t MemoryBytes() {
@@ -56,7 +56,8 @@ struct Store {
                                                .memory_bytes = MemoryBytes(),
                                                .items = MemoryBytes() / kItemBytes}};
   std::mutex writing;
-  const uint64_t secret = Secret();  ///< Hash seed; without it, clients cannot aim at one bucket.
+  const uint64_t secret = Secret();  ///< Hash seed. Clients that do not know it cannot make all
+                                     ///< keys fall into one bucket.
 };
 
 Store& TheStore() {
@@ -64,7 +65,8 @@ Store& TheStore() {
   return store;
 }
 
-/// Created before the first call, so that the process fails at its start if memory is insufficient.
+/// The store is created before the first call, so that the process fails at its start if memory is
+/// insufficient.
 [[maybe_unused]] Store& g_store = TheStore();
 
 kv::Bytes BytesOf(const StoreBytes& bytes) { return {bytes.value, bytes.length}; }
