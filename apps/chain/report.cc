@@ -153,7 +153,8 @@ std::string PeriodLine(const Figures& earlier, const Figures& later) {
   latency.Subtract(earlier.latency);
   const Endings &a = earlier.endings, &b = later.endings;
   return absl::StrFormat(
-      "%7.1f s  %.4f Mmessages/s  %s  lost %d  wrong %d  duplicated %d  restarts %d", later.seconds,
+      "%7.1f s  %.4f M messages/s  %s  lost %d  wrong %d  duplicated %d  restarts %d",
+      later.seconds,
       PerSecond(b.right - std::min(a.right, b.right), later.seconds - earlier.seconds) / 1e6,
       LatencyText(latency), b.lost - a.lost, b.wrong - a.wrong, b.doubled - a.doubled,
       later.restarts - earlier.restarts);
@@ -163,9 +164,9 @@ std::string Totals(const Settings& settings, const std::vector<const StageSpec*>
                    const Figures& run) {
   const Endings& endings = run.endings;
   std::string text = absl::StrFormat(
-      "through the %s: %d messages of %s in %.1f s, %.4f Mmessages/s; %s\n  answered correctly %d, "
-      "incorrectly %d, refused as expected %d, lost %d, missing %d; duplicated %d, late %d; "
-      "restarts %d\n",
+      "through the %s: %d messages of %s in %.1f s, %.4f M messages/s; %s\n"
+      "  answered correctly %d, incorrectly %d, refused as expected %d, lost %d, missing %d; "
+      "duplicated %d, late %d; restarts %d\n",
       Way(settings), endings.sent, settings.traffic->name, run.seconds,
       PerSecond(endings.right, run.seconds) / 1e6, LatencyText(run.latency), endings.right,
       endings.wrong, endings.silent, endings.lost, run.missing(), endings.doubled, endings.late,

@@ -27,8 +27,9 @@ std::string Policies() {
 
 // Static, because gflags stores the pointer.
 const char* PolicyHelp() {
-  static const std::string help = "Scheduling policy: one of " + Policies() +
-                                  "; empty: all policies in turn, unless --mode is given";
+  static const std::string help =
+      "Scheduling policy: one of " + Policies() +
+      "; empty: shinjuku if --mode is given, otherwise all policies in turn";
   return help.c_str();
 }
 
@@ -37,7 +38,8 @@ const char* PolicyHelp() {
 DEFINE_string(policy, "", PolicyHelp());
 DEFINE_string(mode, "",
               "Channel of the agent's decisions: wave, wave-prestage, swap, swap-standing, or "
-              "local (no agent); empty: all modes in turn, unless --policy is given");
+              "local (no agent); empty: wave-prestage if --policy is given, otherwise all modes in "
+              "turn");
 DEFINE_uint32(replays, 1,
               "Maximum number of reruns of a policy and mode if other processes used the CPUs");
 DEFINE_double(cell_s, 1, "Seconds per policy and mode if several are run");

@@ -62,7 +62,7 @@ std::string Lines::Next(const runtime::PortStats& port) {
   const Figures& f = now.figures;
   std::string line = absl::StrFormat(
       "    %s %s: %.0f requests/s, busy %.0f %%; short p50 %.1f, p99 %.1f us; long p99 %.0f us; "
-      "%.0f decisions/s, p50 %.1f, p99 %.1f us, %d refused; %d waiting",
+      "%.0f decisions/s, p50 %.1f, p99 %.1f us, %d refused; %d unfinished",
       now.policy, now.mode,
       period > 0 ? static_cast<double>(f.answered - last_.figures.answered) / period : 0,
       100 * now.busy, Us(f.latency[0].Percentile(0.5)), Us(f.latency[0].Percentile(0.99)),

@@ -194,7 +194,7 @@ const char* Server::Admit(const Request& hello, base::OwnedFd queue, std::string
   if (!host_->queue_memory) return "the register queue's file cannot be mapped";
   host_->queue_guard = GuardedRange(host_->queue_memory.data(), host_->queue_memory.bytes(),
                                     GuardedRange::Loss::kRange, host_->alarm);
-  if (!host_->queue_guard) return "sluice-device has no file descriptor left";
+  if (!host_->queue_guard) return "sluice-device has run out of file descriptors";
   if (!model_.Connect(agreed, *host_->dma, FindQueue(host_->queue_memory), refusal)) {
     return refusal->c_str();
   }

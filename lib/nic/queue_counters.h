@@ -122,7 +122,7 @@ inline constexpr std::array kQueueCounters{
                  "Frames that the engine passed on although no exception port is set.",
                  &QueueCounters::no_exception_port, true},
     QueueCounter{"rx_desync_flits",
-                 "Streaming: 64-byte flits that belong to no recognisable frame.",
+                 "Streaming: 64-byte flits that belong to no recognizable frame.",
                  &QueueCounters::rx_desync}};
 static_assert(sizeof(QueueCounters) ==
                   (QueueCounters::kMaxReasons + kQueueCounters.size()) * sizeof(uint64_t),

@@ -229,10 +229,11 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"sent_pkts",
        "frames that the application sent, or tried to send, beyond one answer per frame"},
       {"drops", "frames; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + their sum"},
-      {"nic_drops", "frames that the port or the wire dropped; not in that sum"},
+      {"nic_drops", "frames that the port or the wire dropped; not included in drops"},
       {"rx_nombuf", "failed buffer allocations; the frames wait in the NIC, or are dropped there"},
       {"foreign", "frames of an earlier run of the device that came back during this run"},
-      {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; not in that sum"},
+      {"rx_desync_flits",
+       "64-byte flits that belong to no recognizable frame; not included in drops"},
       {"link_downs",
        "the first 64 periods without a link: at_s (since the start) and duration_s, in seconds"},
       {"ctx_switches", "involuntary context switches of the workers"}};

@@ -138,7 +138,7 @@ class Runs(unittest.TestCase):
             harness.wait_until(lambda: (now := children.read_text().split()) and
                                int(now[0]) != stage, "another process")
             for line in process.stderr:
-                if re.search(r" 0\.0*[1-9]\d* Mmessages/s", line):
+                if re.search(r" 0\.0*[1-9]\d* M messages/s", line):
                     break
             process.send_signal(signal.SIGTERM)
             output, lines = process.communicate(timeout=harness.PATIENCE_S)
@@ -168,7 +168,7 @@ class Runs(unittest.TestCase):
                                "another process")
             self.next_period(process)
             for line in process.stderr:
-                if re.search(r" 0\.0*[1-9]\d* Mmessages/s", line):
+                if re.search(r" 0\.0*[1-9]\d* M messages/s", line):
                     break
             process.send_signal(signal.SIGTERM)
             output, lines = process.communicate(timeout=harness.PATIENCE_S)
@@ -198,7 +198,7 @@ class Runs(unittest.TestCase):
             stage, = harness.wait_until(lambda: set(children.read_text().split()) - {other},
                                         "another process")
             # No messages pass without the stage; when they pass again, the stage has read its key.
-            for rate in (r" 0\.0000 Mmessages/s", r" 0\.0*[1-9]\d* Mmessages/s"):
+            for rate in (r" 0\.0000 M messages/s", r" 0\.0*[1-9]\d* M messages/s"):
                 next(line for line in process.stderr if re.search(rate, line))
             key.write_text("00")
             os.kill(int(stage), signal.SIGKILL)

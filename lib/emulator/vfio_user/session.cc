@@ -171,7 +171,8 @@ Session::Outcome Session::Greet(const Message& message) {
   if (const char* const wrong = ReadVersion(message.payload, &agreement_)) {
     return {.fatal = wrong};
   }
-  if (!alarm_ || messages_.fd() < 0) return {.fatal = "sluice-device has no file descriptor left"};
+  if (!alarm_ || messages_.fd() < 0)
+    return {.fatal = "sluice-device has run out of file descriptors"};
   messages_.set_max_transfer_bytes(agreement_.max_transfer_bytes);
   std::string error;
   host_ = FunctionHost::Create(parts_, *dma_, interrupts_, &error);

@@ -43,16 +43,16 @@ const char* ViolationOfCpu(const Kernel& kernel, CpuId cpu) {
 const char* ViolationOfOrder(const TaskPlaces& places, uint32_t waiting) {
   const Place* previous = nullptr;
   for (const Place* at = places.FirstWaiting(); at != nullptr; at = places.NextWaiting(*at)) {
-    if (waiting-- == 0) return "the wait order has too many tasks";
+    if (waiting-- == 0) return "the waiting list has too many tasks";
     if (at->task.state != TaskState::kRunnable) return "a waiting task is not runnable";
-    if (places.PreviousWaiting(*at) != previous) return "the wait order is broken";
+    if (places.PreviousWaiting(*at) != previous) return "the waiting list has inconsistent links";
     if (previous != nullptr && previous->task.since > at->task.since) {
-      return "the wait order is not by time";
+      return "the waiting list is not sorted by time";
     }
     previous = at;
   }
-  if (waiting != 0) return "a waiting task is not in the wait order";
-  if (places.LastWaiting() != previous) return "the wait order has a wrong end";
+  if (waiting != 0) return "a waiting task is not in the waiting list";
+  if (places.LastWaiting() != previous) return "the waiting list has a wrong last task";
   return nullptr;
 }
 

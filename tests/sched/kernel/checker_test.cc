@@ -61,11 +61,11 @@ TEST(Checker, FindsEveryFalseEntry) {
          b.task(4).state = TaskState::kBlocked;
          b.task(5).state = TaskState::kRunnable;
        }},
-      {"the wait order has too many tasks",
+      {"the waiting list has too many tasks",
        [](Books& b) { b.task(4).state = TaskState::kBlocked; }},
-      {"a waiting task is not in the wait order",
+      {"a waiting task is not in the waiting list",
        [](Books& b) { b.task(5).state = TaskState::kRunnable; }},
-      {"the wait order is not by time", [](Books& b) { b.task(3).since = 99; }},
+      {"the waiting list is not sorted by time", [](Books& b) { b.task(3).since = 99; }},
   };
   for (const auto& [rule, falsify] : kCases) {
     Books falsified;
