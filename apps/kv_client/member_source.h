@@ -23,8 +23,8 @@ class MemberSource {
   /// once, before Poll.
   virtual std::optional<Servers> Open(std::string* error) = 0;
 
-  /// Returns the list, without waiting, if it has changed since the last call. One line in `error`
-  /// reports an error since then.
+  /// Returns the list if it has changed since the last call and is valid, otherwise nullopt. Does
+  /// not wait. If an error has occurred since the last call, sets `error` to one line about it.
   virtual std::optional<Servers> Poll(std::string* error) = 0;
 };
 

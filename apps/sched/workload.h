@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The requests of clients: an open loop of independent users (Poisson), a few of which send long
-// requests. By default 99.5% look up a key and 0.5% scan a range, the mix with which Shinjuku and
-// ghOSt were measured on RocksDB.
+// Requests of clients: an open loop with Poisson arrivals, as from many independent users. By
+// default 99.5% of the requests are short and 0.5% are long. They stand for the key lookups and
+// range scans with which Shinjuku and ghOSt were measured on RocksDB.
 #pragma once
 
 #include <cstdint>

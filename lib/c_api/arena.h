@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of a worker for results that are valid until its next call: frames that have outgrown
-// their buffers, generated frames, and lines.
+// Memory of a worker for results that are valid until its next call: frames that do not fit into
+// their buffers, generated frames, and the text and source names of matched log lines.
 #pragma once
 
 #include <cstddef>

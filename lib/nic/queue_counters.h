@@ -9,7 +9,7 @@
 //
 // A frame that waits to be transmitted counts as transmitted until its transmission fails.
 //
-// `rx_desync` is not part of this law, because flits without a recognisable frame cannot be counted
+// `rx_desync` is not part of this law, because flits without a recognizable frame cannot be counted
 // in frames. On a streaming interface the bytes that the NIC reported obey another law:
 //
 //   notified bytes = 64 · (Σ over received frames of ⌈length / 64⌉ + rx_desync).

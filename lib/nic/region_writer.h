@@ -41,7 +41,8 @@ class RegionWriter {
     moved_.clear();
   }
   const HeldRegion& region() const { return region_; }
-  /// Returns the number of received and appended entries.
+  /// Returns the number of entries in use: those of received and appended frames, less the
+  /// entries that CloseHoles has freed.
   uint32_t entries() const { return used_; }
   const FrameTotals& appended() const { return appended_; }
 

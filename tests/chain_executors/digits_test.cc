@@ -44,7 +44,8 @@ TEST(DigitImages, HaveInkOnAGroundAndEveryDigit) {
 }
 
 TEST(DigitNetwork, SeesNoEdgesWhereThereIsNothing) {
-  // A bright image has edges only at its borders.
+  // Both images are dark, because pixels below kPixelStep count as 0. A uniformly bright image
+  // would have edges at its borders.
   EXPECT_EQ(ScoreDigit(Image{}), kDigitBias);
   Image dark{};
   dark.fill(kPixelStep - 1);

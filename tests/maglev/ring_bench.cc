@@ -45,7 +45,8 @@ void BuildPlainly(benchmark::State& state) {
     std::vector<int> ring(kSmallRing, -1);
     std::vector<uint32_t> next(permutations.size());
     uint32_t slots = kSmallRing;
-    benchmark::DoNotOptimize(slots);  // The library divides by a variable, not a constant.
+    // Katran divides by a variable. Without this call, the compiler would divide by a constant.
+    benchmark::DoNotOptimize(slots);
     for (uint32_t taken = 0; taken < slots;) {
       for (size_t i = 0; i < permutations.size() && taken < slots; ++i, ++taken) {
         uint32_t slot;

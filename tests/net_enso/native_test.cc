@@ -283,7 +283,7 @@ TEST(Native, ImpossibleRequestsAreRefused) {
   EXPECT_EQ(rte_pmd_enso_set_round_robin(vdev.port(), true), 0);
 }
 
-/// A reopened buffer continues at the NIC's position.
+/// A reopened notification buffer starts its TX ring at the NIC's current tail, not at 0.
 TEST(Native, BuffersReopenTenTimesAndStillCompleteTheirSends) {
   const Vdev vdev("wire=loopback");
   ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);

@@ -402,7 +402,8 @@ TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   EXPECT_EQ(spans[0].bytes, 3 * 64u);
   EXPECT_EQ(RxHead(pipe), 0u);
   EXPECT_EQ(RxHead(silent), kMarker);
-  // The answer contains nothing new: no span is returned, and no further notification is requested.
+  // The notification that answers the poll's store repeats the tail, so the next poll returns no
+  // span and requests no further notification.
   bar_.Write32(PipePage(pipe->id) + kRxHead, kMarker);
   Notify(pipe->id, 3);
   EXPECT_TRUE(Poll().empty());

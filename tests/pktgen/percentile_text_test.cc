@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares the layout of HdrHistogram and the text format of its tools with values computed by hand
-// from their published definitions.
+// Checks that Histogram has HdrHistogram's buckets, and that PercentileText prints the text format
+// of HdrHistogram's tools. The expected values are calculated from the published definitions of
+// both; HdrHistogram itself is not used.
 #include "engine/pktgen/percentile_text.h"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,8 @@ SKIPPED = 77  # Meson's exit code for a skipped test.
 STEADY = "wire=gen:size=64+rate=2k,verify=full,pause=on"
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")  # The addresses of the first and the second NIC.
 THIRD = "0000:03:00.0"  # That of the third NIC, which only guests with emulated NICs have.
-# Lines of statistics of an application that runs, and of one that receives.
+# Regular expressions for an application's line of statistics: with any receive rate, and with one
+# above 0.
 RUNS = r"rx +[0-9.]+ Mpps"
 RECEIVES = r"rx +[0-9.]*[1-9][0-9]* Mpps"
 DRIVERS = {"uio": "uio_pci_generic", "vfio": "vfio-pci"}

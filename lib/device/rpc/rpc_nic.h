@@ -206,7 +206,7 @@ class RpcNic final : public Device {
   CallSlots slots_;
   FrameStaging<128, 512 * 1024, kMaxFrame> replies_;
   CallQueue errors_;  ///< Calls whose errors wait for room. If not empty, `replies_` is full.
-  std::vector<uint8_t> scratch_;  ///< Scratch memory, as large as the largest payload.
+  std::vector<uint8_t> scratch_;  ///< Large enough for the largest payload.
   std::vector<Later> later_;      ///< Processed in order.
   /// Call whose arguments are already in the line, with the content below.
   std::optional<CallId> prepared_;

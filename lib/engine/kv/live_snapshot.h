@@ -44,8 +44,9 @@ struct LiveFigures {
 inline constexpr size_t kMostByOwnerBytes = size_t{256} << 10;
 inline constexpr uint32_t kLongestTryS = 10;
 
-/// Uniques that the store assigns between a live snapshot and a crash are not in the file. A
-/// restored store therefore skips this many uniques, more than any store assigns in the meantime.
+/// CAS numbers (`unique`) that the store assigns between a live snapshot and a crash are not in the
+/// file. A restored store therefore skips this many numbers, more than any store assigns in that
+/// time.
 inline constexpr uint64_t kUniquesAhead = uint64_t{1} << 44;
 
 /// Writes the file as WriteSnapshot does: an existing file stays until the new one is complete.

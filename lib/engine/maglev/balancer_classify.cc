@@ -15,8 +15,8 @@ namespace {
 using packet::Headers;
 using Event = BalancerCounters::Event;
 
-// Hash seed for the owner of redirected fragments. It is public and fixed because all balancers
-// must compute the same owner.
+// Hash seed for choosing the balancer that owns a datagram's fragments. It is public and fixed,
+// because all balancers must choose the same owner.
 constexpr uint64_t kOwnerSeed = 0x6a09e667f3bcc908;
 
 IpAddress AddressAt(const uint8_t* address, bool ipv6) {

@@ -35,8 +35,8 @@
 namespace sluice::engine::maglev {
 
 /// Identifies a backend across table swaps. `index` is unique while the backend is in the
-/// configuration. `generation` changes when another backend gets the index, and when the backend
-/// was down or has a new address.
+/// configuration. `generation` changes when the index is reassigned to another backend, when the
+/// backend comes back up, and when its address changes.
 struct BackendRef {
   uint16_t index = 0;
   uint16_t generation = 0;  ///< 0: no backend.

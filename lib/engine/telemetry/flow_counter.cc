@@ -130,8 +130,9 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   const int64_t reading = Sketch::Add(place, update.weight, bytes);
   const uint64_t hash = update.hash;
   const bool known = level.known.AddIfKnown(hash, update.weight, bytes);
-  // Negative if the flow is not known and its reading is above the floor. The conditions are
-  // combined into one branch, which is predictable because they rarely hold together.
+  // `distance` is negative if the reading times the number of rows is above the floor. The mask
+  // makes it 0 for a known flow, so that both conditions form one branch, which is predictable
+  // because they rarely hold together.
   const int64_t distance = level.known.floor() - reading * level.sketch.shape().rows;
   if ((distance & (int64_t{known} - 1)) < 0) [[unlikely]] {
     if (!level.known.full()) {
