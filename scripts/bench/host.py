@@ -29,15 +29,15 @@ def build(targets):
         raise run.RunError("the build failed:\n" + (done.stdout + done.stderr)[-4000:])
 
 
-def prepare(targets):
-    """Builds the targets, or finds them in a bundle, and, as root, reserves hugepages. Returns
-    whether hugepages can be used."""
+def prepare(targets, wanted=HUGEPAGES):
+    """Builds the targets, or finds them in a bundle, and, as root, reserves `wanted` hugepages.
+    Returns whether hugepages can be used."""
     if not is_bundle():
         build(targets)
     elif missing := [each for each in targets if not (ROOT / run.RELEASE / each).exists()]:
         raise run.RunError(f"not in this bundle: {', '.join(missing)}")
     if os.geteuid() == 0:
-        subprocess.run(["scripts/host_setup", "hugepages", str(HUGEPAGES)],
+        subprocess.run(["scripts/host_setup", "hugepages", str(wanted)],
                        stdout=subprocess.DEVNULL, check=False)
     free = subprocess.run(["scripts/host_setup", "hugepages"], capture_output=True, text=True,
                           check=False).stdout.strip()

@@ -17,6 +17,8 @@ CONTROL = "tools/control/sluice-control"
 TELEMETRY_CONTESTANTS = {"sketch": "sluice_p0.01", "univmon": "sluice_p0.01_univmon",
                          "member": "rte_member_p0.01"}
 MAGLEV_CASES = {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"}
+# Lines of EAL, and the last line of a model on a card.
+AFTERWARDS = re.compile(r"EAL: |TELEMETRY: |net_\w+: (the model runs|microseconds until) ")
 
 
 class RunError(Exception):
@@ -40,16 +42,21 @@ def last_json(text):
         raise RunError(f"no JSON report in:\n{text[-500:]}") from error
 
 
+def program_of(app):
+    """Returns the path of an application below the build folder."""
+    return f"apps/{app}/sluice-{app}"
+
+
 def targets(apps):
     """Returns the build targets."""
-    return [f"apps/{app}/sluice-{app}" for app in apps] + [CONTROL] + \
+    return [program_of(app) for app in apps] + [CONTROL] + \
         [ENGINES[app][0] for app in apps if app in ENGINES] + \
         (["apps/kv_client/sluice-kv-client"] if "kv" in apps else [])
 
 
 def listing(app):
     """Returns the interfaces that an app was built with, in its order: `name`, `model` and more."""
-    binary = f"{RELEASE}/apps/{app}/sluice-{app}"
+    binary = f"{RELEASE}/{program_of(app)}"
     done = execute([binary, "--list=interfaces"], 10)
     if done.returncode != 0:
         raise RunError(f"{binary} --list=interfaces: {done.stderr.strip()}")
@@ -61,20 +68,32 @@ def interfaces(app):
     return [interface["name"] for interface in listing(app)]
 
 
-def app_sample(app, iface, flags, duration_s):
-    """A run that ends with a report but fails is a sample with a `failure`. `flags` select mode and
-    traffic."""
-    command = [f"{RELEASE}/apps/{app}/sluice-{app}", f"--iface={iface}",
-               f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-", *flags]
-    done = execute(command, duration_s + 60)
-    last_words = done.stderr.strip().splitlines()[-1:]
+def app_command(app, iface, flags, duration_s, eal=()):
+    """`flags` select mode and traffic."""
+    return [f"{RELEASE}/{program_of(app)}", *eal, *(["--"] if eal else []),
+            f"--iface={iface}", f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-",
+            *flags]
+
+
+def app_sample(app, iface, flags, duration_s, eal=(), patience_s=60):
+    """A run that ends with a report but fails is a sample with a `failure`. `patience_s` is the time
+    for the start and the end of the run."""
+    command = app_command(app, iface, flags, duration_s, eal)
+    done = execute(command, duration_s + patience_s)
     if done.returncode != 0 and "{" not in done.stdout:
         raise RunError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
     report = last_json(done.stdout)
     report["source"] = report["traffic"]
     if done.returncode != 0:
-        report["failure"] = " ".join(last_words) or f"exit code {done.returncode}"
+        report["failure"] = last_words(done.stderr) or f"exit code {done.returncode}"
     return report
+
+
+def last_words(said):
+    """Returns the last line that a program printed, except for lines of DPDK and its drivers that
+    follow every run."""
+    lines = [line for line in said.splitlines() if line.strip() and not AFTERWARDS.match(line)]
+    return lines[-1] if lines else ""
 
 
 def maglev_engine(said):

@@ -14,6 +14,8 @@ import sys
 import tempfile
 
 import cable_comparison
+import card
+import card_plan
 import ending
 import growth
 import host
@@ -41,8 +43,9 @@ PCAP_HEADER_BYTES = 24
 def parse_arguments():
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     comma = lambda text: [part for part in text.split(",") if part]
-    parser.add_argument("--apps", type=comma, default=["echo"],
-                        help=f"of {','.join(workloads.MODES)}; default: echo")
+    parser.add_argument("--apps", type=comma, default=[],
+                        help=f"of {','.join(workloads.MODES)}; default: echo, and with --device "
+                        "all")
     parser.add_argument("--ifaces", type=comma, default=[],
                         help="interfaces to measure; default: all; sluice-echo --list=interfaces "
                         "prints them")
@@ -58,9 +61,11 @@ def parse_arguments():
     parser.add_argument("--duration_s", type=float, default=0,
                         help="seconds per sample; default: "
                         + ", ".join(f"{s:g} for {app}" for app, s in workloads.SECONDS.items()))
-    parser.add_argument("--repeats", type=int, default=9, help="samples per row; default: 9")
-    parser.add_argument("--limit_s", type=float, default=420,
-                        help="seconds after which no new round begins; 0: no limit; default: 420")
+    parser.add_argument("--repeats", type=int,
+                        help=f"samples per row; default: 9, and with --device {card_plan.ROUNDS}")
+    parser.add_argument("--limit_s", type=float,
+                        help="seconds after which no new round begins, or with --device no new "
+                        f"sample; 0: no limit; default: 420, and with --device {card_plan.LIMIT_S}")
     parser.add_argument("--quick", action="store_true",
                         help="measure echo for two minutes: --mode=increment --sizes=64,1518,imix "
                         "--pcap=none --no-peers --limit_s=90")
@@ -83,33 +88,45 @@ def parse_arguments():
                         "interface, and compare it with libtirpc over the kernel's UDP and with a "
                         "cache line between two cores; --duration_s, --repeats, --json and --page "
                         "apply")
+    parser.add_argument("--device", metavar="gpu|threads",
+                        help="instead of the table, measure models on a GPU, across PCIe: rates by "
+                        "workers, latency, and bytes on the link; options as in on= of docs/gpu.md, "
+                        "such as gpu:batch=512; threads executes the models on CPUs, to test this "
+                        "script. --apps, --ifaces, --sizes, --duration_s, --repeats, --limit_s, "
+                        "--quick (echo with one worker), --json and --page apply")
     parser.add_argument("--json", metavar="FILE",
                         help="file of the results; default: throughput.json, growth.json, "
-                        f"cable.json or rpc.json in {MEASURED}")
+                        f"cable.json, rpc.json or card.json in {MEASURED}")
     parser.add_argument("--csv", metavar="FILE")
     parser.add_argument("--plot", metavar="FILE", help="PNG")
     parser.add_argument("--page", metavar="FILE", default=PAGE,
                         help="HTML page of all results in the default folder of --json, with "
                         f"this run; 'none' omits it; default: {PAGE}")
     args = parser.parse_args()
-    if args.quick and args.growth:
-        parser.error("--growth conflicts with --quick: give --repeats=1")
-    if args.cable and (args.quick or args.growth):
-        parser.error("--cable conflicts with --quick and --growth: give --repeats=1")
+    kinds = [kind for kind in ("rpc", "cable", "growth", "device") if getattr(args, kind)]
+    if len(kinds) > 1:
+        parser.error(f"--{kinds[0]} conflicts with --{kinds[1]}: give one of them")
+    if args.quick and kinds not in ([], ["device"]):
+        parser.error(f"--{kinds[0]} conflicts with --quick: give --repeats=1")
+    if args.device and not card_plan.DEVICE.fullmatch(args.device):
+        parser.error(f"--device: '{args.device}' is neither gpu nor threads, with options as in "
+                     "gpu:batch=512+receivers=8")
     if args.quick:
         vars(args).update(QUICK)
-    if args.rpc and (args.quick or args.growth or args.cable):
-        parser.error("--rpc conflicts with --quick, --growth and --cable: give --repeats=1")
     if args.growth:
         args.apps = growth.APPS
+    args.apps = args.apps or (list(workloads.MODES) if args.device else ["echo"])
+    args.repeats, args.limit_s = (
+        usual if given is None else given for given, usual in
+        ((args.repeats, card_plan.ROUNDS if args.device else 9),
+         (args.limit_s, card_plan.LIMIT_S if args.device else 420)))
     if args.repeats < 1 or not 0 <= args.duration_s <= 3600:
         parser.error("--repeats must be at least 1, and --duration_s 0 to 3600")
     for size in args.sizes:
         if size not in ("imix", "random") and not (size.isdigit() and 64 <= int(size) <= 1518):
             parser.error(f"--sizes: '{size}' is neither 64..1518 nor imix nor random")
     ending.check_files(parser, args, ("pcap", "json", "csv", "plot", "page"))
-    kind = "growth" if args.growth else "cable" if args.cable else "rpc" if args.rpc else \
-        "throughput"
+    kind = "card" if args.device else kinds[0] if kinds else "throughput"
     args.json = args.json or f"{MEASURED}/{kind}.json"
     if args.pcap not in ("none", DEFAULT_CAPTURE) and not os.path.isfile(args.pcap):
         parser.error(f"--pcap: no file {args.pcap}")
@@ -134,6 +151,8 @@ def built(args):
         return [cable_comparison.VOLLEY]
     if args.rpc:
         return rpc_comparison.TARGETS
+    if args.device:
+        return [run.program_of(app) for app in {"echo", *args.apps}]
     benches = growth.TARGETS if args.growth else \
         instructions.BENCHES.values() if counts_instructions(args) else []
     return [*run.targets(args.apps), *benches]
@@ -181,12 +200,14 @@ def capture_of(args):
 def main():
     args = parse_arguments()
     os.chdir(host.ROOT)
-    hugepages = host.prepare(built(args))
+    hugepages = host.prepare(built(args), card_plan.HUGEPAGES if args.device else host.HUGEPAGES)
     if args.cable:
         return cable_comparison.main(args, host.manifest_of(hugepages, capture_of(args)))
     if args.rpc:
         return rpc_comparison.main(args, host.manifest_of(hugepages))
     args.ifaces = choose_interfaces(args.ifaces, run.interfaces(args.apps[0]))
+    if args.device:
+        return card.main(args, host.manifest_of(hugepages))
     manifest = host.manifest_of(hugepages, capture_of(args))
     with tempfile.TemporaryDirectory() as folder:
         return measure_growth(args, manifest, folder) if args.growth else \

@@ -6,8 +6,8 @@ import math
 import os
 import re
 
-THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS = (
-    "throughput", "growth", "paper tables", "curves", "zero loss")
+THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS, CARD = (
+    "throughput", "growth", "paper tables", "curves", "zero loss", "card")
 NUMBER = (int, float)
 MAX_BYTES = 1 << 28
 LEAST, MOST = 1e-30, 1e30  # Limits of numbers, so that derived values stay finite.
@@ -26,6 +26,8 @@ def kind_of(data):
         return CURVES
     if isinstance(data.get("zero_loss"), list):
         return ZERO_LOSS
+    if isinstance(data.get("card"), list):
+        return CARD
     rows = data.get("rows")
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         return None
@@ -81,6 +83,9 @@ def check_values(data, where):
 # Rows are rebuilt from their samples.
 SAMPLE = {"app": str, "mode": str, "iface": str, "traffic": str, "round": int, "duration_s": NUMBER,
           "cycles_per_pkt": NUMBER, "mpps": NUMBER, "gbps": NUMBER}
+# Results of one point on a card.
+CARD_POINT = {"iface": str, "traffic": str, "workers": int, "mpps": NUMBER, "gbps": NUMBER,
+              "batch": int, "message_pkts": (*NUMBER, type(None)), "latency_us": dict}
 AXIS = {"label": str, "unit": str, "log": bool}
 MEMBERS = {
     THROUGHPUT: {
@@ -102,6 +107,13 @@ MEMBERS = {
                                "origin": ORIGINS, "loss_percent": NUMBER,
                                "low_mpps": NUMBER, "high_mpps": NUMBER,
                                "confidence": NUMBER}]},
+    CARD: {"manifest": {"cpu": str, "git": str, "date": str, "hugepages": bool,
+                        "device": {"on": str, "about": str},
+                        "latency": [CARD_POINT | {"offered_mpps": NUMBER}],
+                        "omitted": [{"point": str, "reason": str}]},
+           "card": [CARD_POINT | {"app": str, "mode": str, "verdict": str, "worker_busy": NUMBER,
+                                  "cycles_per_pkt": NUMBER, "link_bytes": dict,
+                                  "link_gbps": dict, "nvml": dict, "samples": [SAMPLE]}]},
 }
 
 

@@ -7,7 +7,11 @@ MEASURED_MODEL = ("measured", "measured on this host, on model NICs: one core pl
 MEASURED = ("measured", "measured on this host")
 SIMULATED = ("simulated", "computed in virtual time: no hardware, no clock")
 PAPER = ("published", "a value of a paper")
-ORIGINS = {"measured": MEASURED, "simulated": SIMULATED}
+ACROSS_PCIE = ("measured across PCIe", "measured on this host: the NIC is a GPU on a PCIe link")
+CARD_ON_THREADS = ("model on CPU threads", "measured on this host without a PCIe link: CPU threads "
+                   "execute the code of a GPU")
+ORIGINS = {"measured": MEASURED, "simulated": SIMULATED, "pcie": ACROSS_PCIE,
+           "threads": CARD_ON_THREADS}
 
 
 def text(value):
@@ -16,7 +20,8 @@ def text(value):
 
 def badge(origin):
     name, title = origin
-    return f'<span class="badge {name}" title="{text(title)}">{text(name)}</span>'
+    kind = name.replace(" ", "-")
+    return f'<span class="badge {text(kind)}" title="{text(title)}">{text(name)}</span>'
 
 
 def verdict(said):

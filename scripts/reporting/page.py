@@ -2,6 +2,7 @@
 """The page: its head, the decision, and the sections, in one self-contained file."""
 import pathlib
 
+import across
 import comparison
 import inputs
 import measured
@@ -105,6 +106,8 @@ def page(files):
     """Returns the page of data by kind."""
     rows = files.get(inputs.THROUGHPUT)
     body = [sources(files)]
+    if inputs.CARD in files:
+        body.append(across.card(files[inputs.CARD]))
     if rows:
         body += [paragraph(host_line(rows["manifest"]), "soft"), warnings(rows),
                  decision_section(rows), measured.applications(rows), measured.peers(rows)]

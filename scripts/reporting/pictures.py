@@ -150,8 +150,8 @@ def lines(title, x_axis, y_axis_, series, note=""):
         marks = {each["name"]: f" ({each['origin']})" for each in series}
         note = f"dashed: simulated in virtual time. {note}"
     # Do not label a picture with a simulated series as measured.
-    return figure(title, "".join(parts), names,
-                  ORIGINS["simulated" if "simulated" in origins else "measured"], note, marks)
+    origin = "simulated" if "simulated" in origins else min(origins)
+    return figure(title, "".join(parts), names, ORIGINS[origin], note, marks)
 
 
 def titled(axis):

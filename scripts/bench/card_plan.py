@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The plan of scripts/throughput --device: points to measure on the models of a card (docs/gpu.md),
+and the device arguments of each. The plan fits six minutes."""
+import re
+from typing import NamedTuple
+
+import captures
+import under_test
+
+DEVICE = re.compile(r"(gpu|threads)(:[a-z]+=\d+(\+[a-z]+=\d+)*)?")
+SECONDS = 0.8   # Duration of a point.
+START_S = 2.0   # Estimated start and end of a process, with the registration of its memory.
+LIMIT_S = 330
+HUGEPAGES = 2048
+ROUNDS = 2
+BATCH = 2048    # The default of `batch=`, in frames.
+
+RATES, APPLICATIONS, LATENCY = "rates", "applications", "latency"
+# Numbers of workers by priority, and those that are measured with every size.
+WORKERS = (1, 8, 2, 4)
+ALL_SIZES = (1, 8)
+FEW_SIZES = ("64", "1518", "imix")
+SMALLEST = "64"
+# Offered loads in Mpps, and as shares of the highest rate of the interface itself.
+LOADS = (0.01, 1, 10)
+SHARES = (0.5, 0.9)
+
+# Device arguments and flags of applications that suit a NIC across PCIe, by interface.
+ARGUMENTS = {}
+FLAGS = {}
+
+MAGLEV_FLOWS = 10_000
+LOG_BYTES = 1518
+MAC = "02:00:00:00:00:01"  # The destination of captured frames.
+
+
+class Point(NamedTuple):
+    kind: str
+    app: str
+    iface: str
+    traffic: str
+    workers: int = 1
+    mpps: float = 0  # The offered load; 0: as much as the NIC accepts.
+
+
+def batch(device):
+    """Returns the maximum number of frames in one turn of a block."""
+    found = re.search(r"batch=(\d+)", device)
+    return int(found[1]) if found else BATCH
+
+
+def rates(ifaces, sizes, workers):
+    """Returns the points of the rates by workers, with the interfaces of a workload next to each
+    other."""
+    return [Point(RATES, "echo", iface, size, count) for count in workers for size in sizes
+            if count in ALL_SIZES or size in FEW_SIZES for iface in ifaces]
+
+
+def again(points):
+    """Returns the points that are worth another sample first."""
+    return [point for point in points if point.kind == RATES and point.traffic == SMALLEST]
+
+
+def applications(apps, ifaces):
+    return [Point(APPLICATIONS, app, iface, TRAFFIC[app]) for app in apps if app != "echo"
+            for iface in ifaces]
+
+
+def latencies(highest):
+    """`highest` contains the highest rate of one worker by interface, in Mpps."""
+    return [Point(LATENCY, "echo", iface, SMALLEST, 1, load) for iface, most in highest.items()
+            for load in (*(load for load in LOADS if load < SHARES[-1] * most),
+                         *(share * most for share in SHARES))]
+
+
+TRAFFIC = {"maglev": f"{SMALLEST}, {MAGLEV_FLOWS} flows",
+           "telemetry": f"{SMALLEST}, {under_test.TELEMETRY_FLOWS} flows",
+           "kv": under_test.traffic("kv", ""), "logmon": str(LOG_BYTES)}
+
+
+def generator(point):
+    flows = f"+flows={under_test.TELEMETRY_FLOWS}" if point.app == "telemetry" else ""
+    rate = f"+rate={1e6 * point.mpps:.0f}" if point.mpps else ""
+    return f"gen:size={point.traffic.split(',')[0]}{flows}{rate}"
+
+
+def connections(folder):
+    """Writes frames of many clients to Maglev's VIP, and returns the path of the capture."""
+    path = f"{folder}/connections.pcap"
+    payload = bytes(int(SMALLEST) - captures.FCS_BYTES - captures.HEADER_BYTES)
+    captures.write(path, [(n, captures.datagram(MAC, n, under_test.DISCARD_PORT, payload))
+                          for n in range(MAGLEV_FLOWS)])
+    return path
+
+
+def wires(apps, folder):
+    """Returns the `wire=` of applications that need frames for an address or a protocol, by
+    application. Writes captures with these frames to `folder`."""
+    found = {}
+    for app in set(apps) & {"maglev", "kv", "logmon"}:
+        if app == "maglev":
+            path = connections(folder)
+        else:
+            offered = under_test.offered(app, MAC, LOG_BYTES, folder)
+            [path] = [flag.removeprefix("--pcap=") for flag in offered if flag.startswith("--pcap=")]
+        found[app] = f"pcap:{path}"
+    return found
+
+
+def flags(point, folder):
+    """Returns the flags of a point's application. The captures have the MAC address of no NIC."""
+    return [*under_test.FLAGS[point.app](folder), *FLAGS.get(point.iface, ()),
+            *(["--promiscuous"] if point.app in ("maglev", "kv") else [])]
