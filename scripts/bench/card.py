@@ -46,7 +46,8 @@ def main(args, manifest):
         job = card_run.CardJob(args, run.listing("echo"), folder, save)
         job.run()
     if not job.measured:
-        print("\n".join(card_report.omitted_lines(job.omitted)))
+        for line in card_report.omitted_lines(job.omitted):
+            print(line)
         return ending.ended("throughput", args, job)
     save()
     print("\n" + "\n".join(card_report.lines(found["rows"], found["manifest"])))

@@ -16,11 +16,11 @@ class Link:
     """The PCIe link of a GPU. Its numbers are None if the library or the GPU does not provide
     them."""
 
-    def __init__(self, index=0, library=LIBRARY):
+    def __init__(self, index=0):
         """`index` is NVML's, which orders GPUs by their PCI addresses."""
         self.device = ctypes.c_void_p()
         try:
-            self.library = ctypes.CDLL(library)
+            self.library = ctypes.CDLL(LIBRARY)
         except OSError:
             self.library = None
         if self.library and not (self.call("nvmlInit_v2") and self.call(

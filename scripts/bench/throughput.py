@@ -90,10 +90,10 @@ def parse_arguments():
                         "apply")
     parser.add_argument("--device", metavar="gpu|threads",
                         help="instead of the table, measure models on a GPU, across PCIe: rates by "
-                        "workers, latency, and bytes on the link; options as in on= of docs/gpu.md, "
-                        "such as gpu:batch=512; threads executes the models on CPUs, to test this "
-                        "script. --apps, --ifaces, --sizes, --duration_s, --repeats, --limit_s, "
-                        "--quick (echo with one worker), --json and --page apply")
+                        "workers, applications, latency, and bytes on the link; with options, such "
+                        "as gpu:batch=512 (docs/gpu.md). threads executes the models on CPUs, to "
+                        "test this script. --apps, --ifaces, --sizes, --duration_s, --repeats, "
+                        "--limit_s, --quick (echo with one worker), --json and --page apply")
     parser.add_argument("--json", metavar="FILE",
                         help="file of the results; default: throughput.json, growth.json, "
                         f"cable.json, rpc.json or card.json in {MEASURED}")
