@@ -75,7 +75,10 @@ def latencies(highest):
 
 TRAFFIC = {"maglev": f"{SMALLEST}, {MAGLEV_FLOWS} flows",
            "telemetry": f"{SMALLEST}, {under_test.TELEMETRY_FLOWS} flows",
-           "kv": under_test.traffic("kv", ""), "logmon": str(LOG_BYTES)}
+           "kv": "1 request", "logmon": str(LOG_BYTES)}
+# The client of sluice-kv with the ports of the server's defaults.
+KV_WIRE = ("library:libsluice_kv_wire.so+workers=1+partitions=1+mica_port=1024"
+           "+memcached_port=11211+items=100000+get=0.95+zipf=0.99+outstanding=4096+batch=1")
 
 
 def generator(point):
@@ -95,19 +98,19 @@ def connections(folder):
 
 def wires(apps, folder):
     """Returns the `wire=` of applications that need frames for an address or a protocol, by
-    application. Writes captures with these frames to `folder`."""
-    found = {}
-    for app in set(apps) & {"maglev", "kv", "logmon"}:
-        if app == "maglev":
-            path = connections(folder)
-        else:
-            offered = under_test.offered(app, MAC, LOG_BYTES, folder)
-            [path] = [flag.removeprefix("--pcap=") for flag in offered if flag.startswith("--pcap=")]
-        found[app] = f"pcap:{path}"
+    application. Writes captures with these frames to `folder`. Maglev does not return the frames
+    that it receives, so they are not compared."""
+    found = {"kv": KV_WIRE}
+    if "maglev" in apps:
+        found["maglev"] = f"pcap:{connections(folder)},verify=off"
+    if "logmon" in apps:
+        [path] = [flag.removeprefix("--pcap=")
+                  for flag in under_test.offered("logmon", MAC, LOG_BYTES, folder)]
+        found["logmon"] = f"pcap:{path}"
     return found
 
 
 def flags(point, folder):
-    """Returns the flags of a point's application. The captures have the MAC address of no NIC."""
+    """Returns the flags of a point's application. Captured frames have the MAC address of no NIC."""
     return [*under_test.FLAGS[point.app](folder), *FLAGS.get(point.iface, ()),
-            *(["--promiscuous"] if point.app in ("maglev", "kv") else [])]
+            *(["--promiscuous"] if point.app == "maglev" else [])]

@@ -44,7 +44,11 @@ def times(row):
 
 
 def wrong(row):
-    return " ".join(f"{name} {row[name]}" for name in WRONG if row.get(name))
+    """Returns the numbers of frames that were not answered correctly."""
+    counts = {name: row.get(name) for name in WRONG}
+    counts |= {"dropped": sum((row.get("drops") or {}).values()),
+               "dropped by the NIC": row.get("nic_dropped_pkts")}
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count)
 
 
 def is_carried(point):

@@ -2,6 +2,7 @@
 """The section of scripts/throughput --device: measurements of a NIC on a card. Their badge separates
 figures that were measured across PCIe from all others."""
 import card_report
+import paper_ratios
 from card_report import by_workers, counters, crosses_pcie, is_carried, kinds_of, setting, times
 from markup import ORIGINS, Cell, badge, bullets, number, section, table, text, verdict
 from measured import coloured, share
@@ -87,6 +88,13 @@ def pictures(data, origin):
     return f'<div class="pictures">{"".join(found)}</div>\n' if any(found) else ""
 
 
+def papers(rows, origin):
+    """Returns the comparison with the Ensō paper's applications."""
+    found = paper_ratios.lines(rows)
+    return f"<h3>Papers {badge(origin)}</h3>\n<pre>" + text("\n".join(found)) + "</pre>\n" \
+        if found else ""
+
+
 def card(data):
     """Returns the section of a file."""
     manifest, rows = data["manifest"], data["card"]
@@ -98,6 +106,7 @@ def card(data):
         source(data), f'<p class="sentence">{badge(origin)} {text(card_report.title(device))}</p>\n',
         pictures(data, origin_of(device)), rates_table(rows, origin),
         latency_table(manifest["latency"], origin) if manifest["latency"] else "",
-        link_table(rows, origin), bullets(map(coloured, targets)),
+        link_table(rows, origin), papers(rows, origin) if crosses_pcie(device) else "",
+        bullets(map(coloured, targets)),
         bullets(map(text, card_report.omitted_lines(manifest["omitted"])))
         if manifest["omitted"] else "")

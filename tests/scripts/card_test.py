@@ -131,7 +131,9 @@ class Plan(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             wires = card_plan.wires(["echo", "maglev", "kv", "logmon", "telemetry"], folder)
             self.assertEqual(sorted(wires), ["kv", "logmon", "maglev"])
-            data = pathlib.Path(wires["maglev"].removeprefix("pcap:")).read_bytes()
+            path, verify = wires["maglev"].removeprefix("pcap:").split(",")
+            self.assertEqual(verify, "verify=off")
+            data = pathlib.Path(path).read_bytes()
             # A header of 24 bytes, then 16 bytes and 60 of each frame: 64 bytes without FCS.
             self.assertEqual(len(data), 24 + 10_000 * (16 + 60))
             config = json.loads(pathlib.Path(folder, "maglev.json").read_text(encoding="utf-8")) \
@@ -291,7 +293,8 @@ class Robustness(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def page(self, device, folder):
-        _, found, text, _ = measure(arguments(device=device), Programs(), range(3))
+        _, found, text, _ = measure(arguments(device=device, apps=["echo", "maglev"]), Programs(),
+                                    range(3))
         path = pathlib.Path(folder, "card.json")
         path.write_text(json.dumps(found), encoding="utf-8")
         place, _ = report.write_page([str(path)], f"{folder}/page.html")
@@ -304,9 +307,11 @@ class Page(unittest.TestCase):
             section = html[html.index("<h2>A NIC across PCIe"):html.index("</section>")]
             badges = re.findall(r'class="badge ([^"]+)"', section)
             self.assertEqual(set(badges), {"measured-across-PCIe"})
-            # The sentence, rates by workers, three percentiles, and three tables.
-            self.assertEqual(len(badges), 1 + 1 + 3 + 3)
+            # The sentence, rates by workers, three percentiles, three tables, and papers' values.
+            self.assertEqual(len(badges), 1 + 1 + 3 + 3 + 1)
             self.assertIn(">2048/757<", section)
+            for said in (section, text):
+                self.assertRegex(said, r"maglev .* 6\.0 .* 5\.00")  # The paper's ratio, and ours.
             html, text = self.page("threads", folder)
             self.assertTrue(text.strip().startswith("NOT measured across PCIe"))
             badges = re.findall(r'class="badge ([^"]+)"', html[:html.index("</section>")])
