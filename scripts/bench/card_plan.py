@@ -8,30 +8,56 @@ import captures
 import under_test
 
 DEVICE = re.compile(r"(gpu|threads)(:[a-z]+=\d+(\+[a-z]+=\d+)*)?")
-SECONDS = 0.8   # Duration of a point.
-START_S = 2.0   # Estimated start and end of a process, with the registration of its memory.
+SECONDS = 1.0  # Duration of a point.
+START_S = 1.0  # Estimated start and end of a process, with the registration of its memory.
 LIMIT_S = 330
 HUGEPAGES = 2048
-ROUNDS = 2
-BATCH = 2048    # The default of `batch=`, in frames.
+ROUNDS = 3
+BATCH = "2048"  # The default of `batch=`, in frames.
 
 RATES, APPLICATIONS, LATENCY = "rates", "applications", "latency"
-# Numbers of workers by priority, and those that are measured with every size.
-WORKERS = (1, 8, 2, 4)
-ALL_SIZES = (1, 8)
-FEW_SIZES = ("64", "1518", "imix")
+WORKERS = (1, 8, 2, 4)  # By priority.
 SMALLEST = "64"
 # Offered loads in Mpps, and as shares of the highest rate of the interface itself.
-LOADS = (0.01, 1, 10)
+LOADS = (0.01, 0.1, 1, 10)
 SHARES = (0.5, 0.9)
-
-# Device arguments and flags of applications that suit a NIC across PCIe, by interface.
-ARGUMENTS = {}
-FLAGS = {}
 
 MAGLEV_FLOWS = 10_000
 LOG_BYTES = 1518
 MAC = "02:00:00:00:00:01"  # The destination of captured frames.
+
+
+class Setting(NamedTuple):
+    """Device arguments, options of `on=gpu`, and flags of applications that suit an interface."""
+    arguments: str = ""
+    on: str = ""
+    flags: tuple = ()
+
+
+SETTINGS = {}  # By interface, if one differs from the defaults.
+
+
+def setting(iface):
+    return SETTINGS.get(iface, Setting())
+
+
+def options_of(text):
+    """Returns the options of `on=` by name."""
+    return dict(option.split("=") for option in text.split("+") if option)
+
+
+def on(device, iface):
+    """Returns the value of `on=`. Options of `device`, which the user gave, precede those of the
+    interface's setting, which are meant for a GPU."""
+    kind, _, given = device.partition(":")
+    options = (options_of(setting(iface).on) if kind == "gpu" else {}) | options_of(given)
+    return kind + (":" if options else "") + "+".join(f"{name}={value}"
+                                                      for name, value in options.items())
+
+
+def arguments(device, iface):
+    """Returns the device arguments, except `wire=`, of the model on a card."""
+    return ",".join(filter(None, [setting(iface).arguments, f"on={on(device, iface)}"]))
 
 
 class Point(NamedTuple):
@@ -43,17 +69,16 @@ class Point(NamedTuple):
     mpps: float = 0  # The offered load; 0: as much as the NIC accepts.
 
 
-def batch(device):
+def batch(device, iface):
     """Returns the maximum number of frames in one turn of a block."""
-    found = re.search(r"batch=(\d+)", device)
-    return int(found[1]) if found else BATCH
+    return int(options_of(on(device, iface).partition(":")[2]).get("batch", BATCH))
 
 
 def rates(ifaces, sizes, workers):
     """Returns the points of the rates by workers, with the interfaces of a workload next to each
     other."""
     return [Point(RATES, "echo", iface, size, count) for count in workers for size in sizes
-            if count in ALL_SIZES or size in FEW_SIZES for iface in ifaces]
+            for iface in ifaces]
 
 
 def again(points):
@@ -112,5 +137,5 @@ def wires(apps, folder):
 
 def flags(point, folder):
     """Returns the flags of a point's application. Captured frames have the MAC address of no NIC."""
-    return [*under_test.FLAGS[point.app](folder), *FLAGS.get(point.iface, ()),
+    return [*under_test.FLAGS[point.app](folder), *setting(point.iface).flags,
             *(["--promiscuous"] if point.app == "maglev" else [])]

@@ -37,6 +37,12 @@ def setting(row):
     return f"{row['batch']}/" + (f"{row['message_pkts']:.0f}" if row["message_pkts"] else "-")
 
 
+def settings(rows):
+    """Returns a line with the device arguments of each interface."""
+    found = {row["iface"]: row["arguments"] for row in rows}
+    return "device arguments: " + "; ".join(f"{iface} {given}" for iface, given in found.items())
+
+
 def times(row):
     """Returns p50, p99 and p99.9 in microseconds; empty if the wire measured no latency."""
     found = row["latency_us"]
@@ -174,7 +180,7 @@ def omitted_lines(omitted):
 def lines(rows, manifest):
     """Returns the report of a run."""
     device = manifest["device"]
-    out = [title(device), "", *worker_lines(rows), "",
+    out = [title(device), settings(rows), "", *worker_lines(rows), "",
            "batch/message: maximum number of frames in a turn of a block / frames per notification, "
            "completion, region or line", *rate_lines(rows)]
     if manifest["latency"]:

@@ -58,9 +58,8 @@ def lcores(cpus, workers):
 
 def eal(driver, iface, wire, device, cpus, workers):
     """Returns EAL's arguments for an application on one model NIC."""
-    more = "".join(f",{each}" for each in (card_plan.ARGUMENTS.get(iface), f"on={device}") if each)
     return [f"--lcores={lcores(cpus, workers)}", "--no-pci",
-            f"--vdev={driver},wire={wire}{more}"]
+            f"--vdev={driver},wire={wire},{card_plan.arguments(device, iface)}"]
 
 
 def reason(error):
@@ -204,7 +203,9 @@ class CardJob(Run):
             derived(point.iface, report) | counted(report) | {
                 "nvml": counters.found(), "app": point.app, "mode": mode, "iface": point.iface,
                 "traffic": point.traffic, "workers": point.workers, "kind": point.kind,
-                "offered_mpps": point.mpps, "batch": card_plan.batch(self.args.device)}
+                "offered_mpps": point.mpps,
+                "batch": card_plan.batch(self.args.device, point.iface),
+                "arguments": card_plan.arguments(self.args.device, point.iface)}
 
 
 def counted(report):

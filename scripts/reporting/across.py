@@ -4,7 +4,7 @@ figures that were measured across PCIe from all others."""
 import card_report
 import paper_ratios
 from card_report import by_workers, counters, crosses_pcie, is_carried, kinds_of, setting, times
-from markup import ORIGINS, Cell, badge, bullets, number, section, table, text, verdict
+from markup import ORIGINS, Cell, badge, bullets, number, paragraph, section, table, text, verdict
 from measured import coloured, share
 from modelled import source
 from pictures import lines
@@ -33,17 +33,24 @@ def latency_cells(row):
     return [number(each) for each in times(row) or [None] * len(PERCENTILES)]
 
 
+def verdict_cell(row):
+    """Contains the frames that were not answered correctly, too."""
+    wrong = card_report.wrong(row)
+    return Cell(f"{row['verdict']} {wrong}".strip(),
+                markup=" ".join(filter(None, [verdict(row["verdict"]), text(wrong)])))
+
+
 def rates_table(rows, origin):
     return table(
         ["app", "traffic", "workers", "interface", "verdict", "Mpps", "Gb/s", "cycles a frame",
          "worker busy", "batch/message", *(f"{each}, us" for each in PERCENTILES),
-         "streaming's Mpps over it", "wrong"],
+         "streaming's Mpps over it"],
         [[f"{row['app']} {row['mode']}".strip(), row["traffic"], number(row["workers"], 0),
-          row["iface"], Cell(row["verdict"], markup=verdict(row["verdict"])),
+          row["iface"], verdict_cell(row),
           number(row["mpps"] or None, 2), number(row["gbps"] if row["mpps"] else None),
           number(row["cycles_per_pkt"]), share(row["worker_busy"]), setting(row),
-          *latency_cells(row), number((row.get("mpps_ratio") or {}).get("value"), 2, "x"),
-          card_report.wrong(row)] for row in rows], NOTE, origin)
+          *latency_cells(row), number((row.get("mpps_ratio") or {}).get("value"), 2, "x")]
+         for row in rows], NOTE, origin)
 
 
 def latency_table(points, origin):
@@ -104,6 +111,7 @@ def card(data):
     return section(
         "A NIC across PCIe" if crosses_pcie(device) else "The models of a card on CPU threads",
         source(data), f'<p class="sentence">{badge(origin)} {text(card_report.title(device))}</p>\n',
+        paragraph(card_report.settings(rows), "soft"),
         pictures(data, origin_of(device)), rates_table(rows, origin),
         latency_table(manifest["latency"], origin) if manifest["latency"] else "",
         link_table(rows, origin), papers(rows, origin) if crosses_pcie(device) else "",

@@ -99,13 +99,14 @@ class Plan(unittest.TestCase):
     def test_all_points_fit_six_minutes(self):
         sizes = ["64", "512", "1518", "imix", "random"]
         rates = card_plan.rates(IFACES, sizes, card_plan.WORKERS)
-        # Five sizes with one and eight workers, three with two and four, on four interfaces.
-        self.assertEqual(len(rates), 4 * (5 + 5 + 3 + 3))
+        self.assertEqual(len(rates), 4 * 4 * 5)  # Interfaces, numbers of workers, sizes.
         apps = card_plan.applications(["echo", "maglev", "kv", "logmon", "telemetry"], IFACES)
         self.assertEqual(len(apps), 4 * 4)
         loads = card_plan.latencies(dict.fromkeys(IFACES, 100.0))
-        self.assertEqual([point.mpps for point in loads[:5]], [0.01, 1, 10, 50.0, 90.0])
-        seconds = (card_plan.START_S + card_plan.SECONDS) * len([*rates, *apps, *loads])
+        self.assertEqual([point.mpps for point in loads[:6]], [0.01, 0.1, 1, 10, 50.0, 90.0])
+        again = (card_plan.ROUNDS - 1) * card_plan.again(rates)
+        self.assertEqual(len(again), 2 * 4 * 4)
+        seconds = (card_plan.START_S + card_plan.SECONDS) * len([*rates, *apps, *loads, *again])
         self.assertLess(seconds, card_plan.LIMIT_S)
         self.assertLess(card_plan.LIMIT_S + card_run.PATIENCE_S + 10, 6 * 60 + 1)
 
@@ -114,18 +115,31 @@ class Plan(unittest.TestCase):
         self.assertEqual([(point.workers, point.traffic, point.iface[0]) for point in rates], [
             (1, "64", "p"), (1, "64", "s"), (1, "512", "p"), (1, "512", "s"),
             (8, "64", "p"), (8, "64", "s"), (8, "512", "p"), (8, "512", "s"),
-            (2, "64", "p"), (2, "64", "s")])
+            (2, "64", "p"), (2, "64", "s"), (2, "512", "p"), (2, "512", "s")])
         self.assertEqual([point.traffic for point in card_plan.again(rates)], ["64"] * 6)
 
     def test_loads_above_the_rate_of_an_interface_are_not_offered(self):
         self.assertEqual([point.mpps for point in card_plan.latencies({"packetized": 8.0})],
-                         [0.01, 1, 4.0, 7.2])
+                         [0.01, 0.1, 1, 4.0, 7.2])
 
     def test_the_batch_of_a_device(self):
         for device, batch in (("gpu", 2048), ("gpu:batch=512", 512),
                               ("gpu:index=1+batch=64+senders=2", 64)):
             self.assertTrue(card_plan.DEVICE.fullmatch(device))
-            self.assertEqual(card_plan.batch(device), batch)
+            self.assertEqual(card_plan.batch(device, "streaming"), batch)
+
+    def test_settings_of_an_interface_yield_to_those_of_the_user(self):
+        setting = card_plan.Setting("regions=8", "batch=256+receivers=2", ("--pipes=1",))
+        point = card_plan.Point(card_plan.RATES, "echo", "streaming", "64")
+        with unittest.mock.patch.dict(card_plan.SETTINGS, {"streaming": setting}):
+            for device, iface, arguments, batch in (
+                    ("gpu", "streaming", "regions=8,on=gpu:batch=256+receivers=2", 256),
+                    ("gpu:batch=64", "streaming", "regions=8,on=gpu:batch=64+receivers=2", 64),
+                    ("gpu", "packetized", "on=gpu", 2048),
+                    ("threads", "streaming", "regions=8,on=threads", 2048)):
+                self.assertEqual(card_plan.arguments(device, iface), arguments)
+                self.assertEqual(card_plan.batch(device, iface), batch)
+            self.assertEqual(card_plan.flags(point, "")[-1], "--pipes=1")
 
     def test_captures_contain_frames_for_the_application(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -156,14 +170,15 @@ class Commands(unittest.TestCase):
 
     def test_a_point_is_a_run_of_a_program_through_its_driver(self):
         programs = Programs()
-        with unittest.mock.patch.dict(card_plan.ARGUMENTS, {"packetized": "queues=4"}):
+        with unittest.mock.patch.dict(card_plan.SETTINGS,
+                                      {"packetized": card_plan.Setting("queues=4")}):
             measure(arguments(device="gpu:batch=512", ifaces=["streaming", "packetized"]), programs,
                     range(3))
         _, first, second, *_ = programs.commands
         self.assertEqual(first, [
             "build/release/apps/echo/sluice-echo", "--lcores=0@2,1@0", "--no-pci",
             "--vdev=net_enso0,wire=gen:size=64,on=gpu:batch=512", "--", "--iface=streaming",
-            "--duration_s=0.8", "--stats_period_s=0", "--json=-", "--mode=increment",
+            "--duration_s=1", "--stats_period_s=0", "--json=-", "--mode=increment",
             "--workers=1"])
         self.assertIn("--vdev=net_ipu0,wire=gen:size=64,queues=4,on=gpu:batch=512", second)
 
@@ -180,9 +195,9 @@ class Commands(unittest.TestCase):
             self.assertIn("--device", done.stderr.splitlines()[-1])
 
     def test_all_applications_are_measured_by_default(self):
-        for given, apps, repeats in ((["--device=gpu"], 5, 2), ([], 1, 9),
-                                     (["--device=gpu", "--quick"], 1, 2),
-                                     (["--device=gpu", "--repeats=3", "--apps=kv"], 1, 3)):
+        for given, apps, repeats in ((["--device=gpu"], 5, 3), ([], 1, 9),
+                                     (["--device=gpu", "--quick"], 1, 3),
+                                     (["--device=gpu", "--repeats=2", "--apps=kv"], 1, 2)):
             with unittest.mock.patch.object(sys, "argv", ["throughput", *given]):
                 args = throughput.parse_arguments()
             self.assertEqual((len(args.apps), args.repeats), (apps, repeats), given)
@@ -239,7 +254,7 @@ class Robustness(unittest.TestCase):
         self.assertIn("omitted: port net_ipu0 cannot open link 0: Input/output error: echo bilateral "
                       "64 1 workers; echo bilateral 512 1 workers; echo bilateral 1518 1 workers\n",
                       text)
-        self.assertIn("omitted: no end after 20.8 s: echo coherent", text)
+        self.assertIn("omitted: no end after 21 s: echo coherent", text)
         self.assertIn("echo streaming 1518 1 workers: 1.03 Mpps", said)
 
     def test_lost_frames_fail_the_row(self):
@@ -260,9 +275,10 @@ class Robustness(unittest.TestCase):
         write = card.output.write_json
         with unittest.mock.patch.object(card.output, "write_json", save):
             measure(arguments(ifaces=["streaming", "bilateral"]), programs, range(2))
-        # A rate, a failure, and the loads 0.01, half of 1.03, and nine tenths of it. Three numbers of
-        # workers were omitted before.
-        self.assertEqual(kept[:5], [(1, 0, 3), (1, 0, 4), (1, 1, 4), (1, 2, 4), (1, 3, 4)])
+        # A rate, a failure, and the loads 0.01, 0.1, half of 1.03, and nine tenths of it. Three numbers
+        # of workers were omitted before.
+        self.assertEqual(kept[:6], [(1, 0, 3), (1, 0, 4), (1, 1, 4), (1, 2, 4), (1, 3, 4),
+                                    (1, 4, 4)])
 
     def test_the_time_limit_omits_the_rest(self):
         clock = iter(range(0, 1000, 2))
