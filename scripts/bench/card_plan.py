@@ -136,6 +136,7 @@ def wires(apps, folder):
 
 
 def flags(point, folder):
-    """Returns the flags of a point's application. Captured frames have the MAC address of no NIC."""
+    """Returns the flags of a point's application. Captured frames are for another MAC address than
+    the NIC's."""
     return [*under_test.FLAGS[point.app](folder), *setting(point.iface).flags,
             *(["--promiscuous"] if point.app == "maglev" else [])]

@@ -117,7 +117,8 @@ def worker_lines(rows):
 
 
 def latency_lines(points):
-    out = [["interface", "offered Mpps", "Mpps", "batch/message", "p50 us", "p99 us", "p99.9 us", ""]]
+    out = [["interface", "offered Mpps", "Mpps", "batch/message", "p50 us", "p99 us", "p99.9 us",
+            ""]]
     out += [[point["iface"], f"{point['offered_mpps']:.3f}", f"{point['mpps']:.3f}", setting(point),
              *([f"{each:.1f}" for each in times(point)] or ["-"] * 3),
              "" if is_carried(point) else "more than the interface carried"] for point in points]
@@ -162,8 +163,9 @@ def verdicts(rows, device, hugepages):
         lines.append(judge(f"{text}: {streaming[name]:.1f}", hugepages, met(streaming[name]),
                            streaming) if streaming else f"{text}: not measured in this run")
     for workers, limit in STREAMING_RATES.items():
-        ratio_line(f"streaming/packetized Mpps, {workers} workers, {SMALLEST} bytes, at least {limit}",
-                   table.get(("packetized", workers)), limit, lambda found: found)
+        ratio_line(f"streaming/packetized Mpps, {workers} workers, {SMALLEST} bytes, "
+                   f"at least {limit}", table.get(("packetized", workers)), limit,
+                   lambda found: found)
     ratio_line(f"bilateral/streaming Mpps, one worker, {SMALLEST} bytes, at least {BILATERAL_RATE}",
                table.get(("bilateral", 1)), BILATERAL_RATE, inverse)
     return lines
@@ -181,8 +183,8 @@ def lines(rows, manifest):
     """Returns the report of a run."""
     device = manifest["device"]
     out = [title(device), settings(rows), "", *worker_lines(rows), "",
-           "batch/message: maximum number of frames in a turn of a block / frames per notification, "
-           "completion, region or line", *rate_lines(rows)]
+           "batch/message: maximum number of frames in a turn of a block / frames per "
+           "notification, completion, region or line", *rate_lines(rows)]
     if manifest["latency"]:
         out += ["", "latency against load, one worker, "
                 f"{SMALLEST} bytes, from the card and back by its clock",
@@ -191,9 +193,9 @@ def lines(rows, manifest):
             *link_lines(rows)]
     if crosses_pcie(device) and (paper := paper_ratios.lines(rows)):
         out += ["", "measured across PCIe:", *paper]
-    out += ["", "Targets:", *(f"  {line}" for line in verdicts(rows, device, manifest["hugepages"])),
-            *omitted_lines(manifest["omitted"])]
-    return out
+    judged = verdicts(rows, device, manifest["hugepages"])
+    return out + ["", "Targets:", *(f"  {line}" for line in judged),
+                  *omitted_lines(manifest["omitted"])]
 
 
 def failed(rows):

@@ -72,7 +72,7 @@ def reason(error):
 def derived(iface, report):
     """Returns figures about the card from a report: bytes on the link per frame to the host, frames
     per message about received frames, and latency."""
-    device, wire = report["device"], report.get("wire") or {}
+    device, wire = report.get("device") or {}, report.get("wire") or {}
     frames = device.get("rx_frames", 0)
     messages = device.get(MESSAGES[iface], 0) if iface in MESSAGES else frames
     return {"link_bytes": {name.removeprefix(LINK): count / max(frames, 1)
@@ -105,7 +105,7 @@ class CardJob(Run):
         wanted = card_plan.WORKERS[:1] if args.quick else card_plan.WORKERS
         fitting = [count for count in wanted if count < len(self.cpus)]
         self.too_many = [count for count in wanted if count not in fitting]
-        self.rates = card_plan.rates(args.ifaces, args.sizes, fitting) if "echo" in args.apps else []
+        self.rates = card_plan.rates(args.ifaces, args.sizes, fitting if "echo" in args.apps else [])
         self.others = card_plan.applications(args.apps, args.ifaces)
         super().__init__(args)
 
@@ -127,14 +127,15 @@ class CardJob(Run):
             1 + len(self.too_many) + len(self.rates + self.others + loads + again))
 
     def describe(self):
-        """Starts a model and returns the description that its driver prints."""
-        iface = self.args.ifaces[0]
-        done = run.execute(run.app_command("echo", iface, [], PROBE_S, eal(
-            self.drivers[iface], iface, "gen:size=64", self.args.device, self.cpus, 1)), PATIENCE_S)
-        about = re.search(r"^net_\w+: the model runs on (.*)$", done.stderr, re.MULTILINE)
-        if not about:
-            raise run.RunError(run.last_words(done.stderr) or f"exit code {done.returncode}")
-        return about[1]
+        """Starts models until one runs, and returns the description that its driver prints."""
+        for iface in self.args.ifaces:
+            done = run.execute(run.app_command("echo", iface, [], PROBE_S, eal(
+                self.drivers[iface], iface, "gen:size=64", self.args.device, self.cpus, 1)),
+                               PATIENCE_S)
+            about = re.search(r"^net_\w+: the model runs on (.*)$", done.stderr, re.MULTILINE)
+            if about:
+                return about[1]
+        raise run.RunError(run.last_words(done.stderr) or f"exit code {done.returncode}")
 
     def measure(self):
         self.about = self.describe()
@@ -210,7 +211,7 @@ class CardJob(Run):
 
 def counted(report):
     """Returns Gb/s that crossed the link by the model's count, without headers of PCIe packets."""
-    device = report["device"]
+    device = report.get("device") or {}
 
     def gbps(*kinds):
         return sum(device.get(LINK + kind, 0) for kind in kinds) * 8e-9 / report["duration_s"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The section of scripts/throughput --device: measurements of a NIC on a card. Their badge separates
-figures that were measured across PCIe from all others."""
+"""The section of scripts/throughput --device: measurements of a NIC on a card. Their badge
+separates figures that were measured across PCIe from all others."""
 import card_report
 import paper_ratios
 from card_report import by_workers, counters, crosses_pcie, is_carried, kinds_of, setting, times
@@ -15,8 +15,9 @@ NOTE = ("Batch: maximum number of frames in a turn of a block. Message: frames p
 WORKERS = {"label": "workers", "unit": "", "log": False}
 RATE = {"label": "million frames a second", "unit": "Mpps", "log": False}
 LOAD = {"label": "offered load", "unit": "Mpps", "log": True}
-LINK_NOTE = "bytes per received frame that crossed the link, as the model counts them, without headers " \
-    "of PCIe packets; Gb/s to and from the host by the model and by the GPU's counters (NVML)"
+LINK_NOTE = ("bytes per received frame that crossed the link, as the model counts them, without "
+             "headers of PCIe packets; Gb/s to and from the host by the model and by the GPU's "
+             "counters (NVML)")
 PERCENTILES = ("p50", "p99", "p99.9")
 
 
@@ -110,7 +111,8 @@ def card(data):
     targets = card_report.verdicts(rows, device, manifest["hugepages"])
     return section(
         "A NIC across PCIe" if crosses_pcie(device) else "The models of a card on CPU threads",
-        source(data), f'<p class="sentence">{badge(origin)} {text(card_report.title(device))}</p>\n',
+        source(data),
+        f'<p class="sentence">{badge(origin)} {text(card_report.title(device))}</p>\n',
         paragraph(card_report.settings(rows), "soft"),
         pictures(data, origin_of(device)), rates_table(rows, origin),
         latency_table(manifest["latency"], origin) if manifest["latency"] else "",

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests scripts/throughput --device: its plan, its commands, its figures, and how it ends.
-card_report.json is the report of sluice-echo on CPU threads that execute the model; the tests derive
-all figures from it by hand."""
+card_report.json is the report of sluice-echo on CPU threads that execute the model; the tests
+derive all figures from it by hand."""
 import argparse
 import contextlib
 import ctypes
@@ -229,7 +229,8 @@ class Figures(unittest.TestCase):
         hugepages = {"memory": "hugepages"}
         for changes, lines in (
                 ({"mpps": 140.0, "cycles_per_pkt": 12.0}, ["140.0: met", "12.0: met", "5.00"]),
-                ({"mpps": 139.9, "cycles_per_pkt": 12.1}, ["139.9: NOT MET", "12.1: NOT MET", "5.00"])):
+                ({"mpps": 139.9, "cycles_per_pkt": 12.1},
+                 ["139.9: NOT MET", "12.1: NOT MET", "5.00"])):
             _, found, *_ = measure(arguments(), Programs(**hugepages | changes), range(2))
             judged = card_report.verdicts(found["card"], found["manifest"]["device"], True)
             for line, expected in zip(judged, lines):
@@ -244,16 +245,17 @@ class Figures(unittest.TestCase):
 class Robustness(unittest.TestCase):
     def test_a_failed_row_is_omitted_with_its_reason_and_stops_no_other(self):
         programs = Programs()
-        code, found, text, said = measure(arguments(sizes=["64", "512", "1518"]), programs, range(2))
+        args = arguments(sizes=["64", "512", "1518"])
+        code, found, text, said = measure(args, programs, range(2))
         self.assertEqual(code, 1)
         self.assertEqual([row["traffic"] for row in found["card"] if row["iface"] == "streaming"],
                          ["64", "512", "1518"])
         # After two failures there is no third run; a probe ran packetized once more.
         self.assertEqual({name: programs.runs()[name] for name in ("bilateral", "coherent")},
                          {"bilateral": 2, "coherent": 2})
-        self.assertIn("omitted: port net_ipu0 cannot open link 0: Input/output error: echo bilateral "
-                      "64 1 workers; echo bilateral 512 1 workers; echo bilateral 1518 1 workers\n",
-                      text)
+        self.assertIn("omitted: port net_ipu0 cannot open link 0: Input/output error: "
+                      "echo bilateral 64 1 workers; echo bilateral 512 1 workers; "
+                      "echo bilateral 1518 1 workers\n", text)
         self.assertIn("omitted: no end after 21 s: echo coherent", text)
         self.assertIn("echo streaming 1518 1 workers: 1.03 Mpps", said)
 
@@ -275,8 +277,8 @@ class Robustness(unittest.TestCase):
         write = card.output.write_json
         with unittest.mock.patch.object(card.output, "write_json", save):
             measure(arguments(ifaces=["streaming", "bilateral"]), programs, range(2))
-        # A rate, a failure, and the loads 0.01, 0.1, half of 1.03, and nine tenths of it. Three numbers
-        # of workers were omitted before.
+        # A rate, a failure, and the loads 0.01, 0.1, half of 1.03, and nine tenths of it. Three
+        # numbers of workers were omitted before.
         self.assertEqual(kept[:6], [(1, 0, 3), (1, 0, 4), (1, 1, 4), (1, 2, 4), (1, 3, 4),
                                     (1, 4, 4)])
 
@@ -300,8 +302,10 @@ class Robustness(unittest.TestCase):
         self.assertIn("interrupted; the results so far are in", said)
 
     def test_without_a_gpu_one_line_names_what_is_missing(self):
-        code, found, text, said = measure(
-            arguments(), lambda command, timeout_s: subprocess.CompletedProcess(command, 2, "", NO_GPU))
+        def refused(command, _):
+            return subprocess.CompletedProcess(command, 2, "", NO_GPU)
+
+        code, found, text, said = measure(arguments(), refused)
         self.assertEqual((code, found, text), (1, None, ""))
         self.assertEqual(said, "throughput: --vdev=net_ipu0,on=gpu: EAL created no port for this "
                          "device: no NVIDIA driver; nothing was measured\n")
