@@ -74,10 +74,14 @@ def batch(device, iface):
     return int(options_of(on(device, iface).partition(":")[2]).get("batch", BATCH))
 
 
-def rates(ifaces, sizes, workers):
+def worker_words(count):
+    return f"{count} worker" + ("s" if count > 1 else "")
+
+
+def rates(ifaces, sizes, counts):
     """Returns the points of the rates by workers, with the interfaces of a workload next to each
     other."""
-    return [Point(RATES, "echo", iface, size, count) for count in workers for size in sizes
+    return [Point(RATES, "echo", iface, size, count) for count in counts for size in sizes
             for iface in ifaces]
 
 

@@ -3,7 +3,7 @@
 PCIe. Pure functions, like rows.py."""
 import paper_ratios
 import rows as row_rules
-from card_plan import SMALLEST
+from card_plan import SMALLEST, worker_words
 from output import ratio
 from paired import inverse
 from targets import judge, judge_rate
@@ -29,7 +29,8 @@ def title(device):
         return f"NOT measured across PCIe: CPU threads executed the model ({device['about']})"
     link = f"generation {device['generation']}, {device['width']} lanes, as NVML read them" \
         if device.get("generation") else "generation and width could not be read"
-    return f"measured across PCIe: {device['about']}; PCIe {link}"
+    driver = f", driver {device['driver']}" if device.get("driver") else ""
+    return f"measured across PCIe: {device['about']}{driver}; PCIe {link}"
 
 
 def setting(row):
@@ -108,7 +109,6 @@ def worker_lines(rows):
     found = {iface: by_workers(rows, iface) for iface in ifaces}
     places = list(dict.fromkeys((row["traffic"], row["workers"]) for row in rows
                                 if row["app"] == "echo"))
-    places.sort(key=lambda place: place[1])
     return aligned([["traffic", "workers", *(f"{iface}, Mpps" for iface in ifaces)],
                     *([traffic, str(workers), *(
                         f"{found[iface][traffic, workers]:.2f}"
@@ -159,15 +159,15 @@ def verdicts(rows, device, hugepages):
             (f"streaming, at least {STREAMING_MPPS} Mpps", "mpps", lambda v: v >= STREAMING_MPPS),
             (f"streaming, at most {STREAMING_CYCLES} cycles a frame", "cycles_per_pkt",
              lambda v: v <= STREAMING_CYCLES)):
-        text += f", one worker, {SMALLEST} bytes"
+        text += f", {worker_words(1)}, {SMALLEST} bytes"
         lines.append(judge(f"{text}: {streaming[name]:.1f}", hugepages, met(streaming[name]),
                            streaming) if streaming else f"{text}: not measured in this run")
     for workers, limit in STREAMING_RATES.items():
-        ratio_line(f"streaming/packetized Mpps, {workers} workers, {SMALLEST} bytes, "
+        ratio_line(f"streaming/packetized Mpps, {worker_words(workers)}, {SMALLEST} bytes, "
                    f"at least {limit}", table.get(("packetized", workers)), limit,
                    lambda found: found)
-    ratio_line(f"bilateral/streaming Mpps, one worker, {SMALLEST} bytes, at least {BILATERAL_RATE}",
-               table.get(("bilateral", 1)), BILATERAL_RATE, inverse)
+    ratio_line(f"bilateral/streaming Mpps, {worker_words(1)}, {SMALLEST} bytes, "
+               f"at least {BILATERAL_RATE}", table.get(("bilateral", 1)), BILATERAL_RATE, inverse)
     return lines
 
 
@@ -175,7 +175,7 @@ def omitted_lines(omitted):
     """Returns a line for each reason, with all points that were omitted for this reason."""
     by_reason = {}
     for each in omitted:
-        by_reason.setdefault(each["reason"], []).append(each["point"])
+        by_reason.setdefault(each["reason"], {})[each["point"]] = True
     return [f"omitted: {reason}: {'; '.join(points)}" for reason, points in by_reason.items()]
 
 

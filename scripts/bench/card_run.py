@@ -83,11 +83,13 @@ def derived(iface, report):
 
 
 def table_rows(samples, hugepages):
-    """Builds the rows of rates and applications. Rows of equal numbers of workers are compared."""
+    """Builds the rows of rates and applications, by application, traffic and workers. Rows of equal
+    numbers of workers are compared."""
     found = []
     for workers in sorted({sample["workers"] for sample in samples}):
         found += rows.build_rows([s for s in samples if s["workers"] == workers], hugepages)
-    return found
+    order = list(dict.fromkeys((sample["app"], sample["traffic"]) for sample in samples))
+    return sorted(found, key=lambda row: order.index((row["app"], row["traffic"])))
 
 
 class CardJob(Run):
@@ -141,7 +143,7 @@ class CardJob(Run):
         self.about = self.describe()
         self.progress.step(self.about)
         for count in self.too_many:
-            self.omit(f"{count} workers", f"this host has {len(self.cpus)} CPUs")
+            self.omit(card_plan.worker_words(count), f"this host has {len(self.cpus)} CPUs")
         self.visit(self.rates + self.others)
         loads = card_plan.latencies(self.highest())
         again = card_plan.again(self.rates)
@@ -158,8 +160,9 @@ class CardJob(Run):
 
     def visit(self, points, number=0):
         for point in points:
-            name = " ".join([point.app, point.iface, point.traffic, f"{point.workers} workers",
-                             *([f"{point.mpps:g} Mpps"] if point.mpps else [])])
+            name = " ".join([point.app, point.iface, point.traffic,
+                             card_plan.worker_words(point.workers),
+                             *([f"at {point.mpps:g} Mpps"] if point.mpps else [])])
             why = self.why_omitted(point)
             if why:
                 self.omit(name, why)

@@ -225,6 +225,13 @@ class Figures(unittest.TestCase):
         self.assertEqual(ratios, {("packetized", workers): 5.0 for workers in (1, 2, 4)})
         self.assertIn("omitted: this host has 5 CPUs: 8 workers", text)
 
+    def test_rows_are_in_the_order_of_traffic_and_workers(self):
+        _, found, *_ = measure(arguments(ifaces=["streaming"], apps=["echo", "telemetry"],
+                                         sizes=["64", "imix"]), Programs(), range(9))
+        self.assertEqual([(row["traffic"], row["workers"]) for row in found["card"]], [
+            *(("64", workers) for workers in (1, 2, 4, 8)),
+            *(("imix", workers) for workers in (1, 2, 4, 8)), ("64, 65536 flows", 1)])
+
     def test_targets(self):
         hugepages = {"memory": "hugepages"}
         for changes, lines in (
@@ -254,10 +261,10 @@ class Robustness(unittest.TestCase):
         self.assertEqual({name: programs.runs()[name] for name in ("bilateral", "coherent")},
                          {"bilateral": 2, "coherent": 2})
         self.assertIn("omitted: port net_ipu0 cannot open link 0: Input/output error: "
-                      "echo bilateral 64 1 workers; echo bilateral 512 1 workers; "
-                      "echo bilateral 1518 1 workers\n", text)
+                      "echo bilateral 64 1 worker; echo bilateral 512 1 worker; "
+                      "echo bilateral 1518 1 worker\n", text)
         self.assertIn("omitted: no end after 21 s: echo coherent", text)
-        self.assertIn("echo streaming 1518 1 workers: 1.03 Mpps", said)
+        self.assertIn("echo streaming 1518 1 worker: 1.03 Mpps", said)
 
     def test_lost_frames_fail_the_row(self):
         code, found, text, _ = measure(arguments(ifaces=["streaming"]),
