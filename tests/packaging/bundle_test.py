@@ -136,6 +136,17 @@ class Bundle(unittest.TestCase):
         self.assertEqual(refused.returncode, 1)
         self.assertRegex(refused.stderr, "^throughput: not in this bundle: ")
 
+    def test_scripts_measure_the_models_of_a_card(self):
+        file = FOLDER / "card.json"
+        output_of(self.place / "run", "throughput", "--device=threads", "--apps=echo,telemetry",
+                  "--ifaces=streaming", "--sizes=64", "--repeats=1", "--duration_s=0.2",
+                  "--page=none", f"--json={file}")
+        found = json.loads(file.read_text())
+        self.assertEqual({row["app"] for row in found["card"]}, {"echo", "telemetry"})
+        for row in [*found["card"], *found["manifest"]["latency"]]:
+            self.assertEqual(row["lost"] + row["corrupted"], 0)
+            self.assertGreater(row["link_bytes"]["payload_to_host"], 0)
+
     def test_the_launcher_lists_names(self):
         for arguments, error in (([], "usage"), (["ech"], "run: there is no 'ech'\nusage")):
             refused = subprocess.run([self.place / "run", *arguments], check=False,
