@@ -34,7 +34,8 @@ class Setting(NamedTuple):
     flags: tuple = ()
 
 
-SETTINGS = {}  # By interface, if one differs from the defaults.
+# By interface, if one differs from the defaults.
+SETTINGS = {"bilateral": Setting(flags=("--region_frames=2048",))}
 
 
 def setting(iface):
@@ -58,6 +59,11 @@ def on(device, iface):
 def arguments(device, iface):
     """Returns the device arguments, except `wire=`, of the model on a card."""
     return ",".join(filter(None, [setting(iface).arguments, f"on={on(device, iface)}"]))
+
+
+def setting_words(device, iface):
+    """Returns device arguments and flags for tables."""
+    return " ".join([arguments(device, iface), *setting(iface).flags])
 
 
 class Point(NamedTuple):

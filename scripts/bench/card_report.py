@@ -33,15 +33,15 @@ def title(device):
     return f"measured across PCIe: {device['about']}{driver}; PCIe {link}"
 
 
-def setting(row):
+def batches(row):
     """Returns the maximum number of frames in a turn, and the mean number per message."""
     return f"{row['batch']}/" + (f"{row['message_pkts']:.0f}" if row["message_pkts"] else "-")
 
 
 def settings(rows):
-    """Returns a line with the device arguments of each interface."""
-    found = {row["iface"]: row["arguments"] for row in rows}
-    return "device arguments: " + "; ".join(f"{iface} {given}" for iface, given in found.items())
+    """Returns a line with the device arguments and flags of each interface."""
+    found = {row["iface"]: row["setting"] for row in rows}
+    return "settings: " + "; ".join(f"{iface} {given}" for iface, given in found.items())
 
 
 def times(row):
@@ -90,7 +90,7 @@ def rate_lines(rows):
         out.append([f"{row['app']} {row['mode']}".strip(), row["traffic"], str(row["workers"]),
                     row["iface"], f"{row['mpps']:.2f}" if sends else "-",
                     f"{row['gbps']:.1f}" if sends else "-", f"{row['cycles_per_pkt']:.1f}",
-                    f"{100 * row['worker_busy']:.0f}%", setting(row),
+                    f"{100 * row['worker_busy']:.0f}%", batches(row),
                     *([f"{each:.1f}" for each in times(row)] or ["-"] * 3),
                     ratio(row, "mpps_ratio"),
                     "; ".join(filter(None, [row["verdict"], wrong(row)]))])
@@ -119,7 +119,7 @@ def worker_lines(rows):
 def latency_lines(points):
     out = [["interface", "offered Mpps", "Mpps", "batch/message", "p50 us", "p99 us", "p99.9 us",
             ""]]
-    out += [[point["iface"], f"{point['offered_mpps']:.3f}", f"{point['mpps']:.3f}", setting(point),
+    out += [[point["iface"], f"{point['offered_mpps']:.3f}", f"{point['mpps']:.3f}", batches(point),
              *([f"{each:.1f}" for each in times(point)] or ["-"] * 3),
              "" if is_carried(point) else "more than the interface carried"] for point in points]
     return aligned(out, 1)

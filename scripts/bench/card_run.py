@@ -209,7 +209,7 @@ class CardJob(Run):
                 "traffic": point.traffic, "workers": point.workers, "kind": point.kind,
                 "offered_mpps": point.mpps,
                 "batch": card_plan.batch(self.args.device, point.iface),
-                "arguments": card_plan.arguments(self.args.device, point.iface)}
+                "setting": card_plan.setting_words(self.args.device, point.iface)}
 
 
 def counted(report):

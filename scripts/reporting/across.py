@@ -3,7 +3,7 @@
 separates figures that were measured across PCIe from all others."""
 import card_report
 import paper_ratios
-from card_report import by_workers, counters, crosses_pcie, is_carried, kinds_of, setting, times
+from card_report import batches, by_workers, counters, crosses_pcie, is_carried, kinds_of, times
 from markup import ORIGINS, Cell, badge, bullets, number, paragraph, section, table, text, verdict
 from measured import coloured, share
 from modelled import source
@@ -49,7 +49,7 @@ def rates_table(rows, origin):
         [[f"{row['app']} {row['mode']}".strip(), row["traffic"], number(row["workers"], 0),
           row["iface"], verdict_cell(row),
           number(row["mpps"] or None, 2), number(row["gbps"] if row["mpps"] else None),
-          number(row["cycles_per_pkt"]), share(row["worker_busy"]), setting(row),
+          number(row["cycles_per_pkt"]), share(row["worker_busy"]), batches(row),
           *latency_cells(row), number((row.get("mpps_ratio") or {}).get("value"), 2, "x")]
          for row in rows], NOTE, origin)
 
@@ -59,7 +59,7 @@ def latency_table(points, origin):
         ["interface", "offered Mpps", "Mpps", "batch/message",
          *(f"{each}, us" for each in PERCENTILES), "carried"],
         [[point["iface"], number(point["offered_mpps"], 3), number(point["mpps"], 3),
-          setting(point), *latency_cells(point), "yes" if is_carried(point) else "no"]
+          batches(point), *latency_cells(point), "yes" if is_carried(point) else "no"]
          for point in points], "latency against load, one worker, "
         f"{card_report.SMALLEST} bytes, by the card's clock", origin)
 

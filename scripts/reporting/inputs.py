@@ -85,7 +85,7 @@ SAMPLE = {"app": str, "mode": str, "iface": str, "traffic": str, "round": int, "
           "cycles_per_pkt": NUMBER, "mpps": NUMBER, "gbps": NUMBER}
 # Results of one point on a card.
 CARD_POINT = {"iface": str, "traffic": str, "workers": int, "mpps": NUMBER, "gbps": NUMBER,
-              "arguments": str, "batch": int, "message_pkts": (*NUMBER, type(None)), "latency_us": dict}
+              "setting": str, "batch": int, "message_pkts": (*NUMBER, type(None)), "latency_us": dict}
 AXIS = {"label": str, "unit": str, "log": bool}
 MEMBERS = {
     THROUGHPUT: {

@@ -140,6 +140,8 @@ class Plan(unittest.TestCase):
                 self.assertEqual(card_plan.arguments(device, iface), arguments)
                 self.assertEqual(card_plan.batch(device, iface), batch)
             self.assertEqual(card_plan.flags(point, "")[-1], "--pipes=1")
+            self.assertEqual(card_plan.setting_words("gpu:batch=64", "streaming"),
+                             "regions=8,on=gpu:batch=64+receivers=2 --pipes=1")
 
     def test_captures_contain_frames_for_the_application(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -216,7 +218,7 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(row["link_gbps"]["from_host"], 0.577390, 6)
         self.assertEqual(row["latency_us"], {"p50": 5767.168, "p99": 16777.216, "p99.9": 23068.672})
         self.assertEqual((row["batch"], row["workers"], row["mode"]), (2048, 1, "increment"))
-        self.assertEqual(card_report.setting(row), "2048/757")
+        self.assertEqual(card_report.batches(row), "2048/757")
 
     def test_streaming_is_compared_with_other_interfaces_of_as_many_workers(self):
         _, found, text, _ = measure(arguments(), Programs(), range(5))
