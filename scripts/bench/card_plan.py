@@ -104,8 +104,8 @@ def applications(apps, ifaces):
 def latencies(highest):
     """`highest` contains the highest rate of one worker by interface, in Mpps."""
     return [Point(LATENCY, "echo", iface, SMALLEST, 1, load) for iface, most in highest.items()
-            for load in (*(load for load in LOADS if load < SHARES[-1] * most),
-                         *(share * most for share in SHARES))]
+            for load in sorted([*(load for load in LOADS if load < SHARES[-1] * most),
+                                *(share * most for share in SHARES)])]
 
 
 TRAFFIC = {"maglev": f"{SMALLEST}, {MAGLEV_FLOWS} flows",
