@@ -12,7 +12,7 @@ SECONDS = 1.0  # Duration of a point.
 START_S = 1.0  # Estimated start and end of a process, with the registration of its memory.
 LIMIT_S = 330
 HUGEPAGES = 2048
-ROUNDS = 3
+ROUNDS = 2  # All figures of a row come from the better one of two samples.
 BATCH = "2048"  # The default of `batch=`, in frames.
 
 RATES, APPLICATIONS, LATENCY = "rates", "applications", "latency"
