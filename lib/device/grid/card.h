@@ -61,6 +61,7 @@ enum class Phase : uint32_t {
   kSendBytes,
   kSendCut,
   kSendCheck,
+  kSendOrder,  ///< Waits for the chunk's turn, then checks the order of its frames.
   kSendComplete,
   kElapsed,  ///< All cycles of the register block since its start.
   kCount,

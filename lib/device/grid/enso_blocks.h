@@ -47,11 +47,10 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
   } else {
     // Senders with even numbers read bytes, the others cut them into frames. A single sender does
     // both.
-    const uint32_t sender = block - 1 - roles.receivers, halves = (roles.senders + 1) / 2;
-    if (sender % 2 == 0) EnsoReader(card, team, memory.send.read).Turn(sender / 2, halves);
-    const uint32_t framers = roles.senders == 1 ? 1 : roles.senders / 2;
+    const uint32_t sender = block - 1 - roles.receivers;
+    if (sender % 2 == 0) EnsoReader(card, team, memory.send.read).Turn(sender / 2);
     if (sender % 2 == 1 || roles.senders == 1) {
-      EnsoFramer(card, team, memory.send.frames).Turn(sender / 2, framers);
+      EnsoFramer(card, team, memory.send.frames).Turn(sender / 2);
     }
   }
 }

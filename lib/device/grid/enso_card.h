@@ -23,6 +23,11 @@ struct alignas(64) EnsoPipe {
   uint32_t status;    ///< 1: a notification is outstanding.
 };
 
+/// Maximum number of flits that a block reads at once.
+inline constexpr uint32_t kChunkFlits = 4096;
+/// Number of chunks of a buffer. One of them is always free: the rest of a chunk is kept in it.
+inline constexpr uint32_t kChunks = 8;
+
 struct alignas(64) EnsoBuffer {
   uint32_t rx_tail;
   uint32_t rx_head;
@@ -32,21 +37,20 @@ struct alignas(64) EnsoBuffer {
   uint64_t tx_memory;
   uint8_t* rx_ring;
   uint8_t* tx_ring;
-  // Owned by the block that reads the buffer's slots.
-  uint32_t done;    ///< Slots before this one are complete.
-  uint32_t offset;  ///< Flits of slot `done` that have been read.
   uint32_t listed;
-  uint32_t produced;  ///< Chunks that have been read.
-  uint32_t chunk_flits[2];
-  // Owned by the block that cuts the chunks into frames.
-  alignas(64) uint32_t consumed;  ///< Chunks that have been checked.
-  uint32_t held;                  ///< Flits of an incomplete frame.
+  // Owned by the block that holds `reading`.
+  alignas(64) uint32_t reading;  ///< 1 while a block reads slots.
+  uint32_t done;                 ///< Slots before this one are complete, or a block completes them.
+  uint32_t offset;               ///< Flits of slot `done` that have been read.
+  uint32_t chunk_flits[kChunks];
+  uint64_t claimed;   ///< Chunks whose bytes have been read, or are being read.
+  uint64_t produced;  ///< Chunks whose bytes have been read; advances in the order of the chunks.
+  // Owned by the block that holds `cutting`.
+  alignas(64) uint32_t cutting;  ///< 1 while a block cuts a chunk into frames.
+  uint32_t held;                 ///< Flits of an incomplete frame.
+  uint64_t cut;                  ///< Chunks that have been cut.
+  uint64_t checked;  ///< Chunks whose frames have been checked; advances in their order.
 };
-
-/// Maximum number of flits that a block reads at once.
-inline constexpr uint32_t kChunkFlits = 4096;
-/// Maximum number of chunks of a buffer that are read but not yet checked.
-inline constexpr uint32_t kChunks = 2;
 
 /// Returns the frame length given by the second quad of the first flit, saturated to 16 bits.
 inline uint16_t LengthOf(Quad quad) {
@@ -98,7 +102,7 @@ struct EnsoCard : Card {
   void Count(Event event, uint64_t amount = 1) {
     Add(&counters.model[static_cast<uint32_t>(event)], amount);
   }
-  EnsoChunk& ChunkOf(uint32_t buffer, uint32_t number) {
+  EnsoChunk& ChunkOf(uint32_t buffer, uint64_t number) {
     return chunks[buffer * kChunks + number % kChunks];
   }
   EnsoBuffer& BufferOf(uint64_t memory) { return buffers[memory & regs::enso::kPipeNbMask]; }

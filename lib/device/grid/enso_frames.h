@@ -2,15 +2,19 @@
 //
 // The second half of the Ensō NIC's transmit path on a card: a block cuts chunks of a buffer's byte
 // stream into frames and checks them. Unlike in hardware, each buffer has a separate stream: a
-// frame that begins in one buffer does not continue in another.
+// frame that begins in one buffer does not continue in another. Several blocks may serve one
+// buffer: they cut its chunks one after the other, check the frames of different chunks in
+// parallel, and record the frames' return in the order of the chunks.
 #pragma once
 
 #include <cstdint>
 
 #include "device/grid/enso_card.h"
+#include "device/grid/enso_search.h"
 #include "device/grid/phases.h"
 #include "device/grid/team.h"
 #include "device/grid/verifier.h"
+#include "device/grid/wire.h"
 
 namespace sluice::device::grid {
 
@@ -18,14 +22,17 @@ struct EnsoFrameMemory {
   static constexpr uint32_t kFlits = kChunkFlits + regs::enso::kMaxTxFrameFlits;
 
   WireShape shape;
-  uint32_t next;             ///< Index at which the next search of the buffers begins.
+  EnsoSearchMemory search;
+  uint64_t chunk;            ///< The chunk of this turn.
   const uint8_t* stream;     ///< Input of this turn: the held flits followed by the chunk.
+  uint32_t held;             ///< Held flits.
   uint32_t total;            ///< Flits of the input.
   uint16_t lengths[kFlits];  ///< Frame length in bytes if a frame begins at this flit.
   uint16_t jumps[kFlits];    ///< First flit of the frame 2^n frames later, after n calls of Double.
   uint16_t firsts[kFlits];   ///< First flit of each frame.
   uint8_t begins[kFlits];    ///< 1: a frame begins here.
   uint32_t orders[kFlits];   ///< Number of each frame; see CheckTag.
+  uint32_t flows[kFlits];
   uint32_t scratch[kFlits];
 };
 
@@ -34,10 +41,16 @@ class EnsoFramer {
   EnsoFramer(EnsoCard& card, const Team& team, EnsoFrameMemory& memory)
       : card_(card), wire_(card.wire), shape_(memory.shape), team_(team), memory_(memory) {}
 
-  /// Checks the next chunk of one of the buffers that block `block` of `blocks` serves. Returns
-  /// false if no chunk is ready.
-  bool Turn(uint32_t block, uint32_t blocks) {
-    const auto found = static_cast<uint32_t>(team_.Agree([&] { return Find(block, blocks); }));
+  /// Checks the next chunk of a buffer. `block` is the number of this block among the blocks that
+  /// cut and check frames. Returns false if no chunk is ready.
+  bool Turn(uint32_t block) {
+    const auto is_ready = [&](const EnsoBuffer& buffer) {
+      return Load(&buffer.produced) != Load(&buffer.cut) && Load(&buffer.cutting) == 0;
+    };
+    const auto found = static_cast<uint32_t>(
+        EnsoSearch(card_, team_, memory_.search).Run(block, is_ready, [&](uint32_t number) {
+          return Claim(number) ? number + 1 : 0;
+        }));
     if (found == 0) return false;
     Serve(found - 1);
     return true;
@@ -47,51 +60,53 @@ class EnsoFramer {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
   static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
 
-  /// Returns the number, plus 1, of a buffer with an unchecked chunk; 0 if no buffer has one.
-  /// Called by one thread.
-  uint32_t Find(uint32_t block, uint32_t blocks) {
-    if (Load(&card_.halted) != 0) return 0;
-    const uint32_t listed = Load(&card_.listed);
-    if (block >= listed) return 0;
-    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Buffers of this block.
-    for (uint32_t i = 0; i < own; ++i) {
-      const uint32_t at = (memory_.next + i) % own;
-      const uint32_t number = Load(&card_.sending[block + at * blocks]);
-      if (number == 0) continue;
-      const EnsoBuffer& buffer = card_.buffers[number - 1];
-      if (Load(&buffer.produced) == Load(&buffer.consumed)) continue;
-      memory_.next = at + 1;
-      return number;
+  /// Claims the next chunk of a buffer. Returns false if another block was faster, or transmission
+  /// is wedged. Called by one thread.
+  bool Claim(uint32_t number) {
+    EnsoBuffer& buffer = card_.buffers[number];
+    if (!TryLock(&buffer.cutting)) return false;
+    const uint64_t chunk = Load(&buffer.cut);
+    if (Load(&buffer.produced) == chunk || Load(&card_.halted) != 0) {
+      Unlock(&buffer.cutting);
+      return false;
     }
-    return 0;
+    FenceCard();
+    memory_.chunk = chunk;
+    memory_.held = Load(&buffer.held);
+    memory_.total = memory_.held + Load(&buffer.chunk_flits[chunk % kChunks]);
+    memory_.stream = card_.ChunkOf(number, chunk).flits[0] - memory_.held * kFlitBytes;
+    return true;
   }
 
   void Serve(uint32_t number) {
     EnsoBuffer& buffer = card_.buffers[number];
     Phases phases(card_, team_, Phase::kSendCut);
-    team_.ForEach(kTeamThreads, [&](uint32_t) { FenceCard(); });
-    const uint32_t consumed = buffer.consumed;
-    const EnsoChunk& chunk = card_.ChunkOf(number, consumed);
-    held_ = buffer.held;
-    total_ = held_ + buffer.chunk_flits[consumed % kChunks];
-    stream_ = chunk.flits[0] - held_ * kFlitBytes;
+    const uint64_t number_in_stream = memory_.chunk;
+    held_ = memory_.held;
+    total_ = memory_.total;
+    stream_ = memory_.stream;
+    const uint32_t frames = CutFrames(card_.ChunkOf(number, number_in_stream));
+    KeepRest(card_.ChunkOf(number, number_in_stream + 1));
     team_.One([&] {
-      memory_.stream = stream_;
-      memory_.total = total_;
-    });
-    const uint32_t frames = CutFrames(chunk);
-    phases.Next(Phase::kSendCheck);
-    if (frames != 0) Check(frames);
-    KeepRest(card_.ChunkOf(number, consumed + 1));
-    team_.One([&] {
-      buffer.held = rest_;
+      Store(&buffer.held, rest_);
       if (rest_ >= kMostFlits) {
         card_.Count(Event::kTxOversize);
         Store(&card_.halted, 1u);
       }
-      FenceCard();
-      Store(&buffer.consumed, consumed + 1);
+      Store(&buffer.cut, number_in_stream + 1);
+      Unlock(&buffer.cutting);
     });
+    phases.Next(Phase::kSendCheck);
+    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
+    const uint64_t bytes = frames != 0 ? Check(frames, lap) : 0;
+    phases.Next(Phase::kSendOrder);
+    team_.One([&] { AwaitTurn(&buffer.checked, number_in_stream); });
+    uint64_t recognised = frames;
+    if (frames != 0 && shape_.verify != 0) {
+      recognised = RecordReturns(card_, shape_, team_, ToFindings(), frames, lap);
+    }
+    team_.One([&] { EndTurn(&buffer.checked, number_in_stream); });
+    if (frames != 0) Account(frames, bytes, recognised);
     phases.End();
   }
 
@@ -146,7 +161,6 @@ class EnsoFramer {
     uint8_t* const to = next.flits[0] - rest_ * kFlitBytes;
     team_.ForEach(rest_ * kParts, [&](uint32_t i) {
       *reinterpret_cast<Quad*>(to + i * sizeof(Quad)) = LoadPlain(from + i * sizeof(Quad));
-      FenceCard();
     });
   }
 
@@ -155,33 +169,32 @@ class EnsoFramer {
     return {stream_ + uint64_t{first} * kFlitBytes, memory_.lengths[first]};
   }
 
-  /// Counts and checks `frames` frames.
-  void Check(uint32_t frames) {
-    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
+  Findings ToFindings() const { return {memory_.orders, memory_.flows, memory_.scratch}; }
+
+  /// Checks the tags of all frames and the bytes of some, in any order of the chunks. Returns the
+  /// number of bytes in the frames.
+  uint64_t Check(uint32_t frames, uint32_t lap) {
     const uint64_t now = team_.Agree([] { return NowNs(); });
-    // Packs three sums into one word: recognised frames, late frames, and bytes in the upper half.
-    constexpr uint32_t kLateBit = 16, kBytesBit = 32;
-    const uint64_t sums = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
+    const uint64_t bytes = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
       const Returned frame = Frame(i);
-      uint64_t sum = uint64_t{frame.length} << kBytesBit | 1;
-      if (shape_.verify == 0) return sum;
-      bool late = false;
-      memory_.orders[i] = CheckTag(card_, shape_, frame, now, lap, &late);
-      if (late) sum |= 1u << kLateBit;
-      return memory_.orders[i] != kNoOrder ? sum : sum - 1;
+      if (shape_.verify != 0) CheckTag(card_, shape_, frame, now, lap, ToFindings(), i);
+      return frame.length;
     });
     if (shape_.verify != 0) {
-      JudgeFrames(card_, shape_, team_, memory_.orders, frames, memory_.scratch, lap,
-                  sums >> kLateBit & 0xffff, [&](uint32_t i) { return Frame(i); });
+      CompareSamples(card_, shape_, team_, ToFindings(), frames,
+                     [&](uint32_t i) { return Frame(i); });
     }
+    return bytes;
+  }
+
+  void Account(uint64_t frames, uint64_t bytes, uint64_t recognised) {
     team_.Lead([&] {
-      const uint64_t bytes = sums >> kBytesBit;
       card_.Count(Event::kTxFrames, frames);
       card_.Count(Event::kTxBytes, bytes);
       Counters& counters = card_.counters;
-      Add(&counters[WireEvent::kReturned], uint64_t{frames});
+      Add(&counters[WireEvent::kReturned], frames);
       Add(&counters[WireEvent::kReturnedBytes], bytes);
-      Add(&counters[WireEvent::kRecognised], sums & 0xffff);
+      Add(&counters[WireEvent::kRecognised], recognised);
     });
   }
 

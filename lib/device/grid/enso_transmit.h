@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The first half of the Ensō NIC's transmit path on a card (docs/enso-hardware.md, "Transmitting"):
-// a block reads the slots of its notification buffers, then their bytes, and completes the slots.
-// Meanwhile another block cuts the bytes into frames (enso_frames.h).
+// a block reads slots of a notification buffer, then their bytes, and completes the slots. Several
+// blocks may serve one buffer: they read its slots one after the other, read the bytes in parallel,
+// and complete the slots in order. Other blocks cut the bytes into frames (enso_frames.h).
 #pragma once
 
 #include <cstdint>
 
 #include "device/grid/enso_notify.h"
+#include "device/grid/enso_search.h"
 #include "device/grid/enso_steer.h"
 #include "device/grid/phases.h"
 #include "device/grid/team.h"
+#include "device/grid/wire.h"
 
 namespace sluice::device::grid {
 
@@ -27,7 +30,9 @@ struct EnsoReadMemory {
   uint32_t complete;           ///< Slots that end in this turn.
   uint32_t flits;              ///< Flits read in this turn.
   bool whole_flits;            ///< All slots consist of whole flits at addresses divisible by 16.
-  uint32_t next;               ///< Index at which the next search of the buffers begins.
+  EnsoSearchMemory search;
+  uint32_t first;  ///< The first slot of this turn.
+  uint64_t chunk;  ///< The chunk that this turn fills.
   SlotWrites<kTurnSlots> writes;
 };
 
@@ -36,10 +41,18 @@ class EnsoReader {
   EnsoReader(EnsoCard& card, const Team& team, EnsoReadMemory& memory)
       : card_(card), team_(team), memory_(memory), nb_mask_(card.nb_mask) {}
 
-  /// Reads a chunk of the next buffer with pending slots, among the buffers of block `block` of
-  /// `blocks`. Returns false if no buffer has pending slots and a free chunk.
-  bool Turn(uint32_t block, uint32_t blocks) {
-    const uint64_t found = team_.Agree([&] { return Find(block, blocks); });
+  /// Reads a chunk of a buffer with pending slots. `block` is the number of this block among the
+  /// blocks that read. Returns false if no buffer has pending slots and a free chunk.
+  bool Turn(uint32_t block) {
+    const auto is_ready = [&](const EnsoBuffer& buffer) {
+      const uint32_t tail = Load(&buffer.tx_tail);
+      return (tail != Load(&buffer.done) || tail != Load(&buffer.tx_head)) && HasChunk(buffer) &&
+             Load(&buffer.reading) == 0;
+    };
+    const uint64_t found =
+        EnsoSearch(card_, team_, memory_.search).Run(block, is_ready, [&](uint32_t number) {
+          return Claim(number);
+        });
     if (found == 0) return false;
     Serve(static_cast<uint32_t>(found >> 32) - 1, static_cast<uint32_t>(found));
     return true;
@@ -48,29 +61,25 @@ class EnsoReader {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  /// Finds a buffer with pending slots and a free chunk. Returns its number plus 1 in the upper
-  /// half, and its number of pending slots in the lower half. Returns 0 if no buffer qualifies.
-  /// Called by one thread.
-  uint64_t Find(uint32_t block, uint32_t blocks) {
-    if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
-    const uint32_t listed = Load(&card_.listed);
-    if (block >= listed) return 0;
-    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Buffers of this block.
-    for (uint32_t i = 0; i < own; ++i) {
-      const uint32_t at = (memory_.next + i) % own;
-      const uint32_t number = Load(&card_.sending[block + at * blocks]);
-      if (number == 0) continue;
-      EnsoBuffer& buffer = card_.buffers[number - 1];
-      const uint32_t tail = Load(&buffer.tx_tail), head = Load(&buffer.tx_head);
-      const uint32_t pending = (tail - Load(&buffer.done)) & nb_mask_;
-      if (tail != head) {
-        card_.Count(Event::kTxSlots, (tail - head) & nb_mask_);
-        Store(&buffer.tx_head, tail);
-      }
-      if (pending == 0 || buffer.produced - Load(&buffer.consumed) == kChunks) continue;
-      memory_.next = at + 1;
-      return uint64_t{number} << 32 | pending;
+  static bool HasChunk(const EnsoBuffer& buffer) {
+    return Load(&buffer.claimed) - Load(&buffer.checked) < kChunks - 1;
+  }
+
+  /// Claims the pending slots of a buffer. Returns the buffer's number plus 1 in the upper half,
+  /// and the number of pending slots in the lower half; or 0 if there are none. Called by one
+  /// thread.
+  uint64_t Claim(uint32_t number) {
+    EnsoBuffer& buffer = card_.buffers[number];
+    if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0 || !TryLock(&buffer.reading)) return 0;
+    const uint32_t tail = Load(&buffer.tx_tail), head = Load(&buffer.tx_head);
+    memory_.first = Load(&buffer.done);
+    const uint32_t pending = (tail - memory_.first) & nb_mask_;
+    if (tail != head) {
+      card_.Count(Event::kTxSlots, (tail - head) & nb_mask_);
+      Store(&buffer.tx_head, tail);
     }
+    if (pending != 0 && HasChunk(buffer)) return uint64_t{number + 1} << 32 | pending;
+    Unlock(&buffer.reading);
     return 0;
   }
 
@@ -79,23 +88,18 @@ class EnsoReader {
     Phases phases(card_, team_, Phase::kSendSlots);
     ReadSlots(buffer, pending < kTurnSlots ? pending : kTurnSlots);
     if (memory_.slots == 0) return;
+    const uint64_t chunk = memory_.chunk;
     phases.Next(Phase::kSendBytes);
-    if (memory_.flits != 0) {
-      const uint32_t produced = buffer.produced;
-      ReadBytes(card_.ChunkOf(number, produced));
-      team_.One([&] {
-        buffer.chunk_flits[produced % kChunks] = memory_.flits;
-        FenceCard();
-        Store(&buffer.produced, produced + 1);
-      });
-    }
+    if (memory_.flits != 0) ReadBytes(card_.ChunkOf(number, chunk));
     phases.Next(Phase::kSendComplete);
+    team_.One([&] { AwaitTurn(&buffer.produced, chunk); });
     Complete(buffer);
+    team_.One([&] { EndTurn(&buffer.produced, chunk); });
     phases.End();
   }
 
   void ReadSlots(EnsoBuffer& buffer, uint32_t slots) {
-    const uint32_t first = Load(&buffer.done);
+    const uint32_t first = memory_.first;
     team_.ForEach(slots, [&](uint32_t i) {
       const uint32_t slot = (first + i) & nb_mask_;
       const uint8_t* const at =
@@ -119,6 +123,13 @@ class EnsoReader {
     team_.One([&] {
       Add(&card_.counters[Crossing::kDescriptors], uint64_t{slots} * kSlotBytes);
       ChooseFlits(buffer, first, slots);
+      if (memory_.slots != 0) {
+        memory_.chunk = Load(&buffer.claimed);
+        Store(&buffer.chunk_flits[memory_.chunk % kChunks], memory_.flits);
+        Store(&buffer.done, (first + memory_.complete) & nb_mask_);
+        Store(&buffer.claimed, memory_.chunk + 1);
+      }
+      Unlock(&buffer.reading);
     });
   }
 
@@ -141,7 +152,7 @@ class EnsoReader {
       if (state == 0 && memory_.data[i] == 0) card_.Count(Event::kDmaFaults);
       uint32_t more = 0;
       if (state == 0 && memory_.data[i] != 0) {
-        memory_.skips[i] = i == 0 ? buffer.offset : 0;
+        memory_.skips[i] = i == 0 ? Load(&buffer.offset) : 0;
         more = regs::enso::Flits(memory_.bytes[i]) - memory_.skips[i];
         if ((memory_.data[i] % sizeof(Quad) | memory_.bytes[i] % kFlitBytes) != 0) {
           memory_.whole_flits = false;
@@ -151,11 +162,12 @@ class EnsoReader {
       flits += ends ? more : room - flits;
       memory_.ends[i] = flits;
       if (!ends) {
-        buffer.offset = memory_.skips[i] + (memory_.ends[i] - (i == 0 ? 0 : memory_.ends[i - 1]));
+        Store(&buffer.offset,
+              memory_.skips[i] + (memory_.ends[i] - (i == 0 ? 0 : memory_.ends[i - 1])));
         ++i;
         break;
       }
-      buffer.offset = 0;
+      Store(&buffer.offset, 0u);
       ++memory_.complete;
     }
     memory_.slots = i;
@@ -203,7 +215,6 @@ class EnsoReader {
     team_.Lead([&] {
       Add(&card_.counters[Crossing::kPayloadFromHost], uint64_t{memory_.flits} * kFlitBytes);
     });
-    team_.ForEach(kTeamThreads, [&](uint32_t) { FenceCard(); });
   }
 
   /// Loads up to 16 bytes at any address.
@@ -218,8 +229,7 @@ class EnsoReader {
 
   /// Completes the slots that were read completely.
   void Complete(EnsoBuffer& buffer) {
-    const uint32_t first = buffer.done;
-    team_.One([&] { memory_.writes.count = 0; });
+    const uint32_t first = memory_.first;
     team_.ForEach(memory_.complete, [&](uint32_t i) {
       const uint32_t slot = (first + i) & nb_mask_;
       uint8_t* const at =
@@ -229,7 +239,6 @@ class EnsoReader {
           {at, {regs::enso::kSignalNone, memory_.addresses[i], memory_.bytes[i]}});
     });
     memory_.writes.Flush(card_, team_);
-    team_.One([&] { Store(&buffer.done, (first + memory_.complete) & nb_mask_); });
   }
 
   static constexpr uint32_t kNothing = ~0u;     ///< The slot cannot be reached.

@@ -40,6 +40,7 @@ struct IpuTransmitMemory {
   uint16_t lengths[kIpuSendWindow];     ///< Length of the frame; 0: it is not sent.
   uint32_t before[kIpuSendWindow];      ///< Flits of the frames before this one.
   uint32_t orders[kIpuSendWindow];
+  uint32_t flows[kIpuSendWindow];
   uint32_t scratch[kIpuSendWindow];
   uint16_t owners[kIpuSendFlits];  ///< Index of the frame that each flit belongs to.
 };
@@ -315,9 +316,9 @@ class IpuTransmitter {
   void Check() {
     const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
     const uint64_t now = team_.Agree([] { return NowNs(); });
-    // Packs four sums into one word: recognised, sent and late frames, and bytes in the upper bits.
-    constexpr uint32_t kSentBit = 12, kLateBit = 24, kBytesBit = 36, kCountMask = (1u << 12) - 1;
-    static_assert(kIpuSendWindow <= kCountMask);
+    const Findings findings{memory_.orders, memory_.flows, memory_.scratch};
+    // Packs two sums into one word: bytes, and sent frames in the upper half.
+    constexpr uint32_t kSentBit = 32;
     const uint64_t sums = team_.Sum(frames_, [&](uint32_t i) -> uint64_t {
       const Returned frame = Frame(i);
       if (frame.length == 0) {
@@ -325,24 +326,22 @@ class IpuTransmitter {
         memory_.orders[i] = kNoOrder;
         return 0;
       }
-      const uint64_t sum = uint64_t{frame.length} << kBytesBit | 1u << kSentBit;
-      if (shape_.verify == 0) return sum | 1;
-      bool late = false;
-      memory_.orders[i] = CheckTag(card_, shape_, frame, now, lap, &late);
-      return sum | (late ? 1u << kLateBit : 0) | (memory_.orders[i] != kNoOrder ? 1 : 0);
+      if (shape_.verify != 0) CheckTag(card_, shape_, frame, now, lap, findings, i);
+      return frame.length | uint64_t{1} << kSentBit;
     });
+    const uint64_t bytes = static_cast<uint32_t>(sums), sent = sums >> kSentBit;
+    uint64_t recognised = sent;
     if (shape_.verify != 0) {
-      JudgeFrames(card_, shape_, team_, memory_.orders, frames_, memory_.scratch, lap,
-                  sums >> kLateBit & kCountMask, [&](uint32_t i) { return Frame(i); });
+      CompareSamples(card_, shape_, team_, findings, frames_, [&](uint32_t i) { return Frame(i); });
+      recognised = RecordReturns(card_, shape_, team_, findings, frames_, lap);
     }
     team_.Lead([&] {
-      const uint64_t bytes = sums >> kBytesBit, sent = sums >> kSentBit & kCountMask;
       card_.Count(regs::ipu::kStatTxFrames, sent);
       card_.Count(regs::ipu::kStatTxBytes, bytes);
       Counters& counters = card_.counters;
       Add(&counters[WireEvent::kReturned], sent);
       Add(&counters[WireEvent::kReturnedBytes], bytes);
-      Add(&counters[WireEvent::kRecognised], sums & kCountMask);
+      Add(&counters[WireEvent::kRecognised], recognised);
     });
   }
 

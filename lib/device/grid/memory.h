@@ -69,6 +69,10 @@ inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value)
 inline void Max(uint64_t* to, uint64_t value) {
   __nvvm_atom_max_gen_ull(reinterpret_cast<volatile unsigned long long*>(to), value);
 }
+/// Returns the previous value.
+inline uint32_t Max(uint32_t* to, uint32_t value) {
+  return __nvvm_atom_max_gen_ui(reinterpret_cast<volatile unsigned*>(to), value);
+}
 
 /// Returns the card's time. Only one thread of a block should read it and share it: if all threads
 /// read it, the block stalls for more than ten microseconds.
@@ -130,11 +134,13 @@ inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value)
   __atomic_compare_exchange_n(to, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   return expected;
 }
-inline void Max(uint64_t* to, uint64_t value) {
-  uint64_t old = Load(to);
+template <typename T>
+T Max(T* to, T value) {
+  T old = Load(to);
   while (old < value &&
          !__atomic_compare_exchange_n(to, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
+  return old;
 }
 
 uint64_t NowNs();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Checks returned frames by their tags (emulator/tag.h): every frame's tag and length, the order
-// within each flow, and all bytes of some frames. One block checks all frames that one queue of the
-// host sends; the frames of a flow return through one queue.
+// within each flow, and all bytes of some frames. Several blocks may check the tags and bytes of
+// frames that one queue of the host sends. They record the returns in the order in which the queue
+// sent the frames. The frames of a flow return through one queue.
 //
 // A frame whose ring entry has already returned with a newer lap counts as late, because it may be
 // duplicated or reordered.
@@ -54,15 +55,22 @@ inline uint64_t WholeOrder(uint32_t order, uint32_t lap) {
   return uint64_t{lap - behind} << kEntryBits | (order & kEntryMask);
 }
 
-/// Checks one frame except for its order within the batch. Returns its number or kNoOrder. Sets
-/// `late` if a later frame of its flow returned in an earlier batch. Any thread may call it.
-inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& frame, uint64_t now_ns,
-                         uint32_t newest_lap, bool* late) {
+/// What the checks of a turn's frames compute, in the block's shared memory. Each array has room
+/// for all frames of a turn.
+struct Findings {
+  uint32_t* orders;   ///< Number of each frame, or kNoOrder.
+  uint32_t* flows;    ///< Flow of each frame that has a number.
+  uint32_t* scratch;  ///< Scratch space.
+};
+
+/// Checks the tag and the length of frame `i`, and finds its number and its flow. `newest_lap` is
+/// the newest lap on the wire. Any thread may call it, and the frames of a queue may be checked in
+/// any order.
+inline void CheckTag(Card& card, const WireShape& shape, const Returned& frame, uint64_t now_ns,
+                     uint32_t newest_lap, const Findings& findings, uint32_t i) {
   Counters& counters = card.counters;
-  const auto refuse = [&counters](WireEvent event) {
-    Add(&counters[event], uint64_t{1});
-    return kNoOrder;
-  };
+  const auto refuse = [&counters](WireEvent event) { Add(&counters[event], uint64_t{1}); };
+  findings.orders[i] = kNoOrder;
   if (frame.length < kTagBytes) return refuse(WireEvent::kCorrupted);
   const Tag tag(frame);
   const uint32_t sequence = tag.sequence, complement = tag.complement, entry = tag.entry,
@@ -74,7 +82,6 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
                          nonce >> 16 == ((run * 0x9e37u ^ 0x536cu) & 0xffff);
     return refuse(foreign ? WireEvent::kForeign : WireEvent::kCorrupted);
   }
-  const uint32_t expected = Load(&shape.laps[entry]);
   const uint64_t sent = Load(&shape.sent_ns[entry]);
   const RingFrame origin = shape.frames[entry];
   const uint32_t in_laps = sequence - origin.rank;
@@ -82,17 +89,30 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   if (origin.length != frame.length || lap * shape.per_lap != in_laps) {
     return refuse(WireEvent::kCorrupted);
   }
-  const auto ahead = static_cast<int32_t>(lap - expected);
-  if (ahead < 0) return refuse(ahead == -1 ? WireEvent::kDuplicated : WireEvent::kLate);
-  Store(&shape.laps[entry], lap + 1);
-  if (ahead > 0) Add(&counters[WireEvent::kGaps], static_cast<uint64_t>(ahead));
+  const uint32_t behind = newest_lap - lap;
+  if (static_cast<int32_t>(behind) < 0) return refuse(WireEvent::kCorrupted);  // Not yet sent.
+  if (behind > ~0u >> kEntryBits) return refuse(WireEvent::kLate);
   const uint32_t order = lap << kEntryBits | entry;
-  *late = WholeOrder(order, newest_lap) < Load(&shape.flow_orders[origin.flow]);
+  findings.orders[i] = order;
+  findings.flows[i] = origin.flow;
   // Without a rate limit, samples the latency of only one frame in four.
   if (shape.per_ns != 0 || (order * 0x9e37'79b1u) >> 30 == 0) {
     Add(&counters.latency[LatencyBucket(now_ns > sent ? now_ns - sent : 0)], uint64_t{1});
   }
-  return order;
+}
+
+/// Records the return of a frame. Returns false if it returned before. Each lap of a ring entry is
+/// counted once, even if several threads record it at the same time.
+inline bool RecordReturn(Card& card, const WireShape& shape, uint32_t order, uint32_t newest_lap) {
+  const auto lap = static_cast<uint32_t>(WholeOrder(order, newest_lap) >> kEntryBits);
+  const uint32_t expected = Max(&shape.laps[order & kEntryMask], lap + 1);
+  const auto ahead = static_cast<int32_t>(lap - expected);
+  Counters& counters = card.counters;
+  if (ahead > 0) Add(&counters[WireEvent::kGaps], static_cast<uint64_t>(ahead));
+  if (ahead < 0) {
+    Add(&counters[ahead == -1 ? WireEvent::kDuplicated : WireEvent::kLate], uint64_t{1});
+  }
+  return ahead >= 0;
 }
 
 /// Returns true if frame i begins a new run of ascending numbers; false for frame 0, which begins
@@ -104,10 +124,12 @@ inline bool BeginsRun(const uint32_t* orders, uint32_t i) {
 
 /// Returns how many of `count` frames, which one queue sent in this order, returned after a later
 /// frame of their flow. `lap` is the newest lap on the wire, `late` the number of frames that
-/// CheckTag marked late. Runs of ascending numbers are checked in sequence. `runs_before` is
-/// scratch space for `count` words.
-inline uint64_t CountReordered(const WireShape& shape, const Team& team, const uint32_t* orders,
-                               uint32_t count, uint32_t* runs_before, uint32_t lap, uint64_t late) {
+/// returned after a later frame of an earlier turn. Runs of ascending numbers are checked in
+/// sequence.
+inline uint64_t CountReordered(const WireShape& shape, const Team& team, const Findings& findings,
+                               uint32_t count, uint32_t lap, uint64_t late) {
+  const uint32_t* const orders = findings.orders;
+  uint32_t* const runs_before = findings.scratch;
   uint32_t runs = 1;
   if (team.Sum(count, [&](uint32_t i) -> uint64_t { return BeginsRun(orders, i) ? 1 : 0; }) != 0) {
     team.ForEach(count, [&](uint32_t i) { runs_before[i] = BeginsRun(orders, i) ? 1 : 0; });
@@ -122,22 +144,44 @@ inline uint64_t CountReordered(const WireShape& shape, const Team& team, const u
     };
     const uint32_t frames =
         runs == 1 ? count : static_cast<uint32_t>(team.Sum(count - first, is_of_run));
-    const auto newest_of = [&](uint32_t order) {
-      return &shape.flow_orders[shape.frames[order & kEntryMask].flow];
-    };
+    const auto newest_of = [&](uint32_t i) { return &shape.flow_orders[findings.flows[i]]; };
     if (runs != 1) {
       reordered += team.Sum(frames, [&](uint32_t i) -> uint64_t {
         const uint32_t order = orders[first + i];
-        return order != kNoOrder && WholeOrder(order, lap) < Load(newest_of(order)) ? 1 : 0;
+        return order != kNoOrder && WholeOrder(order, lap) < Load(newest_of(first + i)) ? 1 : 0;
       });
     }
     team.ForEach(frames, [&](uint32_t i) {
       const uint32_t order = orders[first + i];
-      if (order != kNoOrder) Max(newest_of(order), WholeOrder(order, lap));
+      if (order != kNoOrder) Max(newest_of(first + i), WholeOrder(order, lap));
     });
     first += frames;
   }
   return runs == 1 ? late : reordered;
+}
+
+/// Records the return of `count` frames, which one queue sent in this order, after CheckTag. Clears
+/// the numbers of the frames that returned before. Returns the number of the other frames. Turns of
+/// a queue call it in the order of the queue's frames. `lap` is the newest lap on the wire. Called
+/// by all threads.
+inline uint64_t RecordReturns(Card& card, const WireShape& shape, const Team& team,
+                              const Findings& findings, uint32_t count, uint32_t lap) {
+  constexpr uint32_t kLateBit = 32;
+  const uint64_t sums = team.Sum(count, [&](uint32_t i) -> uint64_t {
+    const uint32_t order = findings.orders[i];
+    if (order == kNoOrder) return 0;
+    const uint64_t newest = Load(&shape.flow_orders[findings.flows[i]]);
+    if (!RecordReturn(card, shape, order, lap)) {
+      findings.orders[i] = kNoOrder;
+      return 0;
+    }
+    return 1 | uint64_t{WholeOrder(order, lap) < newest ? 1u : 0u} << kLateBit;
+  });
+  const uint64_t reordered = CountReordered(shape, team, findings, count, lap, sums >> kLateBit);
+  if (reordered != 0) {
+    team.Lead([&] { Add(&card.counters[WireEvent::kReordered], reordered); });
+  }
+  return static_cast<uint32_t>(sums);
 }
 
 /// Compares the bytes of `count` returned frames with the bytes sent, except those that
@@ -166,30 +210,23 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
   return team.Sum(count, [&](uint32_t i) -> uint64_t { return unequal[i]; });
 }
 
-/// Checks frames that one queue sent, after CheckTag: counts those that returned after a later
-/// frame of their flow, and compares the bytes of every shape.verify-th frame. frame_of(i) returns
-/// the i-th frame, and orders[i] is its number. `lap` and `late` are the arguments of
-/// CountReordered. `scratch` has room for `count` words. Called by all threads; shape.verify is not
-/// 0.
+/// Compares the bytes of every shape.verify-th of `count` frames, after CheckTag. frame_of(i)
+/// returns the i-th frame. Called by all threads; shape.verify is not 0.
 template <typename FrameOf>
-void JudgeFrames(Card& card, const WireShape& shape, const Team& team, const uint32_t* orders,
-                 uint32_t count, uint32_t* scratch, uint32_t lap, uint64_t late, FrameOf frame_of) {
-  const uint64_t reordered = CountReordered(shape, team, orders, count, scratch, lap, late);
+void CompareSamples(Card& card, const WireShape& shape, const Team& team, const Findings& findings,
+                    uint32_t count, FrameOf frame_of) {
   const uint32_t samples = count / shape.verify;
+  if (samples == 0) return;
   const auto at = [&](uint32_t i) { return i * shape.verify + shape.verify - 1; };
-  uint64_t compared = 0, changed = 0;
-  if (samples != 0) {
-    compared = team.Sum(samples,
-                        [&](uint32_t i) -> uint64_t { return orders[at(i)] != kNoOrder ? 1 : 0; });
-  }
-  if (compared != 0) {
-    changed = CountChanged(shape, team, samples, scratch, [&](uint32_t i) {
-      return orders[at(i)] != kNoOrder ? frame_of(at(i)) : Returned{nullptr, 0};
-    });
-  }
+  const auto has_tag = [&](uint32_t i) { return findings.orders[at(i)] != kNoOrder; };
+  const uint64_t compared =
+      team.Sum(samples, [&](uint32_t i) -> uint64_t { return has_tag(i) ? 1 : 0; });
+  if (compared == 0) return;
+  const uint64_t changed = CountChanged(shape, team, samples, findings.scratch, [&](uint32_t i) {
+    return has_tag(i) ? frame_of(at(i)) : Returned{nullptr, 0};
+  });
   team.Lead([&] {
     Add(&card.counters[WireEvent::kVerified], compared);
-    if (reordered != 0) Add(&card.counters[WireEvent::kReordered], reordered);
     if (changed != 0) Add(&card.counters[WireEvent::kCorrupted], changed);
   });
 }

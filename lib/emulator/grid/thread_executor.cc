@@ -29,8 +29,8 @@ class ThreadExecutor final : public Executor {
 
   void* Allocate(size_t bytes, std::string* error) override {
     // Fresh pages are zeroed and are not allocated until they are used.
-    void* const memory =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
       *error = "not enough memory for the card: " + std::to_string(bytes) + " bytes";
       return nullptr;

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -145,8 +146,12 @@ class Driver {
     }
   }
   uint64_t bytes() const { return bytes_; }
-  /// Must be called before the wire is enabled.
-  void SetMisdeed(Misdeed misdeed) { misdeed_ = misdeed; }
+  /// Must be called before the wire is enabled. If `apart` is true, the driver waits after each
+  /// misplaced frame until it is read, so that later frames are in another chunk.
+  void SetMisdeed(Misdeed misdeed, bool apart) {
+    misdeed_ = misdeed;
+    apart_ = apart;
+  }
   bool Repents() const { return misdeed_ == Misdeed::kNone; }
 
  private:
@@ -246,7 +251,11 @@ class Driver {
     const uint64_t first = Ring(id) + uint64_t{sent} * kFlitBytes;
     constexpr uint64_t kBytes = kFrameFlits * kFlitBytes;
     const auto send = [&](uint64_t at) {
+      const uint64_t slot = TxRing(nb) + uint64_t{buffers_[nb].tx_tail} * kFlitBytes;
       Publish(nb, TxNotification{kSignalData, kBus + at, kBytes, {}}, {});
+      while (apart_ && Signal(slot).load(std::memory_order_acquire) != kSignalNone) {
+        std::this_thread::yield();
+      }
     };
     switch (std::exchange(misdeed_, Misdeed::kNone)) {
       case Misdeed::kNone:
@@ -272,6 +281,7 @@ class Driver {
   static constexpr uint32_t kFrameFlits = 2;
 
   Misdeed misdeed_ = Misdeed::kNone;
+  bool apart_ = false;
   emulator::HostedModel& model_;
   bar::DmaSpace dma_;
   std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
@@ -349,21 +359,25 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
 
-class Verification : public testing::TestWithParam<Case> {};
+/// The case, and whether several blocks check chunks of one buffer in parallel, each with one of
+/// the misplaced frames.
+class Verification : public testing::TestWithParam<std::tuple<Case, bool>> {};
 
 TEST_P(Verification, FindsOneWrongFrame) {
   std::string error;
-  const std::pair<std::string, std::string> given[] = {{"wire", "gen:size=128+flows=1+count=3000"},
-                                                       {"on", "threads:threads=3+batch=64"}};
+  const auto& [expected, apart] = GetParam();
+  const std::pair<std::string, std::string> given[] = {
+      {"wire", "gen:size=128+flows=1+count=3000"},
+      {"on", apart ? "threads:threads=6+senders=8+batch=64" : "threads:threads=3+batch=64"}};
   const auto arguments = emulator::ParseArguments(given, &error);
   ASSERT_TRUE(arguments) << error;
   const auto model = emulator::MakeModel("wrong", emulator::kEnsoModel, *arguments, &error);
   ASSERT_NE(model, nullptr) << error;
   Driver driver(*model);
-  driver.SetMisdeed(GetParam().misdeed);
+  driver.SetMisdeed(expected.misdeed, apart);
   model->EnableWire(true);
   Findings value(*model);
-  const uint64_t returned = 3000 + GetParam().returned;
+  const uint64_t returned = 3000 + expected.returned;
   ASSERT_TRUE(driver.Run([&] {
     value.Update();
     return value("wire_offered") == 3000 && value("wire_returned") == returned;
@@ -371,26 +385,33 @@ TEST_P(Verification, FindsOneWrongFrame) {
   ASSERT_TRUE(driver.Repents());
   model->EnableWire(false);
   value.Update();
-  EXPECT_EQ(value("wire_lost"), GetParam().lost);
-  EXPECT_EQ(value("wire_duplicated"), GetParam().duplicated);
-  EXPECT_EQ(value("wire_reordered"), GetParam().reordered);
-  EXPECT_EQ(value("wire_corrupted"), GetParam().corrupted);
+  EXPECT_EQ(value("wire_lost"), expected.lost);
+  EXPECT_EQ(value("wire_duplicated"), expected.duplicated);
+  EXPECT_EQ(value("wire_reordered"), expected.reordered);
+  EXPECT_EQ(value("wire_corrupted"), expected.corrupted);
   EXPECT_EQ(value("wire_foreign"), 0u);
   EXPECT_EQ(value("wire_late"), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Verification,
-                         testing::Values(Case{"Dropped", Misdeed::kDrop, ~uint64_t{0}, 1, 0, 0, 0},
-                                         Case{"SentTwice", Misdeed::kSendTwice, 1, 0, 1, 0, 0},
-                                         Case{"Swapped", Misdeed::kSwap, 0, 0, 0, 1, 0},
-                                         Case{"PayloadAltered", Misdeed::kAlterPayload, 0, 0, 0, 0,
-                                              1},
-                                         Case{"TagAltered", Misdeed::kAlterTag, 0, 1, 0, 0, 1}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    All, Verification,
+    testing::Combine(testing::Values(Case{"Dropped", Misdeed::kDrop, ~uint64_t{0}, 1, 0, 0, 0},
+                                     Case{"SentTwice", Misdeed::kSendTwice, 1, 0, 1, 0, 0},
+                                     Case{"Swapped", Misdeed::kSwap, 0, 0, 0, 1, 0},
+                                     Case{"PayloadAltered", Misdeed::kAlterPayload, 0, 0, 0, 0, 1},
+                                     Case{"TagAltered", Misdeed::kAlterTag, 0, 1, 0, 0, 1}),
+                     testing::Bool()),
+    [](const auto& info) {
+      return std::get<0>(info.param).name + std::string(std::get<1>(info.param) ? "Apart" : "");
+    });
 
 INSTANTIATE_TEST_SUITE_P(
     All, BlocksRace,
-    testing::Values(Traffic{"AtFullRate", "threads:threads=5+receivers=2+senders=2+batch=16",
+    testing::Values(Traffic{"WithManySenders", "threads:threads=6+receivers=2+senders=12+batch=16",
+                            "gen:size=64+flows=100+count=20000", "on"},
+                    Traffic{"OfMixedSizes", "threads:threads=6+receivers=2+senders=12+batch=64",
+                            "gen:size=imix+flows=100+count=8000", "on"},
+                    Traffic{"AtFullRate", "threads:threads=5+receivers=2+senders=2+batch=16",
                             "gen:size=64+flows=100+count=20000", "on"},
                     Traffic{"WithDrops", "threads:threads=5+receivers=2+senders=2+batch=64",
                             "gen:size=imix+flows=100+count=8000", "off"},
