@@ -65,11 +65,15 @@ struct ExternalRange {
   const rte_mempool* pool;  ///< Pool of the memory; null if mapped by rte_dev_dma_map.
 };
 
+/// Number of descriptors of a ring that covers the turns of a device on a CPU.
+inline constexpr uint32_t kUsualRing = 512;
+
 struct Adapter {
   std::unique_ptr<emulator::Attachment> attachment;
   bar::Bar registers;
   Addresses addressing = Addresses::kVirtual;
   uint32_t max_queues = 0;
+  uint32_t ring_entries = kUsualRing;  ///< Ring size that the port recommends to applications.
   /// Value of Attachment::Generation() when the port's configuration was last written.
   std::atomic<uint32_t> generation{0};
   /// Number of starts of the port and of its clock. Secondary processes choose their burst
@@ -151,7 +155,7 @@ void Log(uint32_t level, const char* format, ...) __attribute__((format(printf, 
 /// makes the port visible to the application; otherwise returns a negative errno, sets `error` and
 /// releases the port.
 int CreatePort(rte_eth_dev* dev, std::unique_ptr<emulator::Attachment> attachment,
-               Addresses addressing, uint32_t queues, std::string* error);
+               Addresses addressing, uint32_t queues, uint32_t ring_entries, std::string* error);
 /// Closes and releases the port of that name, if it exists. A secondary process releases it only
 /// locally.
 int RemovePort(const char* name);

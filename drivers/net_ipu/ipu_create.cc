@@ -58,12 +58,13 @@ void ListenTo(rte_eth_dev* dev) {
 }  // namespace
 
 int CreatePort(rte_eth_dev* dev, std::unique_ptr<emulator::Attachment> attachment,
-               Addresses addressing, uint32_t queues, std::string* error) {
+               Addresses addressing, uint32_t queues, uint32_t ring_entries, std::string* error) {
   auto* const adapter = new (dev->data->dev_private) Adapter();
   adapter->registers = attachment->registers();
   adapter->attachment = std::move(attachment);
   adapter->addressing = addressing;
   adapter->max_queues = queues;
+  adapter->ring_entries = ring_entries;
   if (!Identify(dev, error)) {
     adapter->~Adapter();
     rte_eth_dev_release_port(dev);

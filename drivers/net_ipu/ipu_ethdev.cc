@@ -52,8 +52,9 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
                        .nb_mtu_seg_max = kMaxSegments};
   info->tx_desc_lim = info->rx_desc_lim;
   info->speed_capa = RTE_ETH_LINK_SPEED_200G;
-  info->default_rxportconf = {.burst_size = kBatch, .ring_size = 512, .nb_queues = 1};
-  info->default_txportconf = {.burst_size = kBatch, .ring_size = 512, .nb_queues = 1};
+  const auto ring = static_cast<uint16_t>(adapter.ring_entries);
+  info->default_rxportconf = {.burst_size = kBatch, .ring_size = ring, .nb_queues = 1};
+  info->default_txportconf = {.burst_size = kBatch, .ring_size = ring, .nb_queues = 1};
   info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
   return 0;
 }

@@ -232,7 +232,8 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   rte_eth_dev* const dev = AllocatePort(device);
   if (dev == nullptr)
     return Fail(device, "no ethdev port is free, or memory for it is missing", -ENOMEM);
-  const int failure = CreatePort(dev, std::move(function), Addresses::kIova, queues, &error);
+  const int failure =
+      CreatePort(dev, std::move(function), Addresses::kIova, queues, kUsualRing, &error);
   return failure == 0 ? 0 : Fail(device, error, failure);
 }
 

@@ -8,6 +8,7 @@
 #include <rte_log.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdarg>
 #include <cstdio>
 #include <string>
@@ -26,18 +27,20 @@ namespace sluice::net_ipu {
 namespace {
 
 constexpr const char* kQueuesKey = "queues";
+constexpr const char* kRingKey = "ring";
 constexpr const char* kPortKey = "port";
 
 int log_type;
 
 struct Arguments {
   uint32_t queues = regs::ipu::kMaxQueues;
-  std::string port;  ///< Port to wrap; empty selects a model.
+  uint32_t ring = 0;  ///< 0: not given.
+  std::string port;   ///< Port to wrap; empty selects a model.
   std::vector<emulator::Argument> model;
 };
 
 std::string KnownKeys() {
-  std::string keys = std::string(kQueuesKey) + ", " + kPortKey;
+  std::string keys = std::string(kQueuesKey) + ", " + kRingKey + ", " + kPortKey;
   for (const char* const key : emulator::ArgumentKeys()) keys += std::string(", ") + key;
   return keys;
 }
@@ -52,6 +55,15 @@ bool ParseArgument(const std::string& key, const std::string& text, Arguments* a
              std::to_string(regs::ipu::kMaxQueues);
     return false;
   }
+  if (key == kRingKey) {
+    if (emulator::ReadNumber(text, regs::ipu::kMinRing, regs::ipu::kMaxRing, &arguments->ring) &&
+        std::has_single_bit(arguments->ring)) {
+      return true;
+    }
+    *error = "ring=" + text + ": give the number of descriptors, a power of two from " +
+             std::to_string(regs::ipu::kMinRing) + " to " + std::to_string(regs::ipu::kMaxRing);
+    return false;
+  }
   if (key == kPortKey) {
     arguments->port = text;
     if (text.empty()) *error = "port=: give the name of the ethdev to wrap";
@@ -64,6 +76,16 @@ bool ParseArgument(const std::string& key, const std::string& text, Arguments* a
   }
   arguments->model.emplace_back(key, text);
   return true;
+}
+
+/// Returns the ring size to recommend. A turn of a device on a GPU lasts longer than one of a
+/// device on a CPU, so more descriptors are in progress.
+uint32_t RingEntries(const Arguments& arguments) {
+  if (arguments.ring != 0) return arguments.ring;
+  const bool on_gpu = std::ranges::any_of(arguments.model, [](const emulator::Argument& argument) {
+    return argument.first == "on" && argument.second.starts_with("gpu");
+  });
+  return on_gpu ? regs::ipu::kMaxRing : kUsualRing;
 }
 
 bool ParseArguments(const char* text, Arguments* arguments, std::string* error) {
@@ -102,8 +124,8 @@ int Probe(rte_vdev_device* vdev) {
   rte_eth_dev* const dev = rte_eth_vdev_allocate(vdev, sizeof(Adapter));
   if (dev == nullptr)
     return Fail(vdev, "no ethdev port is free, or memory for it is missing", -ENOMEM);
-  const int failure =
-      CreatePort(dev, std::move(attachment), Addresses::kVirtual, arguments.queues, &error);
+  const int failure = CreatePort(dev, std::move(attachment), Addresses::kVirtual, arguments.queues,
+                                 RingEntries(arguments), &error);
   return failure == 0 ? 0 : Fail(vdev, error, failure);
 }
 
@@ -140,7 +162,7 @@ RTE_INIT(net_ipu_register) {
 }  // namespace sluice::net_ipu
 
 #define NET_IPU_PARAMETERS                                                        \
-  "port=<string> queues=<1-16> device=<string> device_uid=<int> "                 \
+  "port=<string> queues=<1-16> ring=<64-4096> device=<string> device_uid=<int> "  \
   "wire=<string> on=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
   "verify=<string> pause=<on|off>"
 
