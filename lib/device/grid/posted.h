@@ -69,20 +69,21 @@ void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
   Store(reinterpret_cast<uint32_t*>(base + card.layout.head), head);
 }
 
-/// Handles the host's control line. Called by all threads.
-inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
-  team.One([&] {
-    memory.control = LoadQuad(card.control);
-    const auto heartbeat = static_cast<uint32_t>(memory.control.high >> 32);
-    const uint64_t now = NowNs();
-    if (heartbeat != card.heartbeat || card.heartbeat_ns == 0) {
-      card.heartbeat = heartbeat;
-      card.heartbeat_ns = now;
-    }
-    const bool dead = now - card.heartbeat_ns > kHostTimeoutNs;
-    Store(&card.wire_on, static_cast<uint32_t>(memory.control.low >> 32));
-    if (static_cast<uint32_t>(memory.control.low) != 0 || dead) Store(&card.stopping, 1u);
-  });
+/// Handles the host's control line, which was read before. Called by one thread.
+inline void ServeControl(Card& card, const PostedMemory& memory) {
+  const auto heartbeat = static_cast<uint32_t>(memory.control.high >> 32);
+  const uint64_t now = NowNs();
+  if (heartbeat != card.heartbeat || card.heartbeat_ns == 0) {
+    card.heartbeat = heartbeat;
+    card.heartbeat_ns = now;
+  }
+  const bool dead = now - card.heartbeat_ns > kHostTimeoutNs;
+  Store(&card.wire_on, static_cast<uint32_t>(memory.control.low >> 32));
+  if (static_cast<uint32_t>(memory.control.low) != 0 || dead) Store(&card.stopping, 1u);
+}
+
+/// Writes a report if the host requests one. Called by all threads.
+inline void ServeRequest(Card& card, const Team& team, const PostedMemory& memory) {
   const auto request = static_cast<uint32_t>(memory.control.high);
   if (request == card.served) return team.Sync();
   const auto* const from = reinterpret_cast<const uint64_t*>(&card.counters);
@@ -98,24 +99,24 @@ inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
 }
 
 /// Polls the lanes in use once. The control line and the mask of the lanes in use are read once per
-/// eight turns. Called by all threads.
+/// eight turns, at the same time as the lanes. No lane is read before the link's epoch is known.
+/// Called by all threads.
 template <typename Model>
 void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memory) {
+  constexpr uint32_t kEntries = kLanes * kLookAhead;
   const uint32_t turn = memory.turn;
-  if (turn % 8 == 0) ServeControl(card, team, memory);
-  if (card.queue == nullptr) {
-    team.Sync();
-    return team.One([&] { ++memory.turn; });
-  }
-  if (turn % 8 == 4 || card.link == 0) {
-    team.One([&] {
-      memory.head = LoadQuad(card.queue);
-      card.link = static_cast<uint32_t>(memory.head.low) & 0xffff;
-      card.lanes_used = memory.head.high;
-    });
-  }
-  const uint64_t used = card.lanes_used;
-  team.ForEach(kLanes * kLookAhead, [&](uint32_t i) {
+  const bool has_control = turn % 8 == 0;
+  const bool has_head = card.queue != nullptr && (turn % 8 == 4 || card.link == 0);
+  const uint64_t used = card.queue != nullptr && card.link != 0 ? card.lanes_used : 0;
+  team.ForEach(kEntries + 2, [&](uint32_t i) {
+    if (i == kEntries) {
+      if (has_control) memory.control = LoadQuad(card.control);
+      return;
+    }
+    if (i == kEntries + 1) {
+      if (has_head) memory.head = LoadQuad(card.queue);
+      return;
+    }
     const uint32_t lane = i / kLookAhead, ahead = i % kLookAhead;
     if ((used >> lane & 1) == 0) return;
     const uint8_t* const base = card.queue + card.layout.lanes + lane * card.layout.lane_bytes;
@@ -125,12 +126,19 @@ void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memor
   team.One([&] {
     ++memory.turn;
     memory.writes.count = 0;
+    if (has_control) ServeControl(card, memory);
+    if (has_head) {
+      card.link = static_cast<uint32_t>(memory.head.low) & 0xffff;
+      card.lanes_used = memory.head.high;
+    }
     const uint64_t cycles = Cycles();
     if (memory.cycles != 0) Add(&card.counters[Phase::kElapsed], cycles - memory.cycles);
     memory.cycles = cycles;
     const auto lanes = static_cast<uint64_t>(__builtin_popcountll(used));
     Add(&card.counters[Crossing::kRegisters], lanes * kLookAhead * sizeof(Quad));
   });
+  if (has_control) ServeRequest(card, team, memory);
+  if (used == 0) return team.Sync();
   team.ForEach(kTeamThreads, [&](uint32_t i) {  // Lanes diverge: each warp handles two.
     constexpr uint32_t kEach = kTeamThreads / kLanes;
     if (i % kEach == 0 && (used >> i / kEach & 1) != 0) ServeLane(card, model, memory, i / kEach);
