@@ -115,30 +115,55 @@ struct DmaRange {
   uint64_t at;
 };
 
-/// All ranges that the card may access, sorted by bus address, without overlaps.
+/// Returns the card's address of [bus, bus + bytes), or null if none of `count` sorted ranges
+/// contains it.
+inline uint8_t* FindAddress(const DmaRange* ranges, uint32_t count, uint64_t bus, uint64_t bytes) {
+  uint32_t first = 0, last = count;  // The index of the range is in [first, last).
+  while (first < last) {
+    const uint32_t middle = (first + last) / 2;
+    const DmaRange& range = ranges[middle];
+    if (bus < range.bus) {
+      last = middle;
+    } else if (bus - range.bus >= range.bytes) {
+      first = middle + 1;
+    } else {
+      const uint64_t offset = bus - range.bus;
+      if (bytes > range.bytes - offset) return nullptr;
+      return reinterpret_cast<uint8_t*>(range.at + offset);
+    }
+  }
+  return nullptr;
+}
+
+/// All ranges that the card may access, sorted by bus address, without overlaps. Constant while
+/// blocks run.
 struct DmaTable {
   static constexpr uint32_t kMaxRanges = 10240;
 
   uint32_t count = 0;
   DmaRange ranges[kMaxRanges];
 
-  /// Returns the card's address of [bus, bus + bytes), or null if no single range contains it.
   uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
-    uint32_t first = 0, last = count;  // The index of the range is in [first, last).
-    while (first < last) {
-      const uint32_t middle = (first + last) / 2;
-      const DmaRange& range = ranges[middle];
-      if (bus < range.bus) {
-        last = middle;
-      } else if (bus - range.bus >= range.bytes) {
-        first = middle + 1;
-      } else {
-        const uint64_t offset = bus - range.bus;
-        if (bytes > range.bytes - offset) return nullptr;
-        return reinterpret_cast<uint8_t*>(range.at + offset);
-      }
-    }
-    return nullptr;
+    return FindAddress(ranges, count, bus, bytes);
+  }
+};
+
+/// A block's copy of a DmaTable, in its shared memory, if the table is short: a search in the
+/// card's memory lasts one round trip for each step.
+struct DmaCopy {
+  static constexpr uint32_t kMaxRanges = 32;
+
+  uint32_t count;
+  DmaRange ranges[kMaxRanges];
+
+  /// Called by one thread, before the block's first turn.
+  void Fill(const DmaTable& table) {
+    count = table.count;
+    for (uint32_t i = 0; i < count && i < kMaxRanges; ++i) ranges[i] = table.ranges[i];
+  }
+  uint8_t* Translate(const DmaTable& table, uint64_t bus, uint64_t bytes) const {
+    return count <= kMaxRanges ? FindAddress(ranges, count, bus, bytes)
+                               : table.Translate(bus, bytes);
   }
 };
 

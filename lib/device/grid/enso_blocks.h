@@ -32,7 +32,12 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
                [&](uint32_t i) { reinterpret_cast<uint32_t*>(&memory)[i] = 0; });
   team.One([&] {
     if (block == 0) return;
-    (block <= roles.receivers ? memory.receive.shape : memory.send.frames.shape) = card.wire.shape;
+    if (block <= roles.receivers) {
+      memory.receive.shape = card.wire.shape;
+    } else {
+      memory.send.frames.shape = card.wire.shape;
+      memory.send.read.dma.Fill(card.dma);
+    }
   });
 }
 

@@ -43,13 +43,15 @@ struct alignas(64) EnsoBuffer {
   uint32_t done;                 ///< Slots before this one are complete, or a block completes them.
   uint32_t offset;               ///< Flits of slot `done` that have been read.
   uint32_t chunk_flits[kChunks];
-  uint64_t claimed;   ///< Chunks whose bytes have been read, or are being read.
-  uint64_t produced;  ///< Chunks whose bytes have been read; advances in the order of the chunks.
+  uint64_t claimed;  ///< Chunks whose bytes have been read, or are being read.
+  // These counts advance in the order of the chunks.
+  uint64_t produced;   ///< Chunks whose bytes have been read.
+  uint64_t completed;  ///< Chunks whose slots have been completed.
   // Owned by the block that holds `cutting`.
   alignas(64) uint32_t cutting;  ///< 1 while a block cuts a chunk into frames.
   uint32_t held;                 ///< Flits of an incomplete frame.
   uint64_t cut;                  ///< Chunks that have been cut.
-  uint64_t checked;  ///< Chunks whose frames have been checked; advances in their order.
+  uint64_t checked;              ///< Chunks whose frames have been checked; advances in order.
 };
 
 /// Returns the frame length given by the second quad of the first flit, saturated to 16 bits.

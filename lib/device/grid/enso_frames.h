@@ -66,11 +66,10 @@ class EnsoFramer {
     EnsoBuffer& buffer = card_.buffers[number];
     if (!TryLock(&buffer.cutting)) return false;
     const uint64_t chunk = Load(&buffer.cut);
-    if (Load(&buffer.produced) == chunk || Load(&card_.halted) != 0) {
-      Unlock(&buffer.cutting);
+    if (LoadAcquire(&buffer.produced) == chunk || Load(&card_.halted) != 0) {
+      StoreRelease(&buffer.cutting, 0u);
       return false;
     }
-    FenceCard();
     memory_.chunk = chunk;
     memory_.held = Load(&buffer.held);
     memory_.total = memory_.held + Load(&buffer.chunk_flits[chunk % kChunks]);
@@ -94,7 +93,7 @@ class EnsoFramer {
         Store(&card_.halted, 1u);
       }
       Store(&buffer.cut, number_in_stream + 1);
-      Unlock(&buffer.cutting);
+      StoreRelease(&buffer.cutting, 0u);
     });
     phases.Next(Phase::kSendCheck);
     const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));

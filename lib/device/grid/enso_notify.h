@@ -14,18 +14,26 @@
 
 namespace sluice::device::grid {
 
-/// Claims the next slot of a buffer. Returns false if the ring is full. Any thread may call it.
-inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) {
-  uint32_t tail = Load(&buffer.rx_tail);
-  const uint32_t head = Load(&buffer.rx_head);
+/// Claims the next slot of a buffer, whose tail and head were seen before. Returns false if the
+/// ring is full. Any thread may call it.
+inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t tail, uint32_t head,
+                      uint32_t* slot) {
   for (;;) {
-    if (((head - tail - 1) & card.nb_mask) == 0) return false;
+    if (((head - tail - 1) & card.nb_mask) == 0) {
+      const uint32_t newer = Load(&buffer.rx_head);
+      if (newer == head) return false;
+      head = newer;
+      continue;
+    }
     const uint32_t seen = CompareExchange(&buffer.rx_tail, tail, (tail + 1) & card.nb_mask);
     if (seen == tail) break;
     tail = seen;
   }
   *slot = tail & card.nb_mask;
   return true;
+}
+inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) {
+  return ClaimSlot(card, buffer, Load(&buffer.rx_tail), Load(&buffer.rx_head), slot);
 }
 
 /// Returns the address of slot `slot`. If the slot is unreachable or unaligned, returns null and,
@@ -58,12 +66,16 @@ inline constexpr uint32_t kNoSlot = ~0u;
 /// `number` to which the caller writes a notification, or kNoSlot. Called by one thread per pipe.
 inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t number) {
   EnsoPipe& pipe = card.pipes[id];
+  EnsoBuffer& buffer = card.buffers[number];
+  // These loads overlap with each other.
+  const uint64_t memory = Load(&buffer.rx_memory);
+  const uint32_t buffer_tail = Load(&buffer.rx_tail), buffer_head = Load(&buffer.rx_head);
   Store(&pipe.tail, tail);
   FenceCard();
+  const uint32_t wedged = Load(&card.wedged);
   if (card.per_packet == 0 && Exchange(&pipe.status, 1) != 0) return kNoSlot;
-  EnsoBuffer& buffer = card.buffers[number];
   uint32_t slot;
-  if (Load(&buffer.rx_memory) == 0 || !ClaimSlot(card, buffer, &slot) || Load(&card.wedged) != 0) {
+  if (memory == 0 || !ClaimSlot(card, buffer, buffer_tail, buffer_head, &slot) || wedged != 0) {
     card.Count(Event::kRxNotificationsLost);
     return kNoSlot;
   }

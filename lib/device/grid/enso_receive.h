@@ -19,20 +19,23 @@ namespace sluice::device::grid {
 struct EnsoReceiveMemory {
   WireShape shape;
   Batch batch;
-  /// Ring of each frame's pipe; null if no single range contains it.
-  uint8_t* rings[kBatchFrames];
+  // Indexed by group: the sorted frames of one pipe.
+  uint8_t* rings[kBatchFrames];  ///< Ring of the pipe; null if no single range contains it.
+  uint32_t slots[kBatchFrames];  ///< Reserved flit (set by Fits), then notification slot (set by
+                                 ///< Publish).
+  uint16_t firsts[kBatchFrames + 1];  ///< First sorted frame.
+  uint16_t buffers[kBatchFrames];     ///< Notification buffer of the pipe.
+  // Indexed by sorted frame.
   /// Pipe and index in the batch. Sorted by pipe, so that frames of a pipe stay in order.
   uint32_t keys[kBatchFrames];
   /// First flit of each frame in its pipe, possibly with the flag kSkipped; or kDropped.
   uint32_t places[kBatchFrames];
-  /// Reserved flit (set by Fits), then notification slot (set by Publish). Valid for the first
-  /// frame of each pipe.
-  uint32_t slots[kBatchFrames];
-  uint32_t sources[kBatchFrames];  ///< RingFrame::flit of each frame, in order of arrival.
-  uint16_t lengths[kBatchFrames];  ///< Indexed by arrival.
-  uint32_t before[kBatchFrames];   ///< Flits of the sorted frames before this one.
-  uint16_t buffers[kBatchFrames];  ///< Notification buffer; valid for the first frame of each pipe.
-  uint16_t owners[kBatchFlits];    ///< Index of the sorted frame that each flit belongs to.
+  uint32_t before[kBatchFrames];  ///< Flits of the sorted frames before this one.
+  uint16_t groups[kBatchFrames];
+  // Indexed by arrival.
+  uint32_t sources[kBatchFrames];  ///< RingFrame::flit.
+  uint16_t lengths[kBatchFrames];
+  uint16_t owners[kBatchFlits];  ///< Index of the sorted frame that each flit belongs to.
 };
 
 class EnsoReceiver {
@@ -77,25 +80,13 @@ class EnsoReceiver {
   static constexpr uint32_t kSkipped = 1u << 31;
   static constexpr uint32_t kNone = ~0u;
   /// Number of checks for room before a batch is put back.
-  static constexpr uint32_t kPatience = 16;
+  static constexpr uint32_t kPatience = 64;
 
   uint32_t PipeAt(uint32_t sorted) const { return memory_.keys[sorted] / kBatchFrames; }
   uint32_t FrameAt(uint32_t sorted) const { return memory_.keys[sorted] % kBatchFrames; }
   uint32_t LengthAt(uint32_t sorted) const { return memory_.lengths[FrameAt(sorted)]; }
   uint32_t FlitsAt(uint32_t sorted) const { return regs::enso::Flits(LengthAt(sorted)); }
-  bool IsFirst(uint32_t sorted) const {
-    return sorted == 0 || PipeAt(sorted) != PipeAt(sorted - 1);
-  }
-  /// Returns the index of the first sorted frame whose pipe is `pipe` or above.
-  uint32_t FirstOf(uint32_t pipe) const {
-    if (one_pipe_) return PipeAt(0) < pipe ? batch_.count : 0;
-    uint32_t first = 0, last = batch_.count;
-    while (first < last) {
-      const uint32_t middle = (first + last) / 2;
-      (PipeAt(middle) < pipe) ? first = middle + 1 : last = middle;
-    }
-    return first;
-  }
+  uint32_t PipeOfGroup(uint32_t group) const { return PipeAt(memory_.firsts[group]); }
   /// Returns the number of flits of the sorted frames [first, last).
   uint32_t FlitsOf(uint32_t first, uint32_t last) const {
     return (last == batch_.count ? flits_ : memory_.before[last]) - memory_.before[first];
@@ -122,10 +113,32 @@ class EnsoReceiver {
       memory_.sources[i] = frame.flit;
     });
     const uint32_t pipe = PipeAt(0);
-    one_pipe_ =
+    const bool one_pipe =
         team_.Sum(count, [&](uint32_t i) -> uint64_t { return PipeAt(i) != pipe ? 1 : 0; }) == 0;
-    if (!one_pipe_) team_.Sort(memory_.keys, padded);
-    team_.ForEach(count, [&](uint32_t i) { memory_.before[i] = FlitsAt(i); });
+    if (!one_pipe) team_.Sort(memory_.keys, padded);
+    FindGroups(one_pipe);
+  }
+
+  /// Lists the groups of the sorted frames, and adds up their flits.
+  void FindGroups(bool one_pipe) {
+    const uint32_t count = batch_.count;
+    const auto is_first = [&](uint32_t i) { return i == 0 || PipeAt(i) != PipeAt(i - 1); };
+    groups_ = 1;
+    if (!one_pipe) {
+      team_.ForEach(count, [&](uint32_t i) { memory_.places[i] = is_first(i) ? 1 : 0; });
+      groups_ = team_.ScanExclusive(memory_.places, count);
+    }
+    team_.ForEach(count, [&](uint32_t i) {
+      memory_.before[i] = FlitsAt(i);
+      const uint32_t group = one_pipe ? 0 : memory_.places[i] + (is_first(i) ? 0 : ~0u);
+      memory_.groups[i] = static_cast<uint16_t>(group);
+      if (i == 0) memory_.firsts[groups_] = static_cast<uint16_t>(count);
+      if (!is_first(i)) return;
+      memory_.firsts[group] = static_cast<uint16_t>(i);
+      const uint32_t id = PipeAt(i);
+      if (id >= regs::enso::kMaxPipes) return;
+      memory_.buffers[group] = static_cast<uint16_t>(BufferOf(Load(&card_.pipes[id].memory)));
+    });
     flits_ = team_.ScanExclusive(memory_.before, count);
   }
 
@@ -134,6 +147,9 @@ class EnsoReceiver {
   bool IsEnabled(const EnsoPipe& pipe, uint32_t flits) const {
     const uint64_t memory = Load(&pipe.memory);
     return memory != 0 && (flits == 1 || HasBuffer(memory));
+  }
+  static uint32_t BufferOf(uint64_t memory) {
+    return static_cast<uint32_t>(memory & regs::enso::kPipeNbMask);
   }
   bool HasBuffer(uint64_t memory) const { return Load(&card_.BufferOf(memory).rx_memory) != 0; }
   uint32_t Room(const EnsoPipe& pipe) const {
@@ -163,24 +179,26 @@ class EnsoReceiver {
   }
 
   /// Checks the room of each pipe. If all frames of a pipe fit and can be written, stores
-  /// EnsoPipe::reserved in slots[] of the pipe's first frame, else kNone. Returns false if frames
-  /// have to wait.
+  /// EnsoPipe::reserved in slots[] of the pipe's group, else kNone. Returns false if frames have to
+  /// wait.
   bool Fits() {
-    const uint64_t full = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
-      if (!IsFirst(i)) return 0;
-      memory_.slots[i] = kNone;
-      const uint32_t id = PipeAt(i);
+    const uint64_t full = team_.Sum(groups_, [&](uint32_t group) -> uint64_t {
+      memory_.slots[group] = kNone;
+      const uint32_t id = PipeOfGroup(group);
       if (id >= regs::enso::kMaxPipes) return 0;
       const EnsoPipe& pipe = card_.pipes[id];
-      const uint64_t memory = Load(&pipe.memory);
+      // Usually still the pipe's buffer. These loads overlap with each other.
+      const uint32_t buffer = memory_.buffers[group];
+      const uint64_t memory = Load(&pipe.memory), usual = Load(&card_.buffers[buffer].rx_memory);
       const uint32_t reserved = Load(&pipe.reserved), head = Load(&pipe.head),
                      wedged = Load(&card_.wedged);
-      memory_.rings[i] = Load(&pipe.ring);
-      memory_.buffers[i] = static_cast<uint16_t>(memory & regs::enso::kPipeNbMask);
-      if (memory == 0 || wedged != 0 || !HasBuffer(memory)) return 0;
+      memory_.rings[group] = Load(&pipe.ring);
+      memory_.buffers[group] = static_cast<uint16_t>(BufferOf(memory));
+      const bool has_buffer = BufferOf(memory) == buffer ? usual != 0 : HasBuffer(memory);
+      if (memory == 0 || wedged != 0 || !has_buffer) return 0;
       const uint32_t room = (head - reserved - 1) & pipe_mask_;
-      if (room < FlitsOf(i, FirstOf(id + 1))) return shape_.pause;
-      memory_.slots[i] = reserved & pipe_mask_;
+      if (room < FlitsOf(memory_.firsts[group], memory_.firsts[group + 1])) return shape_.pause;
+      memory_.slots[group] = reserved & pipe_mask_;
       return 0;
     });
     return full == 0;
@@ -188,11 +206,11 @@ class EnsoReceiver {
 
   /// Reserves room and sets the destination of each frame.
   void Place() {
-    team_.ForEach(batch_.count, [&](uint32_t i) {
-      if (!IsFirst(i)) return;
-      const uint32_t id = PipeAt(i), last = FirstOf(id + 1);
-      if (memory_.slots[i] == kNone) return PlaceEach(i, last);
-      Store(&card_.pipes[id].reserved, (memory_.slots[i] + FlitsOf(i, last)) & pipe_mask_);
+    team_.ForEach(groups_, [&](uint32_t group) {
+      const uint32_t first = memory_.firsts[group], last = memory_.firsts[group + 1];
+      if (memory_.slots[group] == kNone) return PlaceEach(first, last);
+      Store(&card_.pipes[PipeAt(first)].reserved,
+            (memory_.slots[group] + FlitsOf(first, last)) & pipe_mask_);
     });
   }
 
@@ -242,9 +260,11 @@ class EnsoReceiver {
 
   void Copy() {
     team_.ForEach(batch_.count, [&](uint32_t i) {
-      const uint32_t flits = FlitsAt(i), first = FirstOf(PipeAt(i)), base = memory_.slots[first];
-      if (base != kNone) memory_.places[i] = (base + FlitsOf(first, i)) & pipe_mask_;
-      if (first != i) memory_.rings[i] = memory_.rings[first];
+      const uint32_t group = memory_.groups[i], base = memory_.slots[group];
+      if (base != kNone) {
+        memory_.places[i] = (base + FlitsOf(memory_.firsts[group], i)) & pipe_mask_;
+      }
+      const uint32_t flits = FlitsAt(i);
       for (uint32_t flit = 0; flit < flits; ++flit) {
         memory_.owners[memory_.before[i] + flit] = static_cast<uint16_t>(i);
       }
@@ -262,7 +282,7 @@ class EnsoReceiver {
           if ((memory_.places[owner] & kSkipped) != 0) return;
           const uint32_t at = (memory_.places[owner] + flit - memory_.before[owner]) & pipe_mask_;
           const uint64_t offset = uint64_t{at} * kFlitBytes;
-          uint8_t* const ring = memory_.rings[owner];
+          uint8_t* const ring = memory_.rings[memory_.groups[owner]];
           uint8_t* const to = ring != nullptr ? ring + offset : Reach(card_, PipeAt(owner), offset);
           if (to != nullptr) {
             StoreQuad(to + part % kParts * sizeof(Quad), quad);
@@ -282,31 +302,30 @@ class EnsoReceiver {
 
   /// Stores the tail of each pipe and writes notifications.
   void Publish() {
-    const uint32_t count = batch_.count;
-    notes_ = team_.Sum(count, [&](uint32_t i) -> uint64_t {
-      if (!IsFirst(i)) return 0;
-      memory_.slots[i] = kNone;
-      if (PipeAt(i) >= regs::enso::kMaxPipes) return 0;
-      uint32_t end = FirstOf(PipeAt(i) + 1);  // One past the last frame that was written.
-      while (end != i && memory_.places[end - 1] == kDropped) --end;
+    notes_ = team_.Sum(groups_, [&](uint32_t group) -> uint64_t {
+      memory_.slots[group] = kNone;
+      const uint32_t first = memory_.firsts[group], id = PipeAt(first);
+      if (id >= regs::enso::kMaxPipes) return 0;
+      uint32_t end = memory_.firsts[group + 1];  // One past the last frame that was written.
+      while (end != first && memory_.places[end - 1] == kDropped) --end;
       // A drop is reported only if the batch wrote nothing to the pipe.
-      if (end == i) {
-        FramesDropped(card_, PipeAt(i), FlitsAt(i));
+      if (end == first) {
+        FramesDropped(card_, id, FlitsAt(first));
         return 0;
       }
       const uint32_t tail = (memory_.places[end - 1] + FlitsAt(end - 1)) & pipe_mask_;
-      memory_.slots[i] = FramesAccepted(card_, PipeAt(i), tail, memory_.buffers[i]);
-      return memory_.slots[i] != kNone ? 1 : 0;
+      memory_.slots[group] = FramesAccepted(card_, id, tail, memory_.buffers[group]);
+      return memory_.slots[group] != kNone ? 1 : 0;
     });
     if (notes_ == 0) return;
-    team_.ForEach(4 * count, [&](uint32_t i) {
-      const uint32_t sorted = i / 4;
-      if (!IsFirst(sorted) || memory_.slots[sorted] == kNone) return;
-      const EnsoBuffer& buffer = card_.buffers[memory_.buffers[sorted]];
+    team_.ForEach(4 * groups_, [&](uint32_t i) {
+      const uint32_t group = i / 4;
+      if (memory_.slots[group] == kNone) return;
+      const EnsoBuffer& buffer = card_.buffers[memory_.buffers[group]];
       uint8_t* const at = SlotAddress(card_, Load(&buffer.rx_ring), Load(&buffer.rx_memory),
-                                      memory_.slots[sorted], i % 4 == 0);
+                                      memory_.slots[group], i % 4 == 0);
       if (at == nullptr) return;
-      const SlotWrite write = Notification(card_, at, PipeAt(sorted));
+      const SlotWrite write = Notification(card_, at, PipeOfGroup(group));
       WriteSlotPart(at, 3 - i % 4, write.words[0], write.words[1], write.words[2]);
     });
   }
@@ -338,7 +357,7 @@ class EnsoReceiver {
   const uint32_t block_, blocks_;
   const uint32_t pipe_mask_;
   Batch batch_{};
-  bool one_pipe_ = false;
+  uint32_t groups_ = 0;
   uint32_t flits_ = 0;
   uint64_t notes_ = 0;
 };

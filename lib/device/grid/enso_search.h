@@ -55,15 +55,4 @@ class EnsoSearch {
   EnsoSearchMemory& memory_;
 };
 
-/// Locks one half of a buffer's transmit path. Called by one thread.
-inline bool TryLock(uint32_t* lock) {
-  if (CompareExchange(lock, 0, 1) != 0) return false;
-  FenceCard();
-  return true;
-}
-inline void Unlock(uint32_t* lock) {
-  FenceCard();
-  Store(lock, 0u);
-}
-
 }  // namespace sluice::device::grid

@@ -30,6 +30,7 @@ struct EnsoReadMemory {
   uint32_t complete;           ///< Slots that end in this turn.
   uint32_t flits;              ///< Flits read in this turn.
   bool whole_flits;            ///< All slots consist of whole flits at addresses divisible by 16.
+  DmaCopy dma;
   EnsoSearchMemory search;
   uint32_t first;  ///< The first slot of this turn.
   uint64_t chunk;  ///< The chunk that this turn fills.
@@ -62,7 +63,7 @@ class EnsoReader {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
   static bool HasChunk(const EnsoBuffer& buffer) {
-    return Load(&buffer.claimed) - Load(&buffer.checked) < kChunks - 1;
+    return Load(&buffer.claimed) - LoadAcquire(&buffer.checked) < kChunks - 1;
   }
 
   /// Claims the pending slots of a buffer. Returns the buffer's number plus 1 in the upper half,
@@ -79,7 +80,7 @@ class EnsoReader {
       Store(&buffer.tx_head, tail);
     }
     if (pending != 0 && HasChunk(buffer)) return uint64_t{number + 1} << 32 | pending;
-    Unlock(&buffer.reading);
+    StoreRelease(&buffer.reading, 0u);
     return 0;
   }
 
@@ -92,9 +93,13 @@ class EnsoReader {
     phases.Next(Phase::kSendBytes);
     if (memory_.flits != 0) ReadBytes(card_.ChunkOf(number, chunk));
     phases.Next(Phase::kSendComplete);
-    team_.One([&] { AwaitTurn(&buffer.produced, chunk); });
+    team_.One([&] {
+      AwaitTurn(&buffer.produced, chunk);
+      EndTurn(&buffer.produced, chunk);
+      AwaitTurn(&buffer.completed, chunk);
+    });
     Complete(buffer);
-    team_.One([&] { EndTurn(&buffer.produced, chunk); });
+    team_.One([&] { EndTurn(&buffer.completed, chunk); });
     phases.End();
   }
 
@@ -117,7 +122,7 @@ class EnsoReader {
         return;
       }
       memory_.data[i] =
-          reinterpret_cast<uint64_t>(card_.dma.Translate(quad.high, memory_.bytes[i]));
+          reinterpret_cast<uint64_t>(memory_.dma.Translate(card_.dma, quad.high, memory_.bytes[i]));
       memory_.skips[i] = 0;
     });
     team_.One([&] {
@@ -129,7 +134,7 @@ class EnsoReader {
         Store(&buffer.done, (first + memory_.complete) & nb_mask_);
         Store(&buffer.claimed, memory_.chunk + 1);
       }
-      Unlock(&buffer.reading);
+      StoreRelease(&buffer.reading, 0u);
     });
   }
 

@@ -13,6 +13,7 @@ namespace sluice::device::grid {
 
 struct IpuReceiveMemory {
   WireShape shape;
+  DmaCopy dma;
   Batch batch;
   uint32_t config;  ///< IpuCard::config when `settings` was copied; 0: not yet copied.
   uint32_t seen;    ///< IpuCard::config before the batch was fetched.

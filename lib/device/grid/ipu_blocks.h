@@ -14,8 +14,8 @@
 
 namespace sluice::device::grid {
 
-/// Shared memory of a block. Initially zero, except for the wire's shape in receive and send
-/// blocks.
+/// Shared memory of a block. Initially zero, except for copies of the wire's shape and of the DMA
+/// table in receive and send blocks.
 union IpuMemory {
   PostedMemory posted;
   IpuReceiveMemory receive;
@@ -43,8 +43,14 @@ template <IpuRole kRole>
   team.ForEach(sizeof(IpuMemory) / sizeof(uint32_t),
                [&](uint32_t i) { reinterpret_cast<uint32_t*>(&memory)[i] = 0; });
   team.One([&] {
-    if (kRole == IpuRole::kReceive) memory.receive.shape = card.wire.shape;
-    if (kRole == IpuRole::kSend) memory.transmit.shape = card.wire.shape;
+    if (kRole == IpuRole::kReceive) {
+      memory.receive.shape = card.wire.shape;
+      memory.receive.dma.Fill(card.dma);
+    }
+    if (kRole == IpuRole::kSend) {
+      memory.transmit.shape = card.wire.shape;
+      memory.transmit.dma.Fill(card.dma);
+    }
   });
 }
 

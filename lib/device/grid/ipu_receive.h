@@ -46,7 +46,12 @@ class IpuReceiver {
     const bool delivers = Delivers();
     if (delivers) Prepare();
     phases.Next(Phase::kReceiveReserve);
-    team_.One([&] { AwaitTurn(&wire_.reserved, batch_.ticket); });
+    team_.One([&] {
+      AwaitTurn(&wire_.reserved, batch_.ticket);
+      // The register block changes IpuCard::config before it reads the number of batches that were
+      // fetched. This batch was counted before Look reads IpuCard::config.
+      FenceCard();
+    });
     const uint32_t count = delivers ? Reserve() : 0;
     team_.One([&] { EndReserve(count); });
     phases.Next(Phase::kReceiveCopy);
@@ -263,7 +268,7 @@ class IpuReceiver {
       const RingPlace ring = Ring(queue);
       for (uint32_t segment = 0; segment < segments; ++segment) {
         const uint64_t bus = LoadQuad(ring.At(descriptor + segment)).low;
-        uint8_t* const buffer = card_.dma.Translate(bus, room);
+        uint8_t* const buffer = memory_.dma.Translate(card_.dma, bus, room);
         memory_.buffers[memory_.needs[i] + segment] = reinterpret_cast<uint64_t>(buffer);
         if (buffer == nullptr) memory_.queues[arrival] = static_cast<uint8_t>(queue | kFault);
       }

@@ -26,12 +26,14 @@ inline constexpr uint32_t kIpuStagingBytes = kIpuSendFlits * kFlitBytes;
 
 struct IpuTransmitMemory {
   WireShape shape;
+  DmaCopy dma;
   // Indexed by queue.
   Quad looks[kIpuQueues];       ///< The first 16 bytes of the queue's IpuRing.
   uint32_t epochs[kIpuQueues];  ///< Epoch to which `heads` belongs; 0: none yet.
   uint32_t heads[kIpuQueues];
   uint32_t reports;    ///< Descriptors of this turn whose completion was reported.
   uint32_t confirmed;  ///< Epoch of the current queue, read after it is marked busy.
+  uint32_t scattered;  ///< Not 0: some frames have several descriptors or unaligned bytes.
   // Indexed by descriptor.
   uint64_t data[kIpuSendWindow];   ///< Address of the descriptor's bytes; 0: unreachable.
   uint32_t infos[kIpuSendWindow];  ///< See Info.
@@ -143,15 +145,15 @@ class IpuTransmitter {
       if (i == count) {
         Exchange(&card_.tx[queue].busy, 1);
         FenceCard();
-        memory_.reports = 0;
+        memory_.reports = memory_.scattered = 0;
         memory_.confirmed = Add(&card_.tx[queue].epoch, 0u);
         return;
       }
       const Quad descriptor = LoadQuad(ring.At(head + i));
       const Info info = Info::Of(descriptor.high);
       memory_.infos[i] = info.word();
-      memory_.data[i] =
-          reinterpret_cast<uint64_t>(card_.dma.Translate(descriptor.low, info.length()));
+      memory_.data[i] = reinterpret_cast<uint64_t>(
+          memory_.dma.Translate(card_.dma, descriptor.low, info.length()));
     });
   }
 
@@ -192,6 +194,8 @@ class IpuTransmitter {
       const uint32_t first = memory_.firsts[frame], end = memory_.firsts[frame + 1];
       uint32_t length = 0;
       bool bad = !InfoOf(end - 1).ends(), fault = false;
+      if (end - first != 1 || memory_.data[first] % sizeof(Quad) != 0)
+        Store(&memory_.scattered, 1u);
       for (uint32_t i = first; i < end; ++i) {
         length += InfoOf(i).length();
         bad |= InfoOf(i).length() == 0;
@@ -225,16 +229,31 @@ class IpuTransmitter {
         memory_.owners[memory_.before[frame] + flit] = static_cast<uint16_t>(frame);
       }
     });
+    const auto offset_of = [&](uint32_t part, uint32_t frame) {
+      return static_cast<uint32_t>((part / kParts - memory_.before[frame]) * kFlitBytes +
+                                   part % kParts * sizeof(Quad));
+    };
+    const auto store = [&](uint32_t part, Quad quad) {
+      *reinterpret_cast<Quad*>(staging_ + uint64_t{part} * sizeof(Quad)) = quad;
+    };
+    if (memory_.scattered != 0) {
+      return team_.ForEach(flits_ * kParts, [&](uint32_t part) {
+        const uint32_t frame = memory_.owners[part / kParts], offset = offset_of(part, frame);
+        store(part, offset < memory_.lengths[frame] ? LoadPart(frame, offset) : Quad{0, 0});
+      });
+    }
     team_.Copy(
         flits_ * kParts,
-        [&](uint32_t part) {
-          const uint32_t flit = part / kParts, frame = memory_.owners[flit];
-          const auto offset = static_cast<uint32_t>((flit - memory_.before[frame]) * kFlitBytes +
-                                                    part % kParts * sizeof(Quad));
-          return offset < memory_.lengths[frame] ? LoadPart(frame, offset) : Quad{0, 0};
+        [&](uint32_t part) {  // Without branches, loads overlap. The bus reads whole quads.
+          const uint32_t frame = memory_.owners[part / kParts], offset = offset_of(part, frame);
+          const uint32_t last = (memory_.lengths[frame] - 1u) / sizeof(Quad) * sizeof(Quad);
+          return LoadQuad(reinterpret_cast<const uint8_t*>(memory_.data[memory_.firsts[frame]]) +
+                          (offset < last ? offset : last));
         },
         [&](uint32_t part, Quad quad) {
-          *reinterpret_cast<Quad*>(staging_ + uint64_t{part} * sizeof(Quad)) = quad;
+          const uint32_t frame = memory_.owners[part / kParts], offset = offset_of(part, frame);
+          const uint32_t length = memory_.lengths[frame];
+          store(part, offset < length ? Truncate(quad, length - offset) : Quad{0, 0});
         });
   }
 
@@ -268,6 +287,10 @@ class IpuTransmitter {
       quad = odd < 8 ? Quad{word(words[0], words[1]), word(words[1], words[2])}
                      : Quad{word(words[1], words[2]), word(words[2], words[3])};
     }
+    return Truncate(quad, bytes);
+  }
+  /// Clears the bytes of a quad from byte `bytes` on.
+  static Quad Truncate(Quad quad, uint32_t bytes) {
     if (bytes < sizeof(Quad)) {
       if (bytes <= 8) quad.high = 0;
       if (bytes > 8) quad.high &= (uint64_t{1} << 8 * (bytes - 8)) - 1;

@@ -46,6 +46,35 @@ inline void StoreQuadHighLast(void* to, Quad quad) { StoreQuad(to, quad); }
 /// Loads card memory that no other thread writes concurrently.
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
+/// Loads card memory. Accesses of the block after it, and after a barrier, are ordered after the
+/// store by StoreRelease whose value it returns. Cheaper than FenceCard.
+inline uint32_t LoadAcquire(const uint32_t* from) {
+  uint32_t value;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+inline uint64_t LoadAcquire(const uint64_t* from) {
+  uint64_t value;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  return value;
+}
+/// Stores to card memory, after all accesses of the block before the last barrier.
+inline void StoreRelease(uint32_t* to, uint32_t value) {
+  asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+inline void StoreRelease(uint64_t* to, uint64_t value) {
+  asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
+
+/// Takes a lock in card memory if it is free. Called by one thread; accesses of the block after a
+/// barrier are ordered after it.
+inline bool TryLock(uint32_t* lock) {
+  uint32_t old;
+  asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], 0, 1;" : "=r"(old) : "l"(lock) : "memory");
+  return old == 0;
+}
+
+/// Orders all accesses, including a store before a later load.
 inline void FenceCard() { __nvvm_membar_gl(); }
 inline void FenceSystem() { __nvvm_membar_sys(); }
 
@@ -87,8 +116,9 @@ inline uint64_t Cycles() {
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));
   return cycles;
 }
-/// Pauses between two loads of memory that another block writes.
-inline void Relax() { asm volatile("nanosleep.u32 20;"); }
+/// Called between two loads of memory that another block writes. No pause is needed: only one
+/// thread of a block polls, and a load of card memory lasts long enough.
+inline void Relax() {}
 
 #else
 
@@ -119,6 +149,15 @@ inline void StoreQuadHighLast(void* to, Quad quad) {
 }
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
+template <typename T>
+inline T LoadAcquire(const T* from) {
+  return Load(from);
+}
+template <typename T>
+inline void StoreRelease(T* to, T value) {
+  Store(to, value);
+}
+
 /// Orders a store before a later load. The accesses above provide all other ordering.
 inline void FenceCard() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void FenceSystem() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
@@ -134,6 +173,7 @@ inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value)
   __atomic_compare_exchange_n(to, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   return expected;
 }
+inline bool TryLock(uint32_t* lock) { return CompareExchange(lock, 0, 1) == 0; }
 template <typename T>
 T Max(T* to, T value) {
   T old = Load(to);

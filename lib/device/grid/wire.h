@@ -58,9 +58,8 @@ inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t pos
 /// due. Called by one thread.
 inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
                         uint32_t blocks) {
-  Batch batch{Load(&wire.taken), 0, 0, 0, 0, 0, 0};
+  Batch batch{LoadAcquire(&wire.taken), 0, 0, 0, 0, 0, 0};
   if (batch.ticket % blocks != block) return batch;
-  FenceCard();
   batch.epoch = Load(&wire.back_epoch);
   const bool back = batch.epoch != Load(&wire.epoch);
   if (back) {
@@ -79,8 +78,7 @@ inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t
   Store(&wire.entry, wraps ? next - shape.entries : next);
   Store(&wire.lap, batch.lap + (wraps ? 1 : 0));
   if (batch.count == 0) return batch;
-  FenceCard();
-  Store(&wire.taken, batch.ticket + 1);
+  StoreRelease(&wire.taken, batch.ticket + 1);
   return batch;
 }
 
@@ -102,13 +100,9 @@ inline bool IsStale(const Wire& wire, const Batch& batch) {
 /// Waits for the turn of a ticket at one of the two points. Called by one thread; blocks with
 /// earlier tickets pass in bounded time.
 inline void AwaitTurn(const uint64_t* point, uint64_t ticket) {
-  while (Load(point) != ticket) Relax();
-  FenceCard();
+  while (LoadAcquire(point) != ticket) Relax();
 }
-inline void EndTurn(uint64_t* point, uint64_t ticket) {
-  FenceCard();
-  Store(point, ticket + 1);
-}
+inline void EndTurn(uint64_t* point, uint64_t ticket) { StoreRelease(point, ticket + 1); }
 
 /// Returns the index of the ring entry of the batch's frame `i`.
 inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) {

@@ -139,7 +139,8 @@ def functions(text):
     return [Function(body) for body in re.findall(r"^\{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)]
 
 
-SCALAR = re.compile(r"ld\.volatile(\.global)?\.[us](8|16|32|64)\s+(%\w+), \[([^\]+]+)")
+SCALAR = re.compile(
+    r"ld\.(?:volatile|acquire\.gpu)(\.global)?\.[us](8|16|32|64)\s+(%\w+), \[([^\]+]+)")
 FRAMES = "st.volatile.global.v2.u64"
 FENCE = re.compile(r"(membar|fence\.\w+)\.sys")
 EXCHANGE = re.compile(r"atom\.(\w+\.)*exch")
