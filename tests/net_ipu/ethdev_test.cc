@@ -19,8 +19,9 @@ namespace {
 constexpr uint64_t kRssUdp = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
 
 TEST(Probe, ArgumentsThatCannotBeAreRefused) {
-  for (const char* bad : {"queues=0", "queues=17", "queues=x", "queues=4x", "nonsense=1",
-                          "wire=nowhere", "wire", "queues=", "wire=gen:size=1"}) {
+  for (const char* bad :
+       {"queues=0", "queues=17", "queues=x", "queues=4x", "nonsense=1", "wire=nowhere", "wire",
+        "queues=", "wire=gen:size=1", "ring=32", "ring=1000", "ring=8192"}) {
     EXPECT_LT(rte_vdev_init("net_ipu_bad", bad), 0) << bad;
     uint16_t id;
     EXPECT_NE(rte_eth_dev_get_port_by_name("net_ipu_bad", &id), 0) << bad;
@@ -36,6 +37,14 @@ TEST(Probe, TheQueueLimitIsThePorts) {
   EXPECT_STREQ(info.driver_name, "net_ipu");
   EXPECT_TRUE(rte_pmd_ipu_supported(port.id));
   EXPECT_FALSE(rte_pmd_ipu_supported(RTE_MAX_ETHPORTS));
+}
+
+TEST(Probe, TheRingSizeIsThePortsRecommendation) {
+  Port port("ring=2048");
+  rte_eth_dev_info info;
+  ASSERT_EQ(rte_eth_dev_info_get(port.id, &info), 0);
+  EXPECT_EQ(info.default_rxportconf.ring_size, 2048);
+  EXPECT_EQ(info.default_txportconf.ring_size, 2048);
 }
 
 TEST(Traffic, WhatIsEchoedComesBackToTheWireWhole) {

@@ -14,26 +14,26 @@
 
 namespace sluice::device::grid {
 
-/// Claims the next slot of a buffer, whose tail and head were seen before. Returns false if the
-/// ring is full. Any thread may call it.
-inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t tail, uint32_t head,
+/// Claims the next slot of a buffer, whose tail and head were read before. `mask` is
+/// EnsoCard::nb_mask. Returns false if the ring is full. Any thread may call it.
+inline bool ClaimSlot(EnsoBuffer& buffer, uint32_t mask, uint32_t tail, uint32_t head,
                       uint32_t* slot) {
   for (;;) {
-    if (((head - tail - 1) & card.nb_mask) == 0) {
+    if (((head - tail - 1) & mask) == 0) {
       const uint32_t newer = Load(&buffer.rx_head);
       if (newer == head) return false;
       head = newer;
       continue;
     }
-    const uint32_t seen = CompareExchange(&buffer.rx_tail, tail, (tail + 1) & card.nb_mask);
+    const uint32_t seen = CompareExchange(&buffer.rx_tail, tail, (tail + 1) & mask);
     if (seen == tail) break;
     tail = seen;
   }
-  *slot = tail & card.nb_mask;
+  *slot = tail & mask;
   return true;
 }
 inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) {
-  return ClaimSlot(card, buffer, Load(&buffer.rx_tail), Load(&buffer.rx_head), slot);
+  return ClaimSlot(buffer, card.nb_mask, Load(&buffer.rx_tail), Load(&buffer.rx_head), slot);
 }
 
 /// Returns the address of slot `slot`. If the slot is unreachable or unaligned, returns null and,
@@ -68,14 +68,15 @@ inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint3
   EnsoPipe& pipe = card.pipes[id];
   EnsoBuffer& buffer = card.buffers[number];
   // These loads overlap with each other.
+  const uint32_t mask = card.nb_mask, per_packet = card.per_packet;
   const uint64_t memory = Load(&buffer.rx_memory);
   const uint32_t buffer_tail = Load(&buffer.rx_tail), buffer_head = Load(&buffer.rx_head);
   Store(&pipe.tail, tail);
   FenceCard();
   const uint32_t wedged = Load(&card.wedged);
-  if (card.per_packet == 0 && Exchange(&pipe.status, 1) != 0) return kNoSlot;
+  if (per_packet == 0 && Exchange(&pipe.status, 1) != 0) return kNoSlot;
   uint32_t slot;
-  if (memory == 0 || !ClaimSlot(card, buffer, buffer_tail, buffer_head, &slot) || wedged != 0) {
+  if (memory == 0 || !ClaimSlot(buffer, mask, buffer_tail, buffer_head, &slot) || wedged != 0) {
     card.Count(Event::kRxNotificationsLost);
     return kNoSlot;
   }

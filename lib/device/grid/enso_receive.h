@@ -290,7 +290,7 @@ class EnsoReceiver {
             card_.Count(Event::kDmaFaults);
           }
         });
-    team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
+    team_.FenceStores(flits_ * kParts);
   }
 
   /// Returns the address of a flit in a ring that may be only partly reachable; null if the flit is
@@ -331,14 +331,14 @@ class EnsoReceiver {
   }
 
   void Account() {
-    const auto sum = [&](auto of) {
-      return team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
-        return (memory_.places[i] & kSkipped) == 0 ? of(i) : 0;
-      });
-    };
-    const uint64_t frames = sum([](uint32_t) { return 1; });
-    const uint64_t bytes = sum([&](uint32_t i) { return LengthAt(i); });
-    const uint64_t flits = sum([&](uint32_t i) { return FlitsAt(i); });
+    // Packs three sums into one word: frames, flits, and bytes in the upper half.
+    constexpr uint32_t kFlitsBit = 16, kBytesBit = 32;
+    const uint64_t sums = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
+      if ((memory_.places[i] & kSkipped) != 0) return 0;
+      return 1 | uint64_t{FlitsAt(i)} << kFlitsBit | uint64_t{LengthAt(i)} << kBytesBit;
+    });
+    const uint64_t frames = sums & 0xffff, flits = sums >> kFlitsBit & 0xffff,
+                   bytes = sums >> kBytesBit;
     team_.One([&] {
       Add(&card_.counters[WireEvent::kOffered], uint64_t{batch_.count});
       card_.Count(Event::kRxFrames, frames);

@@ -294,7 +294,7 @@ class IpuReceiver {
                                                     part % kParts * sizeof(Quad));
           if (offset < memory_.lengths[arrival]) StorePart(i, arrival, queue, offset, quad);
         });
-    team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
+    team_.FenceStores(flits_ * kParts);
   }
 
   /// Stores 16 bytes of a frame, `offset` bytes from its beginning.

@@ -141,20 +141,20 @@ class IpuTransmitter {
   /// set is detected here.
   void ReadDescriptors(uint32_t queue, RingPlace ring, uint32_t count) {
     const uint32_t head = memory_.heads[queue];
-    team_.ForEach(count + 1, [&](uint32_t i) {
-      if (i == count) {
-        Exchange(&card_.tx[queue].busy, 1);
-        FenceCard();
-        memory_.reports = memory_.scattered = 0;
-        memory_.confirmed = Add(&card_.tx[queue].epoch, 0u);
-        return;
-      }
-      const Quad descriptor = LoadQuad(ring.At(head + i));
-      const Info info = Info::Of(descriptor.high);
-      memory_.infos[i] = info.word();
-      memory_.data[i] = reinterpret_cast<uint64_t>(
-          memory_.dma.Translate(card_.dma, descriptor.low, info.length()));
+    team_.Aside([&] {
+      Exchange(&card_.tx[queue].busy, 1);
+      FenceCard();
+      memory_.reports = memory_.scattered = 0;
+      memory_.confirmed = Add(&card_.tx[queue].epoch, 0u);
     });
+    team_.Copy(
+        count, [&](uint32_t i) { return LoadQuad(ring.At(head + i)); },
+        [&](uint32_t i, Quad descriptor) {
+          const Info info = Info::Of(descriptor.high);
+          memory_.infos[i] = info.word();
+          memory_.data[i] = reinterpret_cast<uint64_t>(
+              memory_.dma.Translate(card_.dma, descriptor.low, info.length()));
+        });
   }
 
   /// Lists the frames whose last descriptor is among the first `count` descriptors, and returns

@@ -21,8 +21,8 @@ struct TeamMemory {
   uint64_t words[kTeamThreads / kWarpThreads + 1];
 };
 
-/// All threads of the block call each method with equal arguments. All methods except Lead end with
-/// a barrier.
+/// All threads of the block call each method with equal arguments. All methods except Lead and
+/// Aside end with a barrier.
 class Team {
  public:
   explicit Team(TeamMemory* memory) : memory_(memory) {}
@@ -37,8 +37,8 @@ class Team {
     Sync();
   }
 
-  /// Calls store(i, load(i)) for each i below `count`. Each thread issues four loads before it
-  /// waits for the first.
+  /// Calls store(i, load(i)) for each i below `count`. Each thread issues up to four loads before
+  /// it waits for the first.
   template <typename LoadFn, typename StoreFn>
   void Copy(uint32_t count, LoadFn load, StoreFn store) const {
     uint32_t i = Thread();
@@ -50,7 +50,12 @@ class Team {
       store(i + 2 * kTeamThreads, c);
       store(i + 3 * kTeamThreads, d);
     }
-    for (; i < count; i += kTeamThreads) store(i, load(i));
+    for (; i + kTeamThreads < count; i += 2 * kTeamThreads) {
+      const Quad a = load(i), b = load(i + kTeamThreads);
+      store(i, a);
+      store(i + kTeamThreads, b);
+    }
+    if (i < count) store(i, load(i));
     Sync();
   }
 
@@ -65,6 +70,12 @@ class Team {
   template <typename F>
   void Lead(F f) const {
     if (Thread() == 0) f();
+  }
+
+  /// As Lead, on the last thread, whose share of the next ForEach or Copy is the smallest.
+  template <typename F>
+  void Aside(F f) const {
+    if (Thread() == kTeamThreads - 1) f();
   }
 
   /// Calls f on one thread and returns its value to all threads.
@@ -161,6 +172,10 @@ class Team {
     f();
   }
   template <typename F>
+  void Aside(F f) const {
+    f();
+  }
+  template <typename F>
   uint64_t Agree(F f) const {
     return f();
   }
@@ -184,6 +199,11 @@ class Team {
 #endif
 
  public:
+  /// Fences the stores to host memory that the threads made in ForEach or Copy with this count.
+  void FenceStores(uint32_t count) const {
+    ForEach(count < kTeamThreads ? count : kTeamThreads, [](uint32_t) { FenceSystem(); });
+  }
+
   /// Sorts `count` keys in ascending order; `count` is a power of two (Batcher's bitonic network).
   void Sort(uint32_t* keys, uint32_t count) const {
     for (uint32_t run = 2; run <= count; run *= 2) {

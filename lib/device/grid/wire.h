@@ -55,7 +55,9 @@ inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t pos
 }
 
 /// Fetches the next batch if it is the turn of receive block `block` of `blocks`, and frames are
-/// due. Called by one thread.
+/// due. Fetches less than a full batch only if all earlier batches have passed the reservation:
+/// otherwise many small batches would wait for each other, while more frames become due. Called by
+/// one thread.
 inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
                         uint32_t blocks) {
   Batch batch{LoadAcquire(&wire.taken), 0, 0, 0, 0, 0, 0};
@@ -71,6 +73,7 @@ inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t
   batch.lap = Load(back ? &wire.back_lap : &wire.lap);
   batch.now_ns = NowNs();
   batch.count = Due(card, wire, shape, batch.position, batch.now_ns);
+  if (batch.count < shape.batch_frames && Load(&wire.reserved) != batch.ticket) batch.count = 0;
   if (batch.count == 0 && !back) return batch;
   const uint32_t next = batch.entry + batch.count;
   const bool wraps = next >= shape.entries;

@@ -19,6 +19,7 @@
 
 #include "bar/dma.h"
 #include "bar/posted_queue.h"
+#include "duel.h"
 #include "emulator/enso_model.h"
 #include "emulator/hosted_model.h"
 #include "emulator/model.h"
@@ -29,54 +30,6 @@ namespace {
 
 using namespace regs::enso;  // NOLINT: the vocabulary of every test here
 using std::chrono::steady_clock;
-
-/// Runs two threads that repeatedly perform one action each at the same time.
-class Duel {
- public:
-  /// `prepare` and `judge` run while neither thread is active.
-  template <typename Prepare, typename One, typename Other, typename Judge>
-  static void Fight(Prepare prepare, One one, Other other, Judge judge) {
-    constexpr uint32_t kRounds = 200'000;
-    const auto end = steady_clock::now() + std::chrono::seconds(2);
-    std::atomic<uint32_t> begun{0}, done{0};
-    std::atomic<bool> over{false};
-    std::thread second([&] {
-      for (uint32_t round = 1;; ++round) {
-        while (!Await(begun, round)) {
-          if (over.load()) return;
-        }
-        for (uint32_t i = round % 61; i != 0; --i) Pause();
-        other();
-        done.store(round);
-      }
-    });
-    uint32_t round = 1;
-    for (; round <= kRounds && steady_clock::now() < end; ++round) {
-      prepare();
-      begun.store(round);
-      for (uint32_t i = round % 997; i != 0; --i) Pause();
-      one();
-      while (!Await(done, round)) {
-      }
-      judge();
-      if (testing::Test::HasFailure()) break;
-    }
-    over.store(true);
-    second.join();
-  }
-
- private:
-  /// Spins for a moment. Returns true once `counter` equals `round`; otherwise yields the CPU and
-  /// returns false, and the caller tries again.
-  static bool Await(const std::atomic<uint32_t>& counter, uint32_t round) {
-    for (uint32_t i = 0; i < 1000; ++i) {
-      if (counter.load() == round) return true;
-    }
-    std::this_thread::yield();
-    return false;
-  }
-  static void Pause() { std::atomic_signal_fence(std::memory_order_seq_cst); }
-};
 
 using NotificationDuel = PipeBench;
 
