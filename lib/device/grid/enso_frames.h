@@ -27,6 +27,8 @@ struct EnsoFrameMemory {
   const uint8_t* stream;     ///< Input of this turn: the held flits followed by the chunk.
   uint32_t held;             ///< Held flits.
   uint32_t total;            ///< Flits of the input.
+  uint32_t lap;              ///< The newest lap on the wire.
+  uint64_t now_ns;           ///< Time at which the frames were sent.
   uint16_t lengths[kFlits];  ///< Frame length in bytes if a frame begins at this flit.
   uint16_t jumps[kFlits];    ///< First flit of the frame 2^n frames later, after n calls of Double.
   uint16_t firsts[kFlits];   ///< First flit of each frame.
@@ -87,17 +89,19 @@ class EnsoFramer {
     const uint32_t frames = CutFrames(card_.ChunkOf(number, number_in_stream));
     KeepRest(card_.ChunkOf(number, number_in_stream + 1));
     team_.One([&] {
+      memory_.now_ns = NowNs();
+      memory_.lap = Load(&wire_.lap);
       Store(&buffer.held, rest_);
       if (rest_ >= kMostFlits) {
         card_.Count(Event::kTxOversize);
         Store(&card_.halted, 1u);
       }
       Store(&buffer.cut, number_in_stream + 1);
-      StoreRelease(&buffer.cutting, 0u);
     });
+    team_.Aside([&] { StoreRelease(&buffer.cutting, 0u); });
     phases.Next(Phase::kSendCheck);
-    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
-    const uint64_t bytes = frames != 0 ? Check(frames, lap) : 0;
+    const uint32_t lap = memory_.lap;
+    const uint64_t bytes = frames != 0 ? Check(frames, memory_.now_ns, lap) : 0;
     phases.Next(Phase::kSendOrder);
     team_.One([&] { AwaitTurn(&buffer.checked, number_in_stream); });
     uint64_t recognised = frames;
@@ -172,8 +176,7 @@ class EnsoFramer {
 
   /// Checks the tags of all frames and the bytes of some, in any order of the chunks. Returns the
   /// number of bytes in the frames.
-  uint64_t Check(uint32_t frames, uint32_t lap) {
-    const uint64_t now = team_.Agree([] { return NowNs(); });
+  uint64_t Check(uint32_t frames, uint64_t now, uint32_t lap) {
     const uint64_t bytes = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
       const Returned frame = Frame(i);
       if (shape_.verify != 0) CheckTag(card_, shape_, frame, now, lap, ToFindings(), i);

@@ -168,13 +168,9 @@ class EnsoReceiver {
       }
       fits = looks != kPatience;
       if (fits) Place();
-      team_.One([&] {
-        if (!fits) PutBack(wire_, batch_);
-        EndTurn(&wire_.reserved, batch_.ticket);
-      });
-    } else {
-      team_.One([&] { EndTurn(&wire_.reserved, batch_.ticket); });
+      if (!fits) team_.One([&] { PutBack(wire_, batch_); });
     }
+    team_.Aside([&] { EndTurn(&wire_.reserved, batch_.ticket); });
     return fits;
   }
 

@@ -134,8 +134,8 @@ class EnsoReader {
         Store(&buffer.done, (first + memory_.complete) & nb_mask_);
         Store(&buffer.claimed, memory_.chunk + 1);
       }
-      StoreRelease(&buffer.reading, 0u);
     });
+    team_.Aside([&] { StoreRelease(&buffer.reading, 0u); });
   }
 
   /// Chooses how many slots and flits this turn reads. Called by one thread.

@@ -53,7 +53,7 @@ class IpuReceiver {
       FenceCard();
     });
     const uint32_t count = delivers ? Reserve() : 0;
-    team_.One([&] { EndReserve(count); });
+    team_.Aside([&] { EndReserve(count); });
     phases.Next(Phase::kReceiveCopy);
     if (count != 0) Fill(count);
     phases.Next(Phase::kReceivePublish);

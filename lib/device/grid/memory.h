@@ -116,9 +116,11 @@ inline uint64_t Cycles() {
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));
   return cycles;
 }
-/// Called between two loads of memory that another block writes. No pause is needed: only one
-/// thread of a block polls, and a load of card memory lasts long enough.
-inline void Relax() {}
+/// Pauses between two attempts to get a lock, for which threads of one warp may compete.
+inline void Relax() { asm volatile("nanosleep.u32 20;"); }
+/// Called between two loads of a word by the only polling thread of a block. No pause is needed,
+/// because a load of card memory lasts long enough.
+inline void RelaxPoll() {}
 
 #else
 
@@ -186,6 +188,7 @@ T Max(T* to, T value) {
 uint64_t NowNs();
 uint64_t Cycles();
 void Relax();
+inline void RelaxPoll() { Relax(); }
 
 #endif
 

@@ -103,7 +103,7 @@ inline bool IsStale(const Wire& wire, const Batch& batch) {
 /// Waits for the turn of a ticket at one of the two points. Called by one thread; blocks with
 /// earlier tickets pass in bounded time.
 inline void AwaitTurn(const uint64_t* point, uint64_t ticket) {
-  while (LoadAcquire(point) != ticket) Relax();
+  while (LoadAcquire(point) != ticket) RelaxPoll();
 }
 inline void EndTurn(uint64_t* point, uint64_t ticket) { StoreRelease(point, ticket + 1); }
 

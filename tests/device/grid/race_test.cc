@@ -368,6 +368,8 @@ INSTANTIATE_TEST_SUITE_P(
                             "gen:size=64+flows=100+count=20000", "on"},
                     Traffic{"WithDrops", "threads:threads=5+receivers=2+senders=2+batch=64",
                             "gen:size=imix+flows=100+count=8000", "off"},
+                    Traffic{"AtALowRate", "threads:threads=5+receivers=3+senders=2+batch=64",
+                            "gen:size=64+flows=50+count=5000+rate=100k", "on"},
                     Traffic{"FrameByFrame", "threads:threads=4+receivers=2+senders=1+batch=1",
                             "gen:size=64/128/1518+flows=50+count=5000+rate=20k", "on"}),
     [](const auto& info) { return std::string(info.param.name); });
