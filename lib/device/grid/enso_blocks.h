@@ -25,14 +25,35 @@ union EnsoMemory {
   } send;
 };
 
+enum class EnsoRole { kRegisters, kReceive, kRead, kCut, kReadAndCut };
+
+/// Calls f.template operator()<role>(number, count) with the role of block `block`, its index
+/// within the role and the role's number of blocks. Senders with even numbers read bytes, the
+/// others cut them into frames. A single sender does both.
+template <typename F>
+void CallEnsoRole(const Roles& roles, uint32_t block, F f) {
+  if (block == 0) return f.template operator()<EnsoRole::kRegisters>(0, 1);
+  if (block <= roles.receivers) {
+    return f.template operator()<EnsoRole::kReceive>(block - 1, roles.receivers);
+  }
+  if (roles.senders == 1) return f.template operator()<EnsoRole::kReadAndCut>(0, 1);
+  const uint32_t sender = block - 1 - roles.receivers;
+  if (sender % 2 == 0) {
+    f.template operator()<EnsoRole::kRead>(sender / 2, (roles.senders + 1) / 2);
+  } else {
+    f.template operator()<EnsoRole::kCut>(sender / 2, roles.senders / 2);
+  }
+}
+
 /// Initializes a block's memory. Called once by all its threads, before the first turn.
-inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const Team& team,
-                       EnsoMemory& memory) {
+template <EnsoRole kRole>
+[[gnu::always_inline]] inline void BeginTurns(EnsoCard& card, const Team& team,
+                                              EnsoMemory& memory) {
   team.ForEach(sizeof(EnsoMemory) / sizeof(uint32_t),
                [&](uint32_t i) { reinterpret_cast<uint32_t*>(&memory)[i] = 0; });
   team.One([&] {
-    if (block == 0) return;
-    if (block <= roles.receivers) {
+    if (kRole == EnsoRole::kRegisters) return;
+    if (kRole == EnsoRole::kReceive) {
       memory.receive.shape = card.wire.shape;
     } else {
       memory.send.frames.shape = card.wire.shape;
@@ -41,22 +62,18 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
   });
 }
 
-/// Runs one turn of block `block`. Called repeatedly by all its threads.
-[[gnu::always_inline]] inline void RunTurn(EnsoCard& card, const Roles& roles, uint32_t block,
+/// Runs one turn of block `block` of the `blocks` of a role. Called repeatedly by all its threads.
+template <EnsoRole kRole>
+[[gnu::always_inline]] inline void RunTurn(EnsoCard& card, uint32_t block, uint32_t blocks,
                                            const Team& team, EnsoMemory& memory) {
-  if (block == 0) {
+  if constexpr (kRole == EnsoRole::kRegisters) {
     EnsoRegisters registers(card);
     ServePosted(card, registers, team, memory.posted);
-  } else if (block <= roles.receivers) {
-    EnsoReceiver(card, team, memory.receive, block - 1, roles.receivers).Turn();
+  } else if constexpr (kRole == EnsoRole::kReceive) {
+    EnsoReceiver(card, team, memory.receive, block, blocks).Turn();
   } else {
-    // Senders with even numbers read bytes, the others cut them into frames. A single sender does
-    // both.
-    const uint32_t sender = block - 1 - roles.receivers;
-    if (sender % 2 == 0) EnsoReader(card, team, memory.send.read).Turn(sender / 2);
-    if (sender % 2 == 1 || roles.senders == 1) {
-      EnsoFramer(card, team, memory.send.frames).Turn(sender / 2);
-    }
+    if (kRole != EnsoRole::kCut) EnsoReader(card, team, memory.send.read).Turn(block);
+    if (kRole != EnsoRole::kRead) EnsoFramer(card, team, memory.send.frames).Turn(block);
   }
 }
 

@@ -13,18 +13,34 @@
 /// Shared memory of the block. The launch sets its size to sizeof(EnsoMemory).
 extern __attribute__((shared)) unsigned char sluice_shared[];
 
-extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void sluice_enso(
-    sluice::device::grid::EnsoCard* card, sluice::device::grid::Roles roles) {
-  using namespace sluice::device::grid;
-  static __attribute__((shared)) TeamMemory team_memory;
-  auto& memory = *reinterpret_cast<EnsoMemory*>(sluice_shared);
+namespace sluice::device::grid {
+namespace {
+
+__attribute__((shared)) TeamMemory team_memory;
+
+/// Runs a block's turns until it is stopped. One function per role, so that the compiler allocates
+/// registers for each role separately.
+template <EnsoRole kRole>
+__attribute__((device, noinline)) void RunTurns(EnsoCard& card, uint32_t block, uint32_t blocks) {
   const Team team(&team_memory);
-  const auto block = static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
-  BeginTurns(*card, roles, block, team, memory);
+  auto& memory = *reinterpret_cast<EnsoMemory*>(sluice_shared);
+  BeginTurns<kRole>(card, team, memory);
   do {
 #pragma clang loop unroll(disable)
     for (uint32_t turn = 0; turn < kTurnsBetweenLooks; ++turn) {
-      RunTurn(*card, roles, block, team, memory);
+      RunTurn<kRole>(card, block, blocks, team, memory);
     }
-  } while (team.Agree([&] { return Load(&card->stopping); }) == 0);
+  } while (team.Agree([&] { return Load(&card.stopping); }) == 0);
+}
+
+}  // namespace
+}  // namespace sluice::device::grid
+
+extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void sluice_enso(
+    sluice::device::grid::EnsoCard* card, sluice::device::grid::Roles roles) {
+  using namespace sluice::device::grid;
+  const auto block = static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
+  CallEnsoRole(roles, block, [card]<EnsoRole kRole>(uint32_t number, uint32_t count) {
+    RunTurns<kRole>(*card, number, count);
+  });
 }

@@ -17,6 +17,7 @@ namespace {
 using device::enso::Event;
 using device::grid::EnsoCard;
 using device::grid::EnsoMemory;
+using device::grid::EnsoRole;
 
 constexpr uint32_t kBuffers = regs::enso::kMaxNotificationBuffers;
 
@@ -69,14 +70,20 @@ const GridProgram kEnsoProgram = {
     .begin =
         [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
            const device::grid::Team& team, void* memory) {
-          device::grid::BeginTurns(static_cast<EnsoCard&>(card), roles, block, team,
-                                   *static_cast<EnsoMemory*>(memory));
+          const auto begin = [&]<EnsoRole kRole>(uint32_t, uint32_t) {
+            device::grid::BeginTurns<kRole>(static_cast<EnsoCard&>(card), team,
+                                            *static_cast<EnsoMemory*>(memory));
+          };
+          device::grid::CallEnsoRole(roles, block, begin);
         },
     .turn =
         [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
            const device::grid::Team& team, void* memory) {
-          device::grid::RunTurn(static_cast<EnsoCard&>(card), roles, block, team,
-                                *static_cast<EnsoMemory*>(memory));
+          const auto take = [&]<EnsoRole kRole>(uint32_t number, uint32_t count) {
+            device::grid::RunTurn<kRole>(static_cast<EnsoCard&>(card), number, count, team,
+                                         *static_cast<EnsoMemory*>(memory));
+          };
+          device::grid::CallEnsoRole(roles, block, take);
         }};
 
 }  // namespace sluice::emulator
