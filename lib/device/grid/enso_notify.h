@@ -101,8 +101,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoPipe& pipe = card.pipes[id];
   card.Count(Event::kRxHeadTriggers);
   if (IsEmpty(pipe, head)) {
-    FenceCard();  // FramesDropped sees the head if it sees this status.
-    Store(&pipe.status, 0u);
+    StoreRelease(&pipe.status, 0u);  // FramesDropped sees the head if it sees this status.
     FenceCard();
     if (IsEmpty(pipe, head) || Exchange(&pipe.status, 1) != 0) return;
   } else {

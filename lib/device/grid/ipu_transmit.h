@@ -33,6 +33,8 @@ struct IpuTransmitMemory {
   uint32_t heads[kIpuQueues];
   uint32_t reports;    ///< Descriptors of this turn whose completion was reported.
   uint32_t confirmed;  ///< Epoch of the current queue, read after it is marked busy.
+  uint32_t lap;        ///< The newest lap on the wire.
+  uint64_t now_ns;     ///< Time at which the frames were read.
   uint32_t scattered;  ///< Not 0: some frames have several descriptors or unaligned bytes.
   // Indexed by descriptor.
   uint64_t data[kIpuSendWindow];   ///< Address of the descriptor's bytes; 0: unreachable.
@@ -128,6 +130,10 @@ class IpuTransmitter {
     phases.Next(Phase::kSendBytes);
     const uint32_t done = memory_.firsts[frames_];
     ReadFrames(queue, done);
+    team_.Lead([&] {
+      memory_.now_ns = NowNs();
+      memory_.lap = Load(&wire_.lap);
+    });
     phases.Next(Phase::kSendComplete);
     Complete(queue, ring, done);
     phases.Next(Phase::kSendCheck);
@@ -337,8 +343,8 @@ class IpuTransmitter {
 
   /// Counts and checks the frames.
   void Check() {
-    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
-    const uint64_t now = team_.Agree([] { return NowNs(); });
+    const uint32_t lap = memory_.lap;
+    const uint64_t now = memory_.now_ns;
     const Findings findings{memory_.orders, memory_.flows, memory_.scratch};
     // Packs two sums into one word: bytes, and sent frames in the upper half.
     constexpr uint32_t kSentBit = 32;
