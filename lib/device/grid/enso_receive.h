@@ -94,7 +94,6 @@ class EnsoReceiver {
 
   void Steer() {
     const uint32_t count = batch_.count;
-    const uint64_t now = batch_.now_ns;
     uint32_t padded = 2;
     while (padded < count) padded *= 2;
     team_.ForEach(padded, [&](uint32_t i) {
@@ -107,7 +106,7 @@ class EnsoReceiver {
       const uint32_t pipe = oversize
                                 ? EnsoCard::kOversize
                                 : PipeOf(card_, shape_.data + uint64_t{frame.flit} * kFlitBytes);
-      Stamp(shape_, batch_, i, frame, now);
+      Stamp(shape_, batch_, i, frame);
       memory_.keys[i] = pipe * kBatchFrames + i;
       memory_.lengths[i] = static_cast<uint16_t>(frame.length);
       memory_.sources[i] = frame.flit;

@@ -105,7 +105,7 @@ class IpuReceiver {
   void Prepare() {
     team_.ForEach(batch_.count, [&](uint32_t i) {
       const RingFrame ring_frame = shape_.frames[EntryOf(shape_, batch_, i)];
-      Stamp(shape_, batch_, i, ring_frame, batch_.now_ns);
+      Stamp(shape_, batch_, i, ring_frame);
       const CardFrame frame = {shape_.data + uint64_t{ring_frame.flit} * kFlitBytes,
                                ring_frame.length};
       memory_.sources[i] = ring_frame.flit;

@@ -23,35 +23,46 @@ struct Batch {
   uint32_t count;  ///< 0: no frame is due.
   uint32_t epoch;
   uint64_t now_ns;  ///< Time at which the batch was fetched.
+  uint64_t due_ns;  ///< Time at which its first frame was due, if the source has a rate.
 };
 
-/// Returns how many frames may be sent now (emulator/pacer.h).
-inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t position,
-                    uint64_t now) {
-  if (Load(&card.wire_on) == 0) {
-    Store(&wire.start_ns, uint64_t{0});
-    return 0;
+/// The state of the source's pace.
+struct Pace {
+  uint64_t start_ns, base;
+};
+
+/// Sets the number of frames of `batch` that may be sent now (emulator/pacer.h), and the time at
+/// which the first of them was due.
+inline void SetDue(Card& card, Wire& wire, const WireShape& shape, bool on, Pace pace,
+                   Batch& batch) {
+  if (!on) return Store(&wire.start_ns, uint64_t{0});
+  const uint64_t left = shape.limit - batch.position;
+  const uint64_t most = left < shape.batch_frames ? left : shape.batch_frames;
+  if (shape.per_ns == 0) {
+    batch.count = static_cast<uint32_t>(most);
+    return;
   }
-  uint64_t due = shape.batch_frames;
-  if (shape.limit - position < due) due = shape.limit - position;
-  if (shape.per_ns == 0) return static_cast<uint32_t>(due);
-  uint64_t start = Load(&wire.start_ns), base = Load(&wire.base);
-  if (start == 0) {
-    Store(&wire.start_ns, start = now);
-    Store(&wire.base, base = position);
+  if (pace.start_ns == 0) {
+    pace = {batch.now_ns, batch.position};
+    Store(&wire.start_ns, pace.start_ns);
+    Store(&wire.base, pace.base);
   }
-  const auto allowed = static_cast<uint64_t>(static_cast<double>(now - start) * shape.per_ns);
-  uint64_t behind = base + allowed - position;
-  if (static_cast<int64_t>(behind) <= 0) return 0;
+  const double elapsed = static_cast<double>(batch.now_ns - pace.start_ns) * shape.per_ns;
+  const auto allowed = static_cast<uint64_t>(elapsed);
+  uint64_t behind = pace.base + allowed - batch.position;
+  if (static_cast<int64_t>(behind) <= 0) return;
   constexpr uint64_t kLeast = 256;
   uint64_t tolerated = static_cast<uint64_t>(shape.per_ns * 1e7);
   if (tolerated < kLeast) tolerated = kLeast;
   if (behind > tolerated) {
     Add(&card.counters[WireEvent::kSourceLate], behind - tolerated);
-    Store(&wire.base, base - (behind - tolerated));
+    Store(&wire.base, pace.base - (behind - tolerated));
     behind = tolerated;
   }
-  return static_cast<uint32_t>(behind < due ? behind : due);
+  batch.count = static_cast<uint32_t>(behind < most ? behind : most);
+  const double since_first =
+      static_cast<double>(behind - 1) + elapsed - static_cast<double>(allowed);
+  batch.due_ns = batch.now_ns - static_cast<uint64_t>(since_first / shape.per_ns);
 }
 
 /// Fetches the next batch if it is the turn of receive block `block` of `blocks`, and frames are
@@ -60,20 +71,28 @@ inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t pos
 /// one thread.
 inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
                         uint32_t blocks) {
-  Batch batch{LoadAcquire(&wire.taken), 0, 0, 0, 0, 0, 0};
+  Batch batch{};
+  batch.ticket = LoadAcquire(&wire.taken);
   if (batch.ticket % blocks != block) return batch;
+  // These loads overlap with each other.
+  const uint32_t epoch = Load(&wire.epoch), on = Load(&card.wire_on);
+  const uint64_t reserved = Load(&wire.reserved);
+  const Pace pace = {Load(&wire.start_ns), Load(&wire.base)};
   batch.epoch = Load(&wire.back_epoch);
-  const bool back = batch.epoch != Load(&wire.epoch);
+  batch.position = Load(&wire.position);
+  batch.entry = Load(&wire.entry);
+  batch.lap = Load(&wire.lap);
+  const bool back = batch.epoch != epoch;
   if (back) {
     FenceCard();
     Store(&wire.epoch, batch.epoch);
+    batch.position = Load(&wire.back_position);
+    batch.entry = Load(&wire.back_entry);
+    batch.lap = Load(&wire.back_lap);
   }
-  batch.position = Load(back ? &wire.back_position : &wire.position);
-  batch.entry = Load(back ? &wire.back_entry : &wire.entry);
-  batch.lap = Load(back ? &wire.back_lap : &wire.lap);
   batch.now_ns = NowNs();
-  batch.count = Due(card, wire, shape, batch.position, batch.now_ns);
-  if (batch.count < shape.batch_frames && Load(&wire.reserved) != batch.ticket) batch.count = 0;
+  SetDue(card, wire, shape, on != 0, pace, batch);
+  if (batch.count < shape.batch_frames && reserved != batch.ticket) batch.count = 0;
   if (batch.count == 0 && !back) return batch;
   const uint32_t next = batch.entry + batch.count;
   const bool wraps = next >= shape.entries;
@@ -113,9 +132,15 @@ inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) 
   return entry >= shape.entries ? entry - shape.entries : entry;
 }
 
+/// Returns the time from which the latency of frame `i` of a batch is measured: if the source has a
+/// rate, the time at which the frame was due.
+inline uint64_t SentNs(const WireShape& shape, const Batch& batch, uint32_t i) {
+  if (shape.per_ns == 0) return batch.now_ns;
+  return batch.due_ns + static_cast<uint64_t>(static_cast<double>(i) / shape.per_ns);
+}
+
 /// Writes the tag of frame `i` of a batch into the ring's frame.
-inline void Stamp(const WireShape& shape, const Batch& batch, uint32_t i, const RingFrame& frame,
-                  uint64_t now_ns) {
+inline void Stamp(const WireShape& shape, const Batch& batch, uint32_t i, const RingFrame& frame) {
   const uint32_t entry = EntryOf(shape, batch, i);
   const uint32_t lap = batch.lap + (entry < batch.entry ? 1 : 0);
   const uint32_t sequence = lap * shape.per_lap + frame.rank;
@@ -129,7 +154,7 @@ inline void Stamp(const WireShape& shape, const Batch& batch, uint32_t i, const 
       Store(&tag[byte], static_cast<uint8_t>(both >> 8 * byte));
     }
   }
-  Store(&shape.sent_ns[entry], now_ns);
+  Store(&shape.sent_ns[entry], SentNs(shape, batch, i));
 }
 
 }  // namespace sluice::device::grid

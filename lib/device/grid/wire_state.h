@@ -45,7 +45,7 @@ struct WireShape {
   uint64_t limit = ~uint64_t{0};
   uint32_t* laps = nullptr;         ///< Per entry: next lap that is expected to return.
   uint64_t* flow_orders = nullptr;  ///< Per flow: number of the newest returned frame.
-  uint64_t* sent_ns = nullptr;      ///< Per entry: time of the last transmission.
+  uint64_t* sent_ns = nullptr;      ///< Per entry: time of the last transmission (SentNs).
 };
 
 /// State that changes while blocks run. Counts of frames start at the upload of the ring.

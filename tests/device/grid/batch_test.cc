@@ -6,10 +6,12 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "card_nic.h"
+#include "device/grid/wire.h"
 #include "vector_bench.h"
 
 namespace sluice::device::enso {
@@ -81,6 +83,35 @@ TEST(CardBatch, WaitsWholeWithPause) {
   host.StoreHead(0, 40);
   EXPECT_EQ(host.ReceiveAll(frames, /*pause=*/true), 40u);
   EXPECT_EQ(host.Tail(0), 16u);
+}
+
+// A source of one frame per 1024 ns.
+TEST(CardSource, FetchesSmallBatchesOneByOneAndRemembersWhenTheirFramesWereDue) {
+  const auto card = std::make_unique<grid::EnsoCard>();
+  grid::Wire& wire = card->wire;
+  card->wire_on = 1;
+  wire.shape.entries = 100;
+  wire.shape.batch_frames = 16;
+  wire.shape.per_ns = 1.0 / 1024;
+  constexpr uint64_t kStart = 1 << 20;
+  const auto fetch = [&](uint64_t ns) {
+    grid::SetCardClock(kStart + ns);
+    return grid::FetchBatch(*card, wire, wire.shape, 0, 1);
+  };
+  EXPECT_EQ(fetch(0).count, 0u);
+  const grid::Batch first = fetch(3 * 1024 + 512);
+  EXPECT_EQ(first.count, 3u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(grid::SentNs(wire.shape, first, i), kStart + (i + 1) * 1024) << i;
+  }
+  EXPECT_EQ(fetch(5 * 1024).count, 0u) << "the first batch has not reserved its room";
+  EXPECT_EQ(fetch(19 * 1024).count, 16u) << "a full batch does not wait";
+  EXPECT_EQ(fetch(20 * 1024).count, 0u);
+  wire.reserved = 2;
+  const grid::Batch last = fetch(22 * 1024);
+  EXPECT_EQ(last.count, 3u);
+  EXPECT_EQ(grid::SentNs(wire.shape, last, 0), kStart + 20 * 1024);
+  grid::SetCardClock(1);
 }
 
 // A driver that stores a pipe's head only after a notification gets every frame, even if its pipes
