@@ -33,10 +33,10 @@ constexpr std::string_view kCrossingNames[] = {"payload_to_host", "payload_from_
                                                "notifications", "descriptors", "registers"};
 static_assert(std::size(kCrossingNames) == device::grid::kCrossings);
 
-constexpr std::string_view kPhaseNames[] = {
-    "receive_steer", "receive_reserve", "receive_copy", "receive_publish", "send_slots",
-    "send_bytes",    "send_cut",        "send_check",   "send_order",      "send_complete",
-    "elapsed"};
+constexpr std::string_view kPhaseNames[] = {"receive_steer",   "receive_reserve", "receive_copy",
+                                            "receive_publish", "send_slots",      "send_bytes",
+                                            "send_cut",        "send_check",      "send_order",
+                                            "send_complete",   "elapsed"};
 static_assert(std::size(kPhaseNames) == device::grid::kPhases);
 
 size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
