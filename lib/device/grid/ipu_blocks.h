@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The blocks of the packetized NIC on a card: one serves the registers, the others receive or send.
+// The blocks of the packetized NIC on a card: one serves the registers, the others receive, send
+// or exchange.
 #pragma once
 
 #include <cstdint>
 
+#include "device/grid/ipu_exchange.h"
 #include "device/grid/ipu_receive.h"
 #include "device/grid/ipu_registers.h"
 #include "device/grid/ipu_transmit.h"
@@ -20,9 +22,10 @@ union IpuMemory {
   PostedMemory posted;
   IpuReceiveMemory receive;
   IpuTransmitMemory transmit;
+  IpuExchangeMemory exchange;
 };
 
-enum class IpuRole { kRegisters, kReceive, kSend };
+enum class IpuRole { kRegisters, kReceive, kSend, kExchange };
 
 /// Calls f.template operator()<role>(number, count) with the role of block `block`, its index
 /// within the role and the role's number of blocks.
@@ -32,8 +35,11 @@ void CallRole(const Roles& roles, uint32_t block, F f) {
     f.template operator()<IpuRole::kRegisters>(0, 1);
   } else if (block <= roles.receivers) {
     f.template operator()<IpuRole::kReceive>(block - 1, roles.receivers);
-  } else {
+  } else if (block <= roles.receivers + roles.senders) {
     f.template operator()<IpuRole::kSend>(block - 1 - roles.receivers, roles.senders);
+  } else {
+    f.template operator()<IpuRole::kExchange>(block - 1 - roles.receivers - roles.senders,
+                                              roles.exchangers);
   }
 }
 
@@ -51,6 +57,7 @@ template <IpuRole kRole>
       memory.transmit.shape = card.wire.shape;
       memory.transmit.dma.Fill(card.dma);
     }
+    if (kRole == IpuRole::kExchange) memory.exchange.shape = card.wire.shape;
   });
 }
 
@@ -63,6 +70,8 @@ template <IpuRole kRole>
     ServePosted(card, registers, team, memory.posted);
   } else if constexpr (kRole == IpuRole::kReceive) {
     IpuReceiver(card, team, memory.receive, block, blocks).Turn();
+  } else if constexpr (kRole == IpuRole::kExchange) {
+    IpuExchanger(card, team, memory.exchange, block).Turn(blocks);
   } else {
     IpuTransmitter(card, team, memory.transmit, block).Turn(blocks);
   }

@@ -61,7 +61,20 @@ struct alignas(64) IpuRing {
 struct IpuRxSettings {
   uint64_t place;  ///< A RingPlace.
   uint32_t room;   ///< Bytes of each buffer.
-  uint32_t scatter;
+  uint32_t flags;  ///< kRx… flags.
+};
+inline constexpr uint32_t kRxScatters = 1u << 0;  ///< A frame may span buffers.
+/// The ring and its buffers are in the card's memory (ipu_fifo.h).
+inline constexpr uint32_t kRxOnCard = 1u << 1;
+
+/// Protocols that replace the rings of a queue pair.
+enum class IpuExchange : uint32_t { kNone, kLink, kEndpoint };
+
+/// Grants a queue pair's exchange block the right to work on the pair. The register block sets
+/// `kind` to kNone and then waits until `busy` is 0, before it changes the pair's state.
+struct alignas(64) IpuExchangeGate {
+  uint32_t kind;  ///< An IpuExchange.
+  uint32_t busy;  ///< 1 while the exchange block may work on the pair.
 };
 
 /// Number of nibbles of the longest hash input: IPv6 addresses and ports.
@@ -92,6 +105,7 @@ struct IpuCard : Card {
 
   IpuRing rx[kIpuQueues] = {};
   IpuRing tx[kIpuQueues] = {};
+  IpuExchangeGate gates[kIpuQueues] = {};
 
   // Used only by the register block.
   uint32_t address_low = 0;  ///< Low half of an entry whose high half is not yet written.

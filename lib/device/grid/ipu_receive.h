@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "device/grid/ipu_batch.h"
+#include "device/grid/ipu_fifo.h"
 #include "device/grid/ipu_sort.h"
 #include "device/grid/ipu_steer.h"
 #include "device/grid/phases.h"
@@ -267,8 +268,11 @@ class IpuReceiver {
       const uint32_t segments = memory_.needs[i + 1] - memory_.needs[i];
       const RingPlace ring = Ring(queue);
       for (uint32_t segment = 0; segment < segments; ++segment) {
-        const uint64_t bus = LoadQuad(ring.At(descriptor + segment)).low;
-        uint8_t* const buffer = memory_.dma.Translate(card_.dma, bus, room);
+        uint8_t* const buffer =
+            (settings_.rings[queue].flags & kRxOnCard) != 0
+                ? CardFifo(card_, queue).Slot(descriptor & (ring.entries() - 1))
+                : memory_.dma.Translate(card_.dma, LoadQuad(ring.At(descriptor + segment)).low,
+                                        room);
         memory_.buffers[memory_.needs[i] + segment] = reinterpret_cast<uint64_t>(buffer);
         if (buffer == nullptr) memory_.queues[arrival] = static_cast<uint8_t>(queue | kFault);
       }

@@ -244,7 +244,7 @@ class IpuRegisters {
     Store(&ring.place, place.word());
     Store(&settings.place, place.word());
     Store(&settings.room, ring.buffer_bytes);
-    Store(&settings.scatter, control & kRingScatter);
+    Store(&settings.flags, (control & kRingScatter) != 0 ? kRxScatters : 0);
     SizeBatches();
   }
 
@@ -256,7 +256,7 @@ class IpuRegisters {
       if (ring.place == 0) continue;
       descriptors += RingPlace(ring.place).entries();
       const uint32_t needed = (card_.wire.shape.largest * kFlitBytes + ring.room - 1) / ring.room;
-      if (ring.scatter != 0 && needed > segments) segments = needed;
+      if ((ring.flags & kRxScatters) != 0 && needed > segments) segments = needed;
     }
     uint32_t frames = descriptors / 4 / segments;
     if (frames > kBatchFrames / segments) frames = kBatchFrames / segments;

@@ -148,7 +148,7 @@ inline Steered Steer(const IpuSettings& settings, const CardFrame& frame) {
   const uint32_t queue = settings.port[kReta / 4 + entry / 4] >> entry % 4 * 8 & 0xff;
   if (queue >= kIpuQueues || settings.rings[queue].place == 0) return Drop(kStatRxDisabled);
   const IpuRxSettings& ring = settings.rings[queue];
-  if (frame.length > ring.room && ring.scatter == 0) return Drop(kStatRxOversize);
+  if (frame.length > ring.room && (ring.flags & kRxScatters) == 0) return Drop(kStatRxOversize);
   return {queue, hash, static_cast<uint32_t>(classified >> 32)};
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "device/grid/ipu_card.h"
+#include "device/grid/ipu_fifo.h"
 #include "device/grid/phases.h"
 #include "device/grid/team.h"
 #include "device/grid/verifier.h"
@@ -21,8 +22,7 @@ inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
 inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
 static_assert(kIpuSendWindow > 2 * regs::ipu::kMaxSegments &&
               kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes);
-/// Size of each transmit block's staging memory on the card, in bytes.
-inline constexpr uint32_t kIpuStagingBytes = kIpuSendFlits * kFlitBytes;
+static_assert(kIpuSendFlits * kFlitBytes <= kIpuStagingBytes);
 
 struct IpuTransmitMemory {
   WireShape shape;
@@ -57,7 +57,7 @@ class IpuTransmitter {
         shape_(memory.shape),
         team_(team),
         memory_(memory),
-        staging_(card.staging + uint64_t{block} * kIpuStagingBytes),
+        staging_(SendStaging(card, block)),
         block_(block) {}
 
   /// Polls each queue of this block once and sends the posted frames. The queues are distributed

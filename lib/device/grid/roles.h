@@ -9,7 +9,10 @@ namespace sluice::device::grid {
 struct Roles {
   uint32_t receivers = 1;
   uint32_t senders = 1;
+  uint32_t exchangers = 1;  ///< Blocks that exchange regions or lines with the host.
 };
-constexpr uint32_t Blocks(const Roles& roles) { return 1 + roles.receivers + roles.senders; }
+constexpr uint32_t Blocks(const Roles& roles) {
+  return 1 + roles.receivers + roles.senders + roles.exchangers;
+}
 
 }  // namespace sluice::device::grid

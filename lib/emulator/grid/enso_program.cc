@@ -62,6 +62,7 @@ const GridProgram kEnsoProgram = {
     .card_bytes = sizeof(EnsoCard),
     .block_bytes = sizeof(EnsoMemory),
     .staging_bytes = size_t{kBuffers} * device::grid::kChunks * sizeof(device::grid::EnsoChunk),
+    .exchanges = false,
     .events = device::enso::kEventNames,
     .received = static_cast<uint32_t>(Event::kRxFrames),
     .construct = [](void* memory) -> device::grid::Card* { return new (memory) EnsoCard; },

@@ -153,7 +153,7 @@ class GpuExecutor final : public Executor {
     if (device::grid::Blocks(roles) > static_cast<uint32_t>(processors)) {
       *error = "on=gpu: " + std::to_string(device::grid::Blocks(roles)) +
                " blocks are needed, but the GPU has " + std::to_string(processors) +
-               " multiprocessors: give fewer receivers or senders";
+               " multiprocessors: give fewer receivers, senders or exchangers";
       return false;
     }
     return Check(cuda_.load(&module_, program.ptx), "cuModuleLoadData", error) &&

@@ -79,7 +79,9 @@ class GridModel::Pause {
 
 GridModel::GridModel(std::string_view name, const GridProgram& program, const MacAddress& mac,
                      const OnOptions& on)
-    : name_(name), program_(program), mac_(mac), on_(on) {}
+    : name_(name), program_(program), mac_(mac), on_(on) {
+  if (!program.exchanges) on_.roles.exchangers = 0;
+}
 
 std::unique_ptr<GridModel> GridModel::Create(std::string_view name, const ModelInfo& model,
                                              const Arguments& arguments, const MacAddress& mac,
@@ -135,8 +137,9 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
   if (!UploadWire(arguments, *executor_, &image_->wire.shape, error)) return false;
   watch_ = std::thread([this] { Watch(); });
   Log(RTE_LOG_NOTICE, name_ + ": the model runs on " + executor_->Describe() + ", " +
-                          std::to_string(on_.roles.receivers) + " blocks receive and " +
-                          std::to_string(on_.roles.senders) + " send");
+                          std::to_string(on_.roles.receivers) + " blocks receive, " +
+                          std::to_string(on_.roles.senders) + " send, " +
+                          std::to_string(on_.roles.exchangers) + " exchange");
   return true;
 }
 

@@ -82,7 +82,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   const std::string name_;
   const GridProgram& program_;
   const MacAddress mac_;
-  const OnOptions on_;
+  OnOptions on_;
 
   std::recursive_mutex mutex_;
   std::unique_ptr<Executor> executor_;

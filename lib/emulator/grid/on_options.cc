@@ -12,7 +12,7 @@ bool OnOptions::Read(std::string_view text, std::string* error) {
   if (where == "cpu" && options.empty()) return true;
   if (where == "gpu") {
     kind = Kind::kGpu;
-    roles = {12, 16};
+    roles = {12, 16, 16};
   } else if (where == "threads") {
     kind = Kind::kThreads;
   } else {
@@ -28,6 +28,7 @@ bool OnOptions::Read(std::string_view text, std::string* error) {
         }
         if (key == "receivers") return ReadNumber(value, 1, kMostBlocks, &roles.receivers);
         if (key == "senders") return ReadNumber(value, 1, kMostBlocks, &roles.senders);
+        if (key == "exchangers") return ReadNumber(value, 1, kMostBlocks, &roles.exchangers);
         return key == "batch" && ReadNumber(value, 1, device::grid::kBatchFrames, &batch);
       },
       &wrong);

@@ -3,11 +3,12 @@
 // on=…: the executor of a model.
 //
 //   on=cpu                       a thread of this process (default)
-//   on=gpu:index=0+receivers=12+senders=16+batch=2048
-//       blocks on an NVIDIA GPU, across PCIe; receivers, senders: number of blocks of each role,
-//       in total fewer than the GPU's multiprocessors, because one more block serves the
-//       registers; batch: frames that a block receives at once
-//   on=threads:threads=1+receivers=1+senders=1+batch=2048
+//   on=gpu:index=0+receivers=12+senders=16+exchangers=16+batch=2048
+//       blocks on an NVIDIA GPU, across PCIe; receivers, senders, exchangers: number of blocks of
+//       each role, in total fewer than the GPU's multiprocessors, because one more block serves the
+//       registers; the packetized NIC uses exchangers for regions and lines, the Ensō NIC has none;
+//       batch: frames that a block receives at once
+//   on=threads:threads=1+receivers=1+senders=1+exchangers=1+batch=2048
 //       the same blocks as threads of this process: slow, for tests
 #pragma once
 

@@ -21,6 +21,7 @@ struct GridProgram {
   size_t card_bytes;     ///< Size of the model's card class, whose only base is grid::Card.
   size_t block_bytes;    ///< Shared memory of a thread block.
   size_t staging_bytes;  ///< Additional card memory.
+  bool exchanges;        ///< Whether the model uses exchange blocks (Roles::exchangers).
   std::span<const std::string_view> events;  ///< Names of the model's counters.
   uint32_t received;  ///< Index of the counter of frames that reached the host.
 

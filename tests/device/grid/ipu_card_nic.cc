@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -38,7 +39,8 @@ void Relax() { ADD_FAILURE() << "a block waits for another one"; }
 
 IpuCardNic::IpuCardNic(const bar::DmaSpace& dma) : dma_(dma), card_(std::make_unique<IpuCard>()) {
   const emulator::GridProgram& program = emulator::kIpuProgram;
-  staging_.resize(program.staging_bytes + kFlitBytes);
+  // Fresh pages are allocated when they are used.
+  staging_.reset(static_cast<uint8_t*>(std::calloc(program.staging_bytes + kFlitBytes, 1)));
   for (Block* block : {&registers_, &receiver_, &sender_}) {
     block->memory.resize(program.block_bytes / sizeof(std::max_align_t) + 1);
   }
@@ -52,7 +54,7 @@ IpuCardNic::IpuCardNic(const bar::DmaSpace& dma) : dma_(dma), card_(std::make_un
   card_->wire.shape.verify = 0;
   card_->wire.shape.batch_frames = kBatchFlits / card_->wire.shape.largest;
   auto* const staging = reinterpret_cast<uint8_t*>(
-      (reinterpret_cast<uintptr_t>(staging_.data()) + kFlitBytes - 1) / kFlitBytes * kFlitBytes);
+      (reinterpret_cast<uintptr_t>(staging_.get()) + kFlitBytes - 1) / kFlitBytes * kFlitBytes);
   EXPECT_EQ(program.reset(*card_, {}, staging), nullptr);
   control_->wire_on = 1;
   dma.SetObserver(this);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -41,6 +42,9 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
  private:
   /// One transmit block per queue.
   static constexpr Roles kRoles = {.receivers = 1, .senders = kIpuQueues};
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
   struct Block {
     std::vector<std::max_align_t> memory;
     bool begun = false;
@@ -54,7 +58,7 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
 
   const bar::DmaSpace& dma_;
   std::unique_ptr<IpuCard> card_;
-  std::vector<uint8_t> staging_;
+  std::unique_ptr<uint8_t, Free> staging_;
   std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
   std::unique_ptr<Control> control_ = std::make_unique<Control>();
   std::unique_ptr<Report> report_ = std::make_unique<Report>();

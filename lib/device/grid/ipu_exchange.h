@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The exchange blocks of the packetized NIC on a card: they serve queue pairs whose host exchanges
+// regions or lines with the NIC instead of rings. Queue pairs are distributed over the blocks.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/ipu_card.h"
+#include "device/grid/team.h"
+#include "device/grid/wire_state.h"
+
+namespace sluice::device::grid {
+
+struct IpuExchangeMemory {
+  WireShape shape;
+};
+
+class IpuExchanger {
+ public:
+  /// Creates exchange block `block`.
+  IpuExchanger(IpuCard& card, const Team& team, IpuExchangeMemory& memory, uint32_t block)
+      : card_(card), team_(team), memory_(memory), block_(block) {}
+
+  /// Serves each queue pair of this block once.
+  void Turn(uint32_t blocks) {
+    for (uint32_t queue = block_; queue < kIpuQueues; queue += blocks) {
+      IpuExchangeGate& gate = card_.gates[queue];
+      const auto kind = static_cast<IpuExchange>(team_.Agree([&]() -> uint64_t {
+        if (Load(&gate.kind) == 0) return 0;
+        Exchange(&gate.busy, 1);
+        FenceCard();
+        return Add(&gate.kind, 0u);
+      }));
+      Serve(queue, kind);
+      team_.One([&] {
+        FenceCard();
+        Store(&gate.busy, 0u);
+      });
+    }
+  }
+
+ private:
+  void Serve(uint32_t, IpuExchange) {}
+
+  IpuCard& card_;
+  const Team team_;
+  [[maybe_unused]] IpuExchangeMemory& memory_;
+  const uint32_t block_;
+};
+
+}  // namespace sluice::device::grid
