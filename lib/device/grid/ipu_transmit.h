@@ -10,21 +10,15 @@
 
 #include "device/grid/ipu_card.h"
 #include "device/grid/ipu_fifo.h"
+#include "device/grid/ipu_sent.h"
 #include "device/grid/phases.h"
 #include "device/grid/team.h"
-#include "device/grid/verifier.h"
 
 namespace sluice::device::grid {
 
-/// Limits per queue and turn: descriptors read, and flits of the frames sent. Both allow the
-/// longest frame.
-inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
-inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
-static_assert(kIpuSendWindow > 2 * regs::ipu::kMaxSegments &&
-              kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes);
-static_assert(kIpuSendFlits * kFlitBytes <= kIpuStagingBytes);
+static_assert(kIpuSendWindow > 2 * regs::ipu::kMaxSegments);
 
-struct IpuTransmitMemory {
+struct IpuTransmitMemory : IpuSentMemory {
   WireShape shape;
   DmaCopy dma;
   // Indexed by queue.
@@ -33,32 +27,21 @@ struct IpuTransmitMemory {
   uint32_t heads[kIpuQueues];
   uint32_t reports;    ///< Descriptors of this turn whose completion was reported.
   uint32_t confirmed;  ///< Epoch of the current queue, read after it is marked busy.
-  uint32_t lap;        ///< The newest lap on the wire.
-  uint64_t now_ns;     ///< Time at which the frames were read.
   uint32_t scattered;  ///< Not 0: some frames have several descriptors or unaligned bytes.
   // Indexed by descriptor.
-  uint64_t data[kIpuSendWindow];   ///< Address of the descriptor's bytes; 0: unreachable.
-  uint32_t infos[kIpuSendWindow];  ///< See Info.
-  // Indexed by frame.
-  uint16_t firsts[kIpuSendWindow + 1];  ///< First descriptor of the frame.
-  uint16_t lengths[kIpuSendWindow];     ///< Length of the frame; 0: it is not sent.
-  uint32_t before[kIpuSendWindow];      ///< Flits of the frames before this one.
-  uint32_t orders[kIpuSendWindow];
-  uint32_t flows[kIpuSendWindow];
-  uint32_t scratch[kIpuSendWindow];
-  uint16_t owners[kIpuSendFlits];  ///< Index of the frame that each flit belongs to.
+  uint64_t data[kIpuSendWindow];        ///< Address of the descriptor's bytes; 0: unreachable.
+  uint32_t infos[kIpuSendWindow];       ///< See Info.
+  uint16_t firsts[kIpuSendWindow + 1];  ///< First descriptor of each frame.
 };
 
 class IpuTransmitter {
  public:
   IpuTransmitter(IpuCard& card, const Team& team, IpuTransmitMemory& memory, uint32_t block)
       : card_(card),
-        wire_(card.wire),
-        shape_(memory.shape),
         team_(team),
         memory_(memory),
-        staging_(SendStaging(card, block)),
-        block_(block) {}
+        block_(block),
+        sent_(card, memory.shape, team_, memory, SendStaging(card, block)) {}
 
   /// Polls each queue of this block once and sends the posted frames. The queues are distributed
   /// over `blocks` blocks.
@@ -82,8 +65,6 @@ class IpuTransmitter {
   }
 
  private:
-  static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
-
   /// Packed fields of a descriptor: length, end and report flags, whether it is refused, and the
   /// minimum frame length for its checksums.
   class Info {
@@ -118,7 +99,6 @@ class IpuTransmitter {
   uint32_t Epoch(uint32_t queue) const {
     return static_cast<uint32_t>(memory_.looks[queue].low >> 32);
   }
-  static uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
 
   void Serve(uint32_t queue, RingPlace ring, uint32_t count) {
     Phases phases(card_, team_, Phase::kSendSlots);
@@ -128,16 +108,12 @@ class IpuTransmitter {
     if (frames == 0) return team_.One([&] { Store(&card_.tx[queue].busy, 0u); });
     Measure(frames);
     phases.Next(Phase::kSendBytes);
-    const uint32_t done = memory_.firsts[frames_];
+    const uint32_t done = memory_.firsts[sent_.frames()];
     ReadFrames(queue, done);
-    team_.Lead([&] {
-      memory_.now_ns = NowNs();
-      memory_.lap = Load(&wire_.lap);
-    });
     phases.Next(Phase::kSendComplete);
     Complete(queue, ring, done);
     phases.Next(Phase::kSendCheck);
-    Check();
+    sent_.Check();
     phases.End();
     Release(queue, done);
   }
@@ -193,7 +169,8 @@ class IpuTransmitter {
     return all == frames ? frames : list([&](uint32_t i) { return memory_.orders[i] != 0; });
   }
 
-  /// Checks the frames and selects as many of `frames` as fit into the staging memory.
+  /// Determines the lengths of the frames, and selects as many of `frames` as fit into the staging
+  /// memory.
   void Measure(uint32_t frames) {
     using namespace regs::ipu;
     team_.ForEach(frames, [&](uint32_t frame) {
@@ -211,56 +188,22 @@ class IpuTransmitter {
       const bool refused = InfoOf(first).refused() || length < InfoOf(first).least();
       memory_.lengths[frame] = static_cast<uint16_t>(bad || fault || refused ? 0 : length);
       memory_.orders[frame] = !bad && fault ? kStatTxDmaFault : kStatTxBadDescriptor;
-      memory_.before[frame] = Flits(memory_.lengths[frame]);
     });
-    flits_ = team_.ScanExclusive(memory_.before, frames);
-    frames_ = frames;
-    if (flits_ <= kIpuSendFlits) return;
-    const auto fits = [&](uint32_t frame) {
-      return memory_.before[frame] + Flits(memory_.lengths[frame]) <= kIpuSendFlits;
-    };
-    frames_ = static_cast<uint32_t>(
-        team_.Sum(frames, [&](uint32_t frame) -> uint64_t { return fits(frame) ? 1 : 0; }));
-    flits_ = memory_.before[frames_];
+    sent_.Measure(frames);
   }
 
   void ReadFrames(uint32_t queue, uint32_t done) {
-    team_.ForEach(frames_, [&](uint32_t frame) {
-      if (frame == 0) {
-        Store(&card_.tx[queue].reserved, memory_.heads[queue] + done);
-        FenceCard();
-      }
-      const uint32_t flits = Flits(memory_.lengths[frame]);
-      for (uint32_t flit = 0; flit < flits; ++flit) {
-        memory_.owners[memory_.before[frame] + flit] = static_cast<uint16_t>(frame);
-      }
+    team_.One([&] {
+      Store(&card_.tx[queue].reserved, memory_.heads[queue] + done);
+      FenceCard();
     });
-    const auto offset_of = [&](uint32_t part, uint32_t frame) {
-      return static_cast<uint32_t>((part / kParts - memory_.before[frame]) * kFlitBytes +
-                                   part % kParts * sizeof(Quad));
-    };
-    const auto store = [&](uint32_t part, Quad quad) {
-      *reinterpret_cast<Quad*>(staging_ + uint64_t{part} * sizeof(Quad)) = quad;
-    };
     if (memory_.scattered != 0) {
-      return team_.ForEach(flits_ * kParts, [&](uint32_t part) {
-        const uint32_t frame = memory_.owners[part / kParts], offset = offset_of(part, frame);
-        store(part, offset < memory_.lengths[frame] ? LoadPart(frame, offset) : Quad{0, 0});
+      sent_.Read([&](uint32_t frame, uint32_t offset) { return LoadPart(frame, offset); });
+    } else {
+      sent_.ReadWhole([&](uint32_t frame) {
+        return reinterpret_cast<const uint8_t*>(memory_.data[memory_.firsts[frame]]);
       });
     }
-    team_.Copy(
-        flits_ * kParts,
-        [&](uint32_t part) {  // Without branches, loads overlap. The bus reads whole quads.
-          const uint32_t frame = memory_.owners[part / kParts], offset = offset_of(part, frame);
-          const uint32_t last = (memory_.lengths[frame] - 1u) / sizeof(Quad) * sizeof(Quad);
-          return LoadQuad(reinterpret_cast<const uint8_t*>(memory_.data[memory_.firsts[frame]]) +
-                          (offset < last ? offset : last));
-        },
-        [&](uint32_t part, Quad quad) {
-          const uint32_t frame = memory_.owners[part / kParts], offset = offset_of(part, frame);
-          const uint32_t length = memory_.lengths[frame];
-          store(part, offset < length ? Truncate(quad, length - offset) : Quad{0, 0});
-        });
   }
 
   /// Loads 16 bytes of a frame, or fewer at its end.
@@ -277,32 +220,6 @@ class IpuTransmitter {
       return LoadAcross(from, left < sizeof(Quad) ? left : sizeof(Quad));
     }
     return LoadBytes(&memory_.data[segment], &memory_.infos[segment], end - segment, offset);
-  }
-  /// Loads bytes at an unaligned address. The bus reads whole quads, which contain the bytes.
-  static Quad LoadAcross(const uint8_t* from, uint32_t bytes) {
-    const auto odd = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) % sizeof(Quad));
-    Quad quad = LoadQuad(from - odd);
-    if (odd != 0) {
-      Quad next{0, 0};
-      if (odd + bytes > sizeof(Quad)) next = LoadQuad(from - odd + sizeof(Quad));
-      const uint64_t words[4] = {quad.low, quad.high, next.low, next.high};
-      const uint32_t shift = odd % 8 * 8;
-      const auto word = [&](uint64_t low, uint64_t high) {
-        return shift == 0 ? low : low >> shift | high << (64 - shift);
-      };
-      quad = odd < 8 ? Quad{word(words[0], words[1]), word(words[1], words[2])}
-                     : Quad{word(words[1], words[2]), word(words[2], words[3])};
-    }
-    return Truncate(quad, bytes);
-  }
-  /// Clears the bytes of a quad from byte `bytes` on.
-  static Quad Truncate(Quad quad, uint32_t bytes) {
-    if (bytes < sizeof(Quad)) {
-      if (bytes <= 8) quad.high = 0;
-      if (bytes > 8) quad.high &= (uint64_t{1} << 8 * (bytes - 8)) - 1;
-      if (bytes < 8) quad.low &= (uint64_t{1} << 8 * bytes) - 1;
-    }
-    return quad;
   }
   /// Loads bytes that span several segments.
   [[gnu::noinline]] static Quad LoadBytes(const uint64_t* data, const uint32_t* infos,
@@ -337,60 +254,20 @@ class IpuTransmitter {
     });
   }
 
-  Returned Frame(uint32_t i) const {
-    return {staging_ + uint64_t{memory_.before[i]} * kFlitBytes, memory_.lengths[i]};
-  }
-
-  /// Counts and checks the frames.
-  void Check() {
-    const uint32_t lap = memory_.lap;
-    const uint64_t now = memory_.now_ns;
-    const Findings findings{memory_.orders, memory_.flows, memory_.scratch};
-    // Packs two sums into one word: bytes, and sent frames in the upper half.
-    constexpr uint32_t kSentBit = 32;
-    const uint64_t sums = team_.Sum(frames_, [&](uint32_t i) -> uint64_t {
-      const Returned frame = Frame(i);
-      if (frame.length == 0) {
-        card_.Count(static_cast<regs::ipu::Statistic>(memory_.orders[i]));
-        memory_.orders[i] = kNoOrder;
-        return 0;
-      }
-      if (shape_.verify != 0) CheckTag(card_, shape_, frame, now, lap, findings, i);
-      return frame.length | uint64_t{1} << kSentBit;
-    });
-    const uint64_t bytes = static_cast<uint32_t>(sums), sent = sums >> kSentBit;
-    uint64_t recognised = sent;
-    if (shape_.verify != 0) {
-      CompareSamples(card_, shape_, team_, findings, frames_, [&](uint32_t i) { return Frame(i); });
-      recognised = RecordReturns(card_, shape_, team_, findings, frames_, lap);
-    }
-    team_.Lead([&] {
-      card_.Count(regs::ipu::kStatTxFrames, sent);
-      card_.Count(regs::ipu::kStatTxBytes, bytes);
-      Counters& counters = card_.counters;
-      Add(&counters[WireEvent::kReturned], sent);
-      Add(&counters[WireEvent::kReturnedBytes], bytes);
-      Add(&counters[WireEvent::kRecognised], recognised);
-    });
-  }
-
   void Release(uint32_t queue, uint32_t done) {
     team_.One([&] {
       Store(&card_.tx[queue].busy, 0u);
-      Add(&card_.counters[Crossing::kPayloadFromHost], uint64_t{flits_} * kFlitBytes);
+      Add(&card_.counters[Crossing::kPayloadFromHost], uint64_t{sent_.flits()} * kFlitBytes);
       Add(&card_.counters[Crossing::kDescriptors], uint64_t{done} * regs::ipu::kDescriptorBytes);
       Add(&card_.counters[Crossing::kNotifications], uint64_t{memory_.reports} * sizeof(uint64_t));
     });
   }
 
   IpuCard& card_;
-  const Wire& wire_;
-  const WireShape& shape_;
   const Team team_;
   IpuTransmitMemory& memory_;
-  uint8_t* const staging_;
   const uint32_t block_;
-  uint32_t frames_ = 0, flits_ = 0;
+  IpuSent sent_;
 };
 
 }  // namespace sluice::device::grid
