@@ -8,23 +8,6 @@
 
 namespace sluice::swap {
 
-const char* Geometry::Error() const {
-  if (regions < kMinRegions || regions > kMaxRegions) return "regions: give 3 to 64";
-  if (region_bytes == 0 || region_bytes % 4096 != 0 || region_bytes > kMaxRegionBytes) {
-    return "region_bytes: give a multiple of 4096, at most 262144";
-  }
-  if (max_frames == 0 || max_frames % 16 != 0 || max_frames > kMaxRegionBytes / kSlotBytes) {
-    return "max_frames: give a multiple of 16, at most 4096";
-  }
-  if (headroom_bytes % kSlotBytes != 0 || headroom_bytes > 256) {
-    return "headroom_bytes: give 0, 64, 128, 192 or 256";
-  }
-  if (DataOffset() + headroom_bytes + 1536 > region_bytes) {
-    return "region_bytes: too small for the entries and one frame";
-  }
-  return nullptr;
-}
-
 LinkMemory LinkMemory::Format(std::span<uint8_t> memory, const Geometry& geometry) {
   LinkMemory link;
   link.header_ = reinterpret_cast<LinkHeader*>(memory.data());
@@ -75,12 +58,7 @@ uint64_t LinkMemory::Owners() const {
   // The owners word is read after the host's line: the host posts its next line only after it has
   // recorded the previous outcome.
   const uint64_t owners = RecordedOwners();
-  // If the NIC's line is not an outcome of `host.txid`, the host has recorded all outcomes.
-  if (nic.phase != Phase::kCommitted || nic.txid != host.txid) return owners;
-  const Given given = Given::Of(nic.payload[kGivenWord]);
-  const Given taken = Given::Of(nic.payload[kTakenWord]);
-  if (given.region >= geometry_.regions || taken.region >= geometry_.regions) return owners;
-  return (owners | uint64_t{1} << given.region) & ~(uint64_t{1} << taken.region);
+  return OwnersAfter(owners, host, nic, geometry_);
 }
 
 }  // namespace sluice::swap

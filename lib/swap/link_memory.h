@@ -46,8 +46,8 @@ struct Given {
   uint32_t region;
   uint32_t frames;
 
-  uint64_t Word() const { return region | uint64_t{frames} << 32; }
-  static Given Of(uint64_t word) {
+  constexpr uint64_t Word() const { return region | uint64_t{frames} << 32; }
+  static constexpr Given Of(uint64_t word) {
     return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
   }
 };
@@ -68,11 +68,23 @@ constexpr bool IsOneRegion(uint64_t owners, const Geometry& geometry) {
          static_cast<uint32_t>(std::countr_zero(owners)) < geometry.regions;
 }
 
+/// Returns the regions that the host owns, by bit, from the owners word and both lines of one
+/// instant.
+constexpr uint64_t OwnersAfter(uint64_t owners, const Message& host, const Message& nic,
+                               const Geometry& geometry) {
+  // If the NIC's line is not an outcome of `host.txid`, the host has recorded all outcomes.
+  if (nic.phase != Phase::kCommitted || nic.txid != host.txid) return owners;
+  const Given given = Given::Of(nic.payload[kGivenWord]);
+  const Given taken = Given::Of(nic.payload[kTakenWord]);
+  if (given.region >= geometry.regions || taken.region >= geometry.regions) return owners;
+  return (owners | uint64_t{1} << given.region) & ~(uint64_t{1} << taken.region);
+}
+
 /// Access to the memory. Copies refer to the same memory, which the creator must keep mapped.
 class LinkMemory {
  public:
   LinkMemory() = default;
-  static size_t BytesFor(const Geometry& geometry) {
+  static constexpr size_t BytesFor(const Geometry& geometry) {
     return kRegionsOffset + size_t{geometry.regions} * geometry.region_bytes;
   }
 

@@ -60,13 +60,30 @@ struct Geometry {
   friend bool operator==(const Geometry&, const Geometry&) = default;
 
   /// Returns null if the sizes are valid, else one line that names the invalid field.
-  const char* Error() const;
+  constexpr const char* Error() const;
   constexpr uint32_t DataOffset() const {
     return kRegionLineBytes + max_frames * static_cast<uint32_t>(sizeof(Entry));
   }
 };
 inline constexpr uint32_t kMinRegions = 3;
 inline constexpr uint32_t kMaxRegions = 64;
+
+constexpr const char* Geometry::Error() const {
+  if (regions < kMinRegions || regions > kMaxRegions) return "regions: give 3 to 64";
+  if (region_bytes == 0 || region_bytes % 4096 != 0 || region_bytes > kMaxRegionBytes) {
+    return "region_bytes: give a multiple of 4096, at most 262144";
+  }
+  if (max_frames == 0 || max_frames % 16 != 0 || max_frames > kMaxRegionBytes / kSlotBytes) {
+    return "max_frames: give a multiple of 16, at most 4096";
+  }
+  if (headroom_bytes % kSlotBytes != 0 || headroom_bytes > 256) {
+    return "headroom_bytes: give 0, 64, 128, 192 or 256";
+  }
+  if (DataOffset() + headroom_bytes + 1536 > region_bytes) {
+    return "region_bytes: too small for the entries and one frame";
+  }
+  return nullptr;
+}
 
 /// A region and its address in this process.
 struct Region {

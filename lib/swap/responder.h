@@ -74,6 +74,15 @@ class Responder : public End {
   Reply reply_;  ///< Reply to the offer being classified.
 };
 
+inline Responder Responder::Resume(const Machine& machine, uint16_t epoch, const Message& own) {
+  Responder end(machine, epoch, own.incarnation);
+  end.Recall(own, own.phase == Phase::kReflected ? State::kTentative
+                  : own.phase >= Phase::kReady   ? State::kReady
+                                                 : State::kSync);
+  end.Publish(end.state_ == State::kSync ? Phase::kSync : own.phase);
+  return end;
+}
+
 template <Resource R>
 std::optional<Input> Responder::Classify(const Message& peer, R& resource) {
   switch (Judge(self_, peer)) {
