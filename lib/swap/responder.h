@@ -115,7 +115,7 @@ std::optional<Input> Responder::Classify(const Message& peer, R& resource) {
   if (peer.phase == Phase::kCancel) return Input::kCancelNew;
   if (answer == Answer::kTrue) return Input::kOfferTrue;
   const bool waits = answer == Answer::kLater && (peer.flags & kStanding) != 0;
-  return waits ? std::nullopt : std::optional(Input::kOfferFalse);
+  return waits ? std::nullopt : std::optional<Input>(Input::kOfferFalse);
 }
 
 inline Event Responder::Step(Input input, const Message& peer) {

@@ -7,6 +7,7 @@
 
 #include "device/grid/ipu_card.h"
 #include "device/grid/ipu_sort.h"
+#include "device/grid/ipu_spans.h"
 #include "device/grid/wire.h"
 
 namespace sluice::device::grid {
@@ -25,7 +26,8 @@ struct IpuReceiveMemory {
   uint32_t starts[kIpuQueues + 2];  ///< First sorted frame.
   uint32_t bases[kIpuQueues];       ///< First descriptor of this batch.
   uint32_t rooms[kIpuQueues];       ///< Number of posted descriptors from bases[] on.
-  uint32_t taken[kIpuQueues];       ///< Number of descriptors that this batch uses.
+  uint32_t taken[kIpuQueues];       ///< Number of descriptors, or frames of a link, of this batch.
+  IpuSpans spans[kIpuQueues];       ///< Only of queues with a link.
   // Indexed by arrival.
   uint32_t hashes[kBatchFrames];
   uint32_t words[kBatchFrames];    ///< Steered::word.

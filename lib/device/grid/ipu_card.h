@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State of the packetized NIC on a card (regs/ipu.h). It has rings, but not links, endpoints, flow
-// rules, timestamps, interrupts or segmentation.
+// State of the packetized NIC on a card (regs/ipu.h). It has rings and links, but not endpoints,
+// flow rules, timestamps, interrupts or segmentation.
 #pragma once
 
 #include <cstdint>
 
 #include "device/grid/card.h"
+#include "device/grid/ipu_link.h"
 #include "regs/ipu.h"
 #include "regs/ipu_port.h"
 
@@ -66,6 +67,10 @@ struct IpuRxSettings {
 inline constexpr uint32_t kRxScatters = 1u << 0;  ///< A frame may span buffers.
 /// The ring and its buffers are in the card's memory (ipu_fifo.h).
 inline constexpr uint32_t kRxOnCard = 1u << 1;
+/// The queue pair has a link. The headroom of its frames, in units of 64 bytes, is in the bits from
+/// kRxHeadroomShift on.
+inline constexpr uint32_t kRxLinked = 1u << 2;
+inline constexpr uint32_t kRxHeadroomShift = 8;
 
 /// Protocols that replace the rings of a queue pair.
 enum class IpuExchange : uint32_t { kNone, kLink, kEndpoint };
@@ -75,6 +80,18 @@ enum class IpuExchange : uint32_t { kNone, kLink, kEndpoint };
 struct alignas(64) IpuExchangeGate {
   uint32_t kind;  ///< An IpuExchange.
   uint32_t busy;  ///< 1 while the exchange block may work on the pair.
+
+  bool has(IpuExchange protocol) const { return Load(&kind) == static_cast<uint32_t>(protocol); }
+  /// Waits until the exchange block has stopped to work on the pair. Called by the register block.
+  void Close() {
+    grid::Exchange(&kind, static_cast<uint32_t>(IpuExchange::kNone));
+    while (Add(&busy, 0u) != 0) Relax();
+    FenceCard();
+  }
+  void Open(IpuExchange protocol) {
+    FenceCard();
+    Store(&kind, static_cast<uint32_t>(protocol));
+  }
 };
 
 /// Number of nibbles of the longest hash input: IPv6 addresses and ports.
@@ -106,6 +123,7 @@ struct IpuCard : Card {
   IpuRing rx[kIpuQueues] = {};
   IpuRing tx[kIpuQueues] = {};
   IpuExchangeGate gates[kIpuQueues] = {};
+  IpuLink links[kIpuQueues] = {};
 
   // Used only by the register block.
   uint32_t address_low = 0;  ///< Low half of an entry whose high half is not yet written.

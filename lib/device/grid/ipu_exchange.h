@@ -7,6 +7,8 @@
 #include <cstdint>
 
 #include "device/grid/ipu_card.h"
+#include "device/grid/ipu_fifo.h"
+#include "device/grid/ipu_link_exchange.h"
 #include "device/grid/team.h"
 #include "device/grid/wire_state.h"
 
@@ -14,6 +16,7 @@ namespace sluice::device::grid {
 
 struct IpuExchangeMemory {
   WireShape shape;
+  IpuLinkMemory link;
 };
 
 class IpuExchanger {
@@ -41,11 +44,16 @@ class IpuExchanger {
   }
 
  private:
-  void Serve(uint32_t, IpuExchange) {}
+  void Serve(uint32_t queue, IpuExchange protocol) {
+    if (protocol == IpuExchange::kLink) {
+      IpuLinker(card_, memory_.shape, team_, memory_.link, ExchangeStaging(card_, block_), queue)
+          .Turn();
+    }
+  }
 
   IpuCard& card_;
   const Team team_;
-  [[maybe_unused]] IpuExchangeMemory& memory_;
+  IpuExchangeMemory& memory_;
   const uint32_t block_;
 };
 

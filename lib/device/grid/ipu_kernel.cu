@@ -2,7 +2,13 @@
 //
 // The packetized NIC as a persistent kernel, compiled to PTX by clang without a CUDA toolkit.
 #include <array>
+#include <atomic>
+#include <bit>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 // The includes below are compiled for the card.

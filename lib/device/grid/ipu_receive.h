@@ -80,6 +80,20 @@ class IpuReceiver {
     return length <= room ? 1 : (length + room - 1) / room;
   }
   RingPlace Ring(uint32_t queue) const { return RingPlace(settings_.rings[queue].place); }
+  bool IsLinked(uint32_t queue) const { return (settings_.rings[queue].flags & kRxLinked) != 0; }
+  /// Returns the frames of a queue with a link, and their regions.
+  auto Spans(uint32_t queue) const {
+    const auto flits = [this](uint32_t first, uint32_t end) {
+      return memory_.before[end - 1] + Flits(memory_.lengths[memory_.arrivals[end - 1]]) -
+             memory_.before[first];
+    };
+    return IpuSpanWalk(card_.links[queue], memory_.spans[queue],
+                       settings_.rings[queue].flags >> kRxHeadroomShift, memory_.starts[queue],
+                       memory_.starts[queue + 1], flits);
+  }
+  bool HasFrames(uint32_t queue) const {
+    return memory_.starts[queue] != memory_.starts[queue + 1];
+  }
   /// Returns the number of frames that are not dropped; they come first in sorted order.
   uint32_t ForQueues() const { return memory_.starts[kIpuDropped]; }
 
@@ -142,8 +156,13 @@ class IpuReceiver {
   uint32_t Reserve() {
     for (uint32_t look = 0;; ++look) {
       Look();
+      if (memory_.agrees != 0 && (memory_.left == 0 || shape_.pause == 0 || look == kPatience)) {
+        break;
+      }
+      team_.ForEach(kIpuQueues, [&](uint32_t queue) {
+        if (IsLinked(queue) && HasFrames(queue)) card_.links[queue].Unlock();
+      });
       if (memory_.agrees == 0) return 0;
-      if (memory_.left == 0 || shape_.pause == 0 || look == kPatience) break;
     }
     uint32_t count = batch_.count;
     if (memory_.left != 0 && shape_.pause != 0) {
@@ -152,7 +171,7 @@ class IpuReceiver {
       // The frame that needs too many descriptors is dropped; later frames may need fewer.
       count = kBatchFrames - static_cast<uint32_t>(memory_.left) + 1;
     }
-    if (count != 0) Promise(count);
+    Promise(count);
     return count;
   }
 
@@ -196,29 +215,47 @@ class IpuReceiver {
         memory_.agrees = agrees ? 1 : 0;
         return;
       }
-      if (memory_.starts[queue] == memory_.starts[queue + 1]) return;
+      if (!HasFrames(queue)) return;
+      if (IsLinked(queue)) return LookAtLink(queue);
       const IpuRing& ring = card_.rx[queue];
       const uint32_t tail = Load(&ring.tail), reserved = Load(&ring.reserved);
       const uint32_t room = tail - reserved, most = Ring(queue).entries();
       memory_.bases[queue] = reserved;
       memory_.rooms[queue] = room <= most ? room : 0;
-      const uint32_t end = EndOfRoom(queue);
-      if (end == memory_.starts[queue + 1]) return;
-      Max(&memory_.left, uint64_t{kBatchFrames - memory_.arrivals[end]});
+      NoteRoom(queue, EndOfRoom(queue));
     });
+  }
+  /// Records that the frames of a queue from `end` on, if any, have no room.
+  void NoteRoom(uint32_t queue, uint32_t end) {
+    if (end == memory_.starts[queue + 1]) return;
+    Max(&memory_.left, uint64_t{kBatchFrames - memory_.arrivals[end]});
+  }
+  /// Locks the link until its room is reserved, or until the next look.
+  void LookAtLink(uint32_t queue) {
+    while (!card_.links[queue].TryLock()) Relax();
+    const uint32_t end = Spans(queue).Look();
+    memory_.bases[queue] = 0;
+    memory_.rooms[queue] = end - memory_.starts[queue];
+    NoteRoom(queue, end);
   }
 
   /// Reserves descriptors for each of the first `count` frames for which its queue has room.
   void Promise(uint32_t count) {
     team_.ForEach(kIpuQueues, [&](uint32_t queue) {
       const uint32_t first = memory_.starts[queue];
-      if (first == memory_.starts[queue + 1]) return;
+      if (!HasFrames(queue)) return;
       const uint32_t room = EndOfRoom(queue);
       const uint32_t late =
           FirstOf(queue, [&](uint32_t i) { return memory_.arrivals[i] >= count; });
       const uint32_t end = room < late ? room : late;
       memory_.taken[queue] = memory_.needs[end] - memory_.needs[first];
-      Store(&card_.rx[queue].reserved, memory_.bases[queue] + memory_.taken[queue]);
+      if (!IsLinked(queue)) {
+        return Store(&card_.rx[queue].reserved, memory_.bases[queue] + memory_.taken[queue]);
+      }
+      const bool full =
+          end == room && end != memory_.starts[queue + 1] && memory_.arrivals[end] <= count;
+      Spans(queue).Reserve(end, full);
+      card_.links[queue].Unlock();
     });
   }
 
@@ -233,7 +270,8 @@ class IpuReceiver {
       const uint32_t end = memory_.needs[i + 1] - memory_.needs[memory_.starts[queue]];
       if (end <= memory_.taken[queue] && arrival < count) return;
       memory_.queues[arrival] = arrival < count ? static_cast<uint8_t>(kIpuDropped) : kLeft;
-      memory_.words[arrival] = regs::ipu::kStatRxNoDescriptor;
+      memory_.words[arrival] =
+          IsLinked(queue) ? regs::ipu::kStatRxNoRegion : regs::ipu::kStatRxNoDescriptor;
     });
   }
 
@@ -264,6 +302,11 @@ class IpuReceiver {
       }
     });
     ForDelivered([&](uint32_t i, uint32_t arrival, uint32_t queue, uint32_t descriptor) {
+      if (IsLinked(queue)) {
+        memory_.buffers[memory_.needs[i]] =
+            reinterpret_cast<uint64_t>(Spans(queue).Place(i, memory_.lengths[arrival]));
+        return;
+      }
       const uint32_t room = settings_.rings[queue].room;
       const uint32_t segments = memory_.needs[i + 1] - memory_.needs[i];
       const RingPlace ring = Ring(queue);
@@ -334,6 +377,7 @@ class IpuReceiver {
   void Complete() {
     using namespace regs::ipu;
     ForDelivered([&](uint32_t i, uint32_t arrival, uint32_t queue, uint32_t descriptor) {
+      if (IsLinked(queue)) return;
       const bool fault = (memory_.queues[arrival] & kFault) != 0;
       const uint32_t length = memory_.lengths[arrival], room = settings_.rings[queue].room;
       const uint32_t segments = memory_.needs[i + 1] - memory_.needs[i];
@@ -353,8 +397,12 @@ class IpuReceiver {
       }
     });
     team_.ForEach(kIpuQueues, [&](uint32_t queue) {
-      if (memory_.starts[queue] == memory_.starts[queue + 1]) return;
-      Store(&card_.rx[queue].head, memory_.bases[queue] + memory_.taken[queue]);
+      if (!HasFrames(queue)) return;
+      if (IsLinked(queue)) {
+        Spans(queue).Publish(memory_.starts[queue] + memory_.taken[queue]);
+      } else {
+        Store(&card_.rx[queue].head, memory_.bases[queue] + memory_.taken[queue]);
+      }
     });
   }
 
@@ -374,15 +422,17 @@ class IpuReceiver {
       });
     }
     team_.One([&] {
-      uint64_t descriptors = 0;
+      uint64_t descriptors = 0, entries = 0;
       for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
-        if (memory_.starts[queue] != memory_.starts[queue + 1]) descriptors += memory_.taken[queue];
+        if (!HasFrames(queue) || (settings_.rings[queue].flags & kRxOnCard) != 0) continue;
+        (IsLinked(queue) ? entries : descriptors) += memory_.taken[queue];
       }
       card_.Count(regs::ipu::kStatRxFrames, frames);
       card_.Count(regs::ipu::kStatRxBytes, bytes);
       Add(&card_.counters[Crossing::kPayloadToHost], bytes);
       Add(&card_.counters[Crossing::kDescriptors], descriptors * regs::ipu::kDescriptorBytes);
-      Add(&card_.counters[Crossing::kNotifications], descriptors * regs::ipu::kDescriptorBytes);
+      Add(&card_.counters[Crossing::kNotifications],
+          descriptors * regs::ipu::kDescriptorBytes + entries * sizeof(swap::Entry));
     });
   }
 

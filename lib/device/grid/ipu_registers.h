@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The register file of the packetized NIC on a card: the register block decodes regs/ipu.h as
-// device/ipu/registers.cc does. It rejects flow rules as if the table were full, links and
-// endpoints as if their memory were unmapped, and rings with timestamps.
+// device/ipu/registers.cc does. It rejects flow rules as if the table were full, endpoints as if
+// their memory were unmapped, and rings with timestamps.
 #pragma once
 
 #include <cstdint>
 
 #include "device/grid/ipu_card.h"
+#include "device/grid/ipu_link_open.h"
 #include "device/grid/wire.h"
 
 namespace sluice::device::grid {
@@ -196,12 +197,7 @@ class IpuRegisters {
       }
       return;
     }
-    if (offset >= kLinkBlock) {
-      if (offset == kLinkBlock + kLinkControl && (value & kLinkEnable) != 0) {
-        card_.Count(kStatLinkFaults);
-      }
-      return;
-    }
+    if (offset >= kLinkBlock) return WriteLink(queue, offset - kLinkBlock, value);
     const bool transmit = offset >= kTxBlock;
     IpuRing& ring = transmit ? card_.tx[queue] : card_.rx[queue];
     const uint32_t reg = transmit ? offset - kTxBlock : offset;
@@ -209,7 +205,7 @@ class IpuRegisters {
     if (reg == kRingBase) ring.base = value;
     if (reg == kRingEntries) ring.entries = static_cast<uint32_t>(value);
     if (reg == kRingBuffer) ring.buffer_bytes = static_cast<uint32_t>(value);
-    if (reg != kRingControl) return;
+    if (reg != kRingControl || !card_.gates[queue].has(IpuExchange::kNone)) return;
     if (transmit) {
       Lock(&card_.control_lock);
       ControlTx(ring, (value & kRingEnable) != 0);
@@ -217,6 +213,46 @@ class IpuRegisters {
     } else {
       Change([&] { ControlRx(queue, static_cast<uint32_t>(value)); });
     }
+  }
+
+  void WriteLink(uint32_t queue, uint32_t offset, uint64_t value) {
+    using namespace regs::ipu;
+    IpuLink& link = card_.links[queue];
+    if (offset == kLinkBase) link.base = value;
+    if (offset == kLinkBytes) link.bytes = value;
+    if (offset == kLinkEpoch) link.epoch = static_cast<uint16_t>(value);
+    if (offset != kLinkControl) return;
+    const bool enable = (value & kLinkEnable) != 0;
+    const bool endpoint = card_.gates[queue].has(IpuExchange::kEndpoint);
+    if (!endpoint) Change([&] { ControlLink(queue, enable); });
+  }
+
+  /// Disables the link of a queue pair and, if `enable` is set, opens it again. Called within
+  /// Change.
+  void ControlLink(uint32_t queue, bool enable) {
+    IpuRxSettings settings = card_.settings.rings[queue];
+    const bool linked = card_.gates[queue].has(IpuExchange::kLink);
+    card_.gates[queue].Close();
+    if (linked) settings = {};
+    if (enable && settings.place == 0 && Load(&card_.tx[queue].place) == 0) {
+      IpuLinkOpener opener(card_, queue);
+      if (opener.Open()) {
+        settings = opener.Settings();
+        card_.gates[queue].Open(IpuExchange::kLink);
+      } else {
+        card_.Count(regs::ipu::kStatLinkFaults);
+      }
+    }
+    StoreSettings(queue, settings);
+  }
+
+  /// Stores the settings with which receive blocks write to a queue. Called within Change.
+  void StoreSettings(uint32_t queue, const IpuRxSettings& from) {
+    IpuRxSettings& settings = card_.settings.rings[queue];
+    Store(&settings.place, from.place);
+    Store(&settings.room, from.room);
+    Store(&settings.flags, from.flags);
+    SizeBatches();
   }
 
   void RingDoorbell(IpuRing& ring, uint32_t tail) {
@@ -232,7 +268,6 @@ class IpuRegisters {
   void ControlRx(uint32_t queue, uint32_t control) {
     using namespace regs::ipu;
     IpuRing& ring = card_.rx[queue];
-    IpuRxSettings& settings = card_.settings.rings[queue];
     RingPlace place;
     if ((control & kRingEnable) != 0 && (control & kRingStamp) == 0 &&
         ring.buffer_bytes >= kMinBuffer && ring.buffer_bytes <= UINT16_MAX) {
@@ -242,10 +277,8 @@ class IpuRegisters {
     Store(&ring.tail, 0u);
     Store(&ring.reserved, 0u);
     Store(&ring.place, place.word());
-    Store(&settings.place, place.word());
-    Store(&settings.room, ring.buffer_bytes);
-    Store(&settings.flags, (control & kRingScatter) != 0 ? kRxScatters : 0);
-    SizeBatches();
+    StoreSettings(
+        queue, {place.word(), ring.buffer_bytes, (control & kRingScatter) != 0 ? kRxScatters : 0});
   }
 
   /// Limits a batch to a quarter of all descriptors, so that batches overlap.
@@ -289,6 +322,8 @@ class IpuRegisters {
         ring->base = 0;
         ring->entries = ring->buffer_bytes = 0;
       }
+      card_.links[i].base = card_.links[i].bytes = card_.links[i].epoch = 0;
+      ControlLink(i, false);
       ControlRx(i, 0);
       ControlTx(card_.tx[i], false);
       Store(&card_.rx[i].head, 0u);
@@ -303,8 +338,15 @@ class IpuRegisters {
 
   uint64_t ReadQueue(uint32_t queue, uint32_t offset) const {
     using namespace regs::ipu;
-    if (offset == kEndpointBlock + kEndpointStatus || offset == kLinkBlock + kLinkStatus) return 0;
-    if (offset >= kLinkBlock) return ~uint64_t{0};
+    if (offset == kEndpointBlock + kEndpointStatus) return 0;
+    if (offset >= kLinkBlock) {
+      const IpuLink& link = card_.links[queue];
+      if (offset == kLinkBlock + kLinkBase) return link.base;
+      if (offset == kLinkBlock + kLinkBytes) return link.bytes;
+      if (offset == kLinkBlock + kLinkEpoch) return link.epoch;
+      const bool is_status = offset == kLinkBlock + kLinkStatus;
+      return is_status ? card_.gates[queue].has(IpuExchange::kLink) : ~uint64_t{0};
+    }
     const bool transmit = offset >= kTxBlock;
     const IpuRing& ring = transmit ? card_.tx[queue] : card_.rx[queue];
     const uint32_t reg = transmit ? offset - kTxBlock : offset;

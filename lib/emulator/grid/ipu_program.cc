@@ -14,6 +14,8 @@ extern const char kIpuPtx[];
 namespace {
 
 using device::grid::IpuCard;
+using device::grid::IpuExchange;
+using device::grid::IpuLink;
 using device::grid::IpuMemory;
 using device::grid::IpuRing;
 using device::grid::IpuRole;
@@ -38,7 +40,7 @@ const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* stagi
   return nullptr;
 }
 
-// Disables rings whose memory was moved or removed, like IpuNic::MemoryTaken.
+// Disables rings and links whose memory was moved or removed, like IpuNic::MemoryTaken.
 void FindRings(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
   const auto is_gone = [&](const IpuRing& ring) {
@@ -48,6 +50,14 @@ void FindRings(device::grid::Card& base) {
     if (is_gone(card.rx[i])) {
       card.Count(regs::ipu::kStatRxDmaFault);
       card.rx[i].place = card.settings.rings[i].place = 0;
+      card.config += 2;
+    }
+    IpuLink& link = card.links[i];
+    if (card.gates[i].has(IpuExchange::kLink) &&
+        card.dma.Translate(link.base, link.bytes) != link.memory) {
+      card.Count(regs::ipu::kStatLinkFaults);
+      card.gates[i].Close();
+      card.settings.rings[i] = {};
       card.config += 2;
     }
     if (is_gone(card.tx[i])) {

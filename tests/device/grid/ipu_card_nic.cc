@@ -41,7 +41,7 @@ IpuCardNic::IpuCardNic(const bar::DmaSpace& dma) : dma_(dma), card_(std::make_un
   const emulator::GridProgram& program = emulator::kIpuProgram;
   // Fresh pages are allocated when they are used.
   staging_.reset(static_cast<uint8_t*>(std::calloc(program.staging_bytes + kFlitBytes, 1)));
-  for (Block* block : {&registers_, &receiver_, &sender_}) {
+  for (Block* block : {&registers_, &receiver_, &sender_, &exchanger_}) {
     block->memory.resize(program.block_bytes / sizeof(std::max_align_t) + 1);
   }
   const bar::PostedQueue::Layout layout = bar::PostedQueue::GetLayout();
@@ -74,7 +74,7 @@ void IpuCardNic::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
             [](const DmaRange& a, const DmaRange& b) { return a.bus < b.bus; });
   emulator::kIpuProgram.find_rings(*card_);
   // All blocks stop for a reset.
-  registers_.begun = receiver_.begun = sender_.begun = false;
+  registers_.begun = receiver_.begun = sender_.begun = exchanger_.begun = false;
 }
 
 void IpuCardNic::RunTurn(uint32_t number, Block& block) {
@@ -143,6 +143,10 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   };
   for (uint64_t before = ~uint64_t{0}; before != position() && position() != shape.limit;) {
     before = position();
+    for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
+      // Frames are sent by Transmit.
+      if (card_->links[queue].sending == IpuLink::kNone) Exchange(queue);
+    }
     RunTurn(1, receiver_);
   }
   const uint64_t taken = position();
@@ -164,8 +168,35 @@ uint32_t IpuCardNic::Transmit(FrameSink& sink, uint32_t budget) {
       moved = true;
       sent += Deliver(queue, done, sink);
     }
+    for (uint32_t queue = 0; queue < kIpuQueues && sent < budget; ++queue) {
+      moved |= Exchange(queue);
+      for (const std::string& bytes : exchanged_) {
+        const WireFrame frame = {reinterpret_cast<const uint8_t*>(bytes.data()),
+                                 static_cast<uint32_t>(bytes.size())};
+        sink.Deliver({&frame, 1});
+      }
+      sent += static_cast<uint32_t>(exchanged_.size());
+      exchanged_.clear();
+    }
   }
   return sent;
+}
+
+bool IpuCardNic::Exchange(uint32_t queue) {
+  if (!card_->gates[queue].has(IpuExchange::kLink)) return false;
+  const uint64_t swaps = card_->counters.model[regs::ipu::kStatLinkSwaps];
+  auto& memory = *reinterpret_cast<IpuExchangeMemory*>(exchanger_.memory.data());
+  memory.link.sent = 0;
+  RunTurn(1 + kRoles.receivers + kRoles.senders + queue, exchanger_);
+  EXPECT_EQ(card_->gates[queue].busy, 0u);
+  EXPECT_EQ(card_->links[queue].lock, 0u);
+  const uint8_t* const staging = ExchangeStaging(*card_, queue);
+  for (uint32_t i = 0; i < memory.link.sent; ++i) {
+    if (memory.link.lengths[i] == 0) continue;
+    const uint8_t* const frame = staging + size_t{memory.link.before[i]} * kFlitBytes;
+    exchanged_.emplace_back(reinterpret_cast<const char*>(frame), memory.link.lengths[i]);
+  }
+  return memory.link.sent != 0 || swaps != card_->counters.model[regs::ipu::kStatLinkSwaps];
 }
 
 uint32_t IpuCardNic::Deliver(uint32_t queue, uint32_t done, FrameSink& sink) const {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bar/dma.h"
@@ -40,8 +41,8 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   IpuCard& card() { return *card_; }
 
  private:
-  /// One transmit block per queue.
-  static constexpr Roles kRoles = {.receivers = 1, .senders = kIpuQueues};
+  /// One transmit block and one exchange block per queue.
+  static constexpr Roles kRoles = {.receivers = 1, .senders = kIpuQueues, .exchangers = kIpuQueues};
   struct Free {
     void operator()(uint8_t* memory) const { std::free(memory); }
   };
@@ -55,6 +56,9 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   /// Delivers the frames of the `done` descriptors that the sender's last turn consumed from a
   /// queue.
   uint32_t Deliver(uint32_t queue, uint32_t done, FrameSink& sink) const;
+  /// Runs a turn of the exchange block of a queue with a link. Adds the frames that it sends to
+  /// `exchanged_`. Returns true if the link has made progress.
+  bool Exchange(uint32_t queue);
 
   const bar::DmaSpace& dma_;
   std::unique_ptr<IpuCard> card_;
@@ -62,7 +66,8 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
   std::unique_ptr<Control> control_ = std::make_unique<Control>();
   std::unique_ptr<Report> report_ = std::make_unique<Report>();
-  Block registers_, receiver_, sender_;
+  Block registers_, receiver_, sender_, exchanger_;
+  std::vector<std::string> exchanged_;
   uint32_t posted_ = 0;
   std::vector<Counter> counters_;
 };

@@ -7,6 +7,5 @@ namespace sluice::device::ipu::test {
 std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma) {
   return std::make_unique<grid::IpuCardNic>(dma);
 }
-const bool kHasLinks = false;
 
 }  // namespace sluice::device::ipu::test

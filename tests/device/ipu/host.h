@@ -35,7 +35,6 @@ class RecordingSink final : public FrameSink {
 
 /// Creates the device under test: the CPU's model, or another implementation.
 std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma);
-extern const bool kHasLinks;  ///< Whether the device supports links.
 
 /// Host memory with bus addresses that differ from pointers, so that a model that confuses them
 /// faults.

@@ -6,6 +6,5 @@ namespace sluice::device::ipu::test {
 std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma) {
   return std::make_unique<IpuNic>(dma, IpuConfig{});
 }
-const bool kHasLinks = true;
 
 }  // namespace sluice::device::ipu::test

@@ -177,7 +177,7 @@ void MisconfigureEverything(Host& host) {
   host.nic.WriteRegister(kBlock + kLinkBytes, 8, link.size());
   store(kBlock + kLinkEpoch, 5);
   store(kBlock + kLinkControl, kLinkEnable);
-  EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), kHasLinks ? 1u : 0u);
+  EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), 1u);
 }
 
 /// Stores random values to all registers, with rings full of random words. The device must respond

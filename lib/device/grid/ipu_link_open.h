@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Opens a link of regions on a card and continues from the state in its memory, like
+// swap::NicLink::Open. Control path, on one thread. Nothing that is read is trusted.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "device/grid/ipu_card.h"
+
+namespace sluice::device::grid {
+
+class IpuLinkOpener {
+ public:
+  IpuLinkOpener(IpuCard& card, uint32_t queue) : card_(card), link_(card.links[queue]) {}
+
+  /// Opens the link that the registers describe. If its memory is unaligned, not mapped or contains
+  /// no valid link, returns false, and the memory is unchanged.
+  bool Open() {
+    uint8_t* const memory = Find();
+    if (memory == nullptr) return false;
+    link_.memory = memory;
+    const swap::Message own = ReadLine(offsetof(swap::LinkHeader, nic_line));
+    const swap::Message host = ReadLine(offsetof(swap::LinkHeader, host_line));
+    const uint64_t owners = swap::OwnersAfter(
+        LoadQuad(memory + offsetof(swap::LinkHeader, owners)).low, host, own, link_.geometry);
+    if (!swap::IsOneRegion(owners, link_.geometry)) return false;
+    link_.end() = swap::Resumable(own)
+                      ? swap::Responder::Resume(swap::kTwoMessage, link_.epoch, own)
+                      : swap::Responder(swap::kTwoMessage, link_.epoch, 1);
+    link_.Post();
+    Recover(owners);
+    return true;
+  }
+
+  /// Returns the settings with which receive blocks write to the link.
+  IpuRxSettings Settings() const {
+    const swap::Geometry& geometry = link_.geometry;
+    const uint32_t headroom = geometry.headroom_bytes / kFlitBytes;
+    const uint32_t data = geometry.region_bytes - geometry.DataOffset();
+    // The number of frames for which the NIC always has room, rounded down to a power of two,
+    // limits the batches.
+    const uint32_t frames =
+        (geometry.regions - 1) *
+        Least(geometry.max_frames, data / kFlitBytes / (headroom + card_.wire.shape.largest));
+    const RingPlace place(link_.memory, std::bit_floor(frames == 0 ? 1 : frames));
+    return {place.word(), Least(swap::kMaxFrameBytes, data - geometry.headroom_bytes),
+            kRxLinked | headroom << kRxHeadroomShift};
+  }
+
+ private:
+  /// Returns the memory of a valid link, and stores its geometry.
+  uint8_t* Find() {
+    if (link_.base % regs::ipu::kPageBytes != 0 || link_.bytes < swap::kRegionsOffset) {
+      return nullptr;
+    }
+    uint8_t* const memory = card_.dma.Translate(link_.base, link_.bytes);
+    if (memory == nullptr || reinterpret_cast<uintptr_t>(memory) % alignof(swap::LinkHeader) != 0) {
+      return nullptr;
+    }
+    const Quad first = LoadQuad(memory), second = LoadQuad(memory + sizeof(Quad));
+    static_assert(offsetof(swap::LinkHeader, geometry) == sizeof(uint64_t));
+    link_.geometry = {static_cast<uint32_t>(first.high), static_cast<uint32_t>(first.high >> 32),
+                      static_cast<uint32_t>(second.low), static_cast<uint32_t>(second.low >> 32)};
+    if (first.low != swap::kLinkMagic || link_.geometry.Error() != nullptr ||
+        swap::LinkMemory::BytesFor(link_.geometry) > link_.bytes) {
+      return nullptr;
+    }
+    return memory;
+  }
+
+  swap::Message ReadLine(size_t offset) const {
+    bar::Line line;
+    for (uint32_t i = 0; i < IpuLink::kQuads; ++i) {
+      const Quad quad = LoadQuad(link_.memory + offset + i * sizeof(Quad));
+      line.word[2 * i] = quad.low;
+      line.word[2 * i + 1] = quad.high;
+    }
+    return swap::Decode(line);
+  }
+
+  /// Sorts the NIC's regions by the state in which an earlier device left them.
+  void Recover(uint64_t owners) {
+    const uint32_t regions = link_.geometry.regions;
+    link_.mine = ~uint64_t{0} >> (swap::kMaxRegions - regions) & ~owners;
+    link_.lock = link_.open = link_.frames = link_.flits = link_.reserved = link_.head = 0;
+    link_.supplied = link_.given = 0;
+    link_.sending = IpuLink::kNone;
+    link_.waits = 0;
+    link_.look_again = 1;
+    link_.sequence = 0;
+    link_.starts[0] = 0;
+    uint64_t sequences[swap::kMaxRegions] = {};
+    uint64_t empty = 0;
+    for (uint32_t id = 0; id < regions; ++id) {
+      if ((link_.mine & swap::RegionBit(id)) == 0) continue;
+      const Quad first = LoadQuad(link_.Region(id));
+      const auto kind = static_cast<swap::RegionKind>(static_cast<uint32_t>(first.low));
+      const auto count = static_cast<uint32_t>(first.low >> 32);
+      const auto cursor = static_cast<uint32_t>(first.high);
+      const bool filled = count > 0 && count <= link_.geometry.max_frames;
+      if (filled && kind == swap::RegionKind::kToSend && cursor < count &&
+          link_.sending == IpuLink::kNone) {
+        link_.sending = id;
+        link_.send_at = cursor;
+        link_.send_count = count;
+      } else if (filled && kind == swap::RegionKind::kReceived) {
+        sequences[id] = LoadQuad(link_.Region(id) + sizeof(Quad)).low;
+        if (sequences[id] >= link_.sequence) link_.sequence = sequences[id] + 1;
+        Insert(id, count, sequences);
+      } else {
+        empty |= swap::RegionBit(id);
+      }
+    }
+    CountFull();
+    for (; empty != 0; empty &= empty - 1) {
+      link_.Supply(static_cast<uint32_t>(std::countr_zero(empty)));
+    }
+  }
+
+  /// Inserts a region with frames into the queue in the order of sequence numbers. Until CountFull,
+  /// starts[] contains the number of frames of the region before each position.
+  void Insert(uint32_t id, uint32_t count, const uint64_t* sequences) {
+    uint32_t at = link_.supplied++;
+    for (; at != 0 && sequences[id] < sequences[link_.regions[at - 1]]; --at) {
+      link_.regions[at] = link_.regions[at - 1];
+      link_.StartOf(at + 1) = link_.StartOf(at);
+    }
+    link_.regions[at] = static_cast<uint8_t>(id);
+    link_.StartOf(at + 1) = count;
+  }
+  void CountFull() {
+    link_.open = link_.supplied;
+    for (uint32_t at = 0; at < link_.open; ++at) link_.StartOf(at + 1) += link_.StartOf(at);
+    link_.reserved = link_.head = link_.StartOf(link_.open);
+  }
+
+  IpuCard& card_;
+  IpuLink& link_;
+};
+
+}  // namespace sluice::device::grid

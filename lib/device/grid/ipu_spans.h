@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The places of a batch's frames in the regions of a link. A span is the part of a queue's frames
+// that one region receives.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/ipu_card.h"
+#include "device/grid/wire_state.h"
+#include "swap/region.h"
+
+namespace sluice::device::grid {
+
+struct IpuSpan {
+  uint8_t* region;
+  uint32_t first;  ///< The first sorted frame.
+  uint32_t entry;  ///< Its entry in the region.
+  uint32_t flit;   ///< Its slot, counted from the beginning of the region's data.
+};
+
+/// The spans of one queue of a batch, in a block's shared memory.
+struct IpuSpans {
+  uint32_t count;
+  uint32_t open;  ///< Position of the first span's region.
+  IpuSpan list[swap::kMaxRegions];
+};
+
+/// Works on the spans of one queue: the sorted frames [first, last). Used by one thread, except for
+/// the methods that are const. FlitsOf(a, b), a function of the batch, returns the number of
+/// 64-byte units of the frames [a, b) without headroom.
+template <typename FlitsOf>
+class IpuSpanWalk {
+ public:
+  IpuSpanWalk(IpuLink& link, IpuSpans& spans, uint32_t headroom, uint32_t first, uint32_t last,
+              FlitsOf flits_of)
+      : link_(link),
+        spans_(spans),
+        headroom_(headroom),
+        first_(first),
+        last_(last),
+        flits_of_(flits_of) {}
+
+  /// Distributes frames over the regions with room. Returns the end of the frames that have room.
+  /// Requires the lock of the link.
+  uint32_t Look() {
+    const swap::Geometry& geometry = link_.geometry;
+    const uint32_t capacity = (geometry.region_bytes - geometry.DataOffset()) / kFlitBytes;
+    const uint32_t supplied = Load(&link_.supplied);
+    FenceCard();
+    uint32_t position = Load(&link_.open), at = first_;
+    IpuSpan span = {nullptr, at, Load(&link_.frames), Load(&link_.flits)};
+    spans_.open = position;
+    spans_.count = 0;
+    for (; at != last_ && position != supplied; ++position) {
+      span.region = link_.RegionAt(position);
+      span.first = at;
+      spans_.list[spans_.count++] = span;
+      const auto fits = [&](uint32_t i) {
+        return span.entry + (i + 1 - span.first) <= geometry.max_frames &&
+               span.flit + Slots(span.first, i + 1) <= capacity;
+      };
+      uint32_t end = last_;
+      while (at < end) {
+        const uint32_t middle = (at + end) / 2;
+        fits(middle) ? at = middle + 1 : end = middle;
+      }
+      span.entry = span.flit = 0;
+    }
+    return at;
+  }
+
+  /// Reserves room for the frames before `end`. If `full`, there is no room for frame `end`, and
+  /// the open region is closed. Requires the lock, and that nothing has changed since Look.
+  void Reserve(uint32_t end, bool full) {
+    const uint32_t base = Load(&link_.reserved);
+    Store(&link_.reserved, base + end - first_);
+    if (spans_.count == 0) return;
+    uint32_t i = 0;
+    while (i + 1 < spans_.count && spans_.list[i + 1].first < end) {
+      ++i;
+      Store(&link_.StartOf(spans_.open + i), base + spans_.list[i].first - first_);
+    }
+    const IpuSpan& last = spans_.list[i];
+    Store(&link_.open, spans_.open + i);
+    Store(&link_.frames, last.entry + end - last.first);
+    Store(&link_.flits, last.flit + Slots(last.first, end));
+    if (full) link_.Close();
+  }
+
+  /// Stores the entry of frame `frame`, of `length` bytes, and returns the frame's address.
+  uint8_t* Place(uint32_t frame, uint32_t length) const {
+    uint32_t i = 0;
+    while (i + 1 < spans_.count && spans_.list[i + 1].first <= frame) ++i;
+    const IpuSpan& span = spans_.list[i];
+    const uint32_t offset = link_.geometry.DataOffset() +
+                            (span.flit + Slots(span.first, frame) + headroom_) * kFlitBytes;
+    auto* const entries = reinterpret_cast<swap::Entry*>(span.region + swap::kRegionLineBytes);
+    Store(&entries[span.entry + frame - span.first], swap::MakeEntry(offset, length));
+    return span.region + offset;
+  }
+
+  /// Publishes the frames before `end`, which are complete.
+  void Publish(uint32_t end) const {
+    for (uint32_t i = 0; i < spans_.count && spans_.list[i].first < end; ++i) {
+      const IpuSpan& span = spans_.list[i];
+      const uint32_t next = i + 1 < spans_.count ? Least(spans_.list[i + 1].first, end) : end;
+      auto* const count = span.region + offsetof(swap::RegionHeader, count);
+      Store(reinterpret_cast<uint32_t*>(count), span.entry + next - span.first);
+    }
+    // The host may write the header once it owns the region.
+    FenceSystem();
+    Store(&link_.head, Load(&link_.head) + end - first_);
+  }
+
+ private:
+  /// Returns the number of slots of frames [begin, end).
+  uint32_t Slots(uint32_t begin, uint32_t end) const {
+    return begin == end ? 0 : flits_of_(begin, end) + (end - begin) * headroom_;
+  }
+
+  IpuLink& link_;
+  IpuSpans& spans_;
+  const uint32_t headroom_, first_, last_;
+  const FlitsOf flits_of_;
+};
+
+}  // namespace sluice::device::grid
