@@ -57,6 +57,7 @@ class IpuLinker {
       card_.Count(regs::ipu::kStatLinkFaults);
       return swap::Answer::kFalse;
     }
+    if (offer.phase == swap::Phase::kCancel) return swap::Answer::kFalse;
     uint32_t frames = 0;
     const bool found = FindRegion(offer.key == swap::kWantsFrames, &frames);
     link_.waits = found ? 0 : 1;

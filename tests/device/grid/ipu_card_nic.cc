@@ -137,16 +137,16 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   wire.entry = wire.lap = 0;
   card_->wire_on = 1;
   receiver_.begun = false;  // The receiver has a copy of the old shape.
+  for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
+    // Frames are sent by Transmit.
+    if (card_->links[queue].sending == IpuLink::kNone) Exchange(queue);
+  }
   // A batch that was put back is received again from its start.
   const auto position = [&] {
     return wire.epoch != wire.back_epoch ? wire.back_position : wire.position;
   };
   for (uint64_t before = ~uint64_t{0}; before != position() && position() != shape.limit;) {
     before = position();
-    for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
-      // Frames are sent by Transmit.
-      if (card_->links[queue].sending == IpuLink::kNone) Exchange(queue);
-    }
     RunTurn(1, receiver_);
   }
   const uint64_t taken = position();
