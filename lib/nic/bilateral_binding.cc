@@ -16,6 +16,7 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
   const int rc = IpuLink::Open(options.port, options.workers,
                                {.regions = options.regions,
                                 .region_bytes = options.region_bytes,
+                                .max_frames = options.region_frames,
                                 .headroom_bytes = options.headroom_bytes,
                                 .promiscuous = options.promiscuous,
                                 .packet_bytes = options_.packet_bytes},

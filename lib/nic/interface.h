@@ -48,6 +48,7 @@ struct InterfaceOptions {
   uint32_t pipes = 8;            ///< Streaming: pipes per worker, up to kMaxPipesPerWorker.
   uint32_t regions = 0;          ///< Bilateral: regions per link; 0: driver's default.
   uint32_t region_bytes = 0;     ///< Bilateral: bytes per region; 0: driver's default.
+  uint32_t region_frames = 0;    ///< Bilateral: frames per region; 0: driver's default.
   uint32_t headroom_bytes = 0;   ///< Bilateral, coherent: bytes before each received frame.
   EthPort* exception = nullptr;  ///< Must outlive the binding; may be null.
   /// Called once, when the port's statistics can be read and the port does not receive yet. For an

@@ -60,6 +60,9 @@ DEFINE_uint32(regions, 0,
               "Bilateral: number of regions per link, 3 to 64; 0: the driver's default");
 DEFINE_uint32(region_bytes, 0,
               "Bilateral: bytes of a region, a multiple of 4096; 0: the driver's default");
+DEFINE_uint32(region_frames, 0,
+              "Bilateral: maximum frames of a region, a multiple of 16 up to 4096; 0: the driver's "
+              "default");
 DEFINE_string(
     capture, "",
     "Write received and sent frames to this pcapng file; FILE, or FILE,n=N for N packets");
@@ -164,8 +167,18 @@ bool ReadRegions(Options* options, std::string* error) {
     *error = host::FlagComplaint("regions", "give 3 to 64");
     return false;
   }
-  if (FLAGS_region_bytes % 4096 == 0 && FLAGS_region_bytes <= 262'144) return true;
-  *error = host::FlagComplaint("region_bytes", "give a multiple of 4096, at most 262144");
+  constexpr uint32_t kMostBytes = 262'144, kMostFrames = 4096;
+  if (FLAGS_region_bytes % 4096 != 0 || FLAGS_region_bytes > kMostBytes) {
+    *error = host::FlagComplaint("region_bytes", "give a multiple of 4096, at most 262144");
+    return false;
+  }
+  // Each frame has an entry of 4 bytes; 2 KiB are enough for the header and one frame.
+  const uint32_t bytes = FLAGS_region_bytes == 0 ? kMostBytes : FLAGS_region_bytes;
+  const uint32_t most = std::min(kMostFrames, (bytes - 2048) / 4);
+  options->interface.region_frames = FLAGS_region_frames;
+  if (FLAGS_region_frames % 16 == 0 && FLAGS_region_frames <= most) return true;
+  *error = host::FlagComplaint("region_frames",
+                               "give a multiple of 16, at most " + std::to_string(most / 16 * 16));
   return false;
 }
 

@@ -184,6 +184,18 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(len(report["lcores"]), workers)
                 self.assertEqual(report["wire"]["verified"], report["wire"]["returned"])
 
+    @unittest.skipUnless("bilateral" in INTERFACES, "needs an interface with regions")
+    def test_regions_of_the_model_on_threads(self):
+        on = "on=threads:threads=2+receivers=2+exchangers=2,verify=full"
+        for size, workers in (("64", 1), ("imix", 2)):
+            with self.subTest(size=size, workers=workers):
+                vdev = f"--vdev=net_ipu0,wire=gen:size={size}+flows=100,{on}"
+                report = run_until_traffic("--iface=bilateral", f"--workers={workers}",
+                                           eal=(harness.lcores(1 + workers), vdev))
+                self.check(report)
+                self.assertEqual(len(report["lcores"]), workers)
+                self.assertEqual(report["wire"]["verified"], report["wire"]["returned"])
+
     def check_capture(self, path, frames):
         data = pathlib.Path(path).read_bytes()
         # Blocks: u32 type, u32 length, …, u32 length (pcapng specification, 3.1).
@@ -237,7 +249,8 @@ class EndToEnd(unittest.TestCase):
 
     def test_bilateral_sizes_of_regions(self):
         for flags in (("--regions=3", "--region_bytes=4096", "--frame_size=1518"),
-                      ("--regions=64", "--region_bytes=262144"), ("--region_bytes=8192",)):
+                      ("--regions=64", "--region_bytes=262144"), ("--region_bytes=8192",),
+                      ("--region_frames=2048",), ("--region_bytes=4096", "--region_frames=512")):
             with self.subTest(flags):
                 self.check(run_until_traffic("--iface=bilateral", *flags))
 

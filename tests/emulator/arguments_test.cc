@@ -81,18 +81,21 @@ TEST(Arguments, ReadsCapturesWhoseNamesHoldAPlus) {
 TEST(Arguments, ReadsWhatExecutesTheModel) {
   EXPECT_EQ(Parse({})->on.kind, OnOptions::Kind::kCpu);
   EXPECT_EQ(Parse({{"on", "cpu"}})->on.kind, OnOptions::Kind::kCpu);
-  const auto gpu = Parse({{"wire", "gen"}, {"on", "gpu:index=3+receivers=2+senders=5+batch=512"}});
+  const auto gpu =
+      Parse({{"wire", "gen"}, {"on", "gpu:index=3+receivers=2+senders=5+exchangers=4+batch=512"}});
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->on.kind, OnOptions::Kind::kGpu);
   EXPECT_EQ(gpu->on.index, 3u);
   EXPECT_EQ(gpu->on.roles.receivers, 2u);
   EXPECT_EQ(gpu->on.roles.senders, 5u);
+  EXPECT_EQ(gpu->on.roles.exchangers, 4u);
   EXPECT_EQ(gpu->on.batch, 512u);
   const auto threads = Parse({{"wire", "gen"}, {"on", "threads:threads=4"}});
   ASSERT_TRUE(threads);
   EXPECT_EQ(threads->on.kind, OnOptions::Kind::kThreads);
   EXPECT_EQ(threads->on.threads, 4u);
   EXPECT_EQ(threads->on.roles.receivers, 1u);
+  EXPECT_EQ(threads->on.roles.exchangers, 1u);
 }
 
 TEST(Arguments, ReadsPortsFaultsAndCpus) {

@@ -44,8 +44,8 @@ inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount)
 enum class Crossing : uint32_t {
   kPayloadToHost,
   kPayloadFromHost,
-  kNotifications,  ///< Notifications of pipes and completions of rings, to the host.
-  kDescriptors,    ///< Slots and descriptors, from the host.
+  kNotifications,  ///< Notifications, completions, entries of regions and lines, to the host.
+  kDescriptors,    ///< Slots, descriptors, entries of regions and lines, from the host.
   kRegisters,      ///< Register accesses that the card reads from the host's posted-write queues.
   kCount,
 };

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 
+#include "bar/window.h"
 #include "device/grid/memory.h"
 #include "swap/link_memory.h"
 #include "swap/responder.h"
