@@ -82,9 +82,24 @@ struct alignas(64) IpuExchangeGate {
   uint32_t busy;  ///< 1 while the exchange block may work on the pair.
 
   bool has(IpuExchange protocol) const { return Load(&kind) == static_cast<uint32_t>(protocol); }
+  /// Called by the exchange block. Returns the pair's protocol, on which it works until Leave, or
+  /// kNone.
+  uint64_t Enter() {
+    if (has(IpuExchange::kNone)) return 0;
+    grid::Exchange(&busy, 1);
+    FenceCard();
+    const uint32_t protocol = Load(&kind);
+    if (protocol == 0) Leave();
+    return protocol;
+  }
+  void Leave() {
+    FenceCard();
+    Store(&busy, 0u);
+  }
   /// Waits until the exchange block has stopped to work on the pair. Called by the register block.
   void Close() {
     grid::Exchange(&kind, static_cast<uint32_t>(IpuExchange::kNone));
+    FenceCard();
     while (Add(&busy, 0u) != 0) Relax();
     FenceCard();
   }

@@ -29,17 +29,10 @@ class IpuExchanger {
   void Turn(uint32_t blocks) {
     for (uint32_t queue = block_; queue < kIpuQueues; queue += blocks) {
       IpuExchangeGate& gate = card_.gates[queue];
-      const auto kind = static_cast<IpuExchange>(team_.Agree([&]() -> uint64_t {
-        if (Load(&gate.kind) == 0) return 0;
-        Exchange(&gate.busy, 1);
-        FenceCard();
-        return Add(&gate.kind, 0u);
-      }));
-      Serve(queue, kind);
-      team_.One([&] {
-        FenceCard();
-        Store(&gate.busy, 0u);
-      });
+      const auto protocol = static_cast<IpuExchange>(team_.Agree([&] { return gate.Enter(); }));
+      if (protocol == IpuExchange::kNone) continue;
+      Serve(queue, protocol);
+      team_.One([&] { gate.Leave(); });
     }
   }
 

@@ -26,21 +26,61 @@ namespace sluice::device::grid {
 /// Returns the smaller of two numbers.
 constexpr uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-/// Positions in the queue of regions and numbers of frames are free-running.
-struct alignas(64) IpuLink {
+/// The NIC's end of a link. Positions in the queue of regions and numbers of frames are
+/// free-running.
+struct alignas(16) IpuLinkEnd {
   static constexpr uint32_t kNone = ~uint32_t{0};
   static constexpr uint32_t kQuads = sizeof(bar::Line) / sizeof(Quad);
-
-  // Values as the host stored them. Used by the register block.
-  uint64_t base;
-  uint64_t bytes;
-  uint16_t epoch;
 
   // Constant while the link is enabled.
   uint8_t* memory;
   swap::Geometry geometry;
 
-  // Protected by `lock`, which a receive block holds between a look and its reservation.
+  // Used by the exchange block, which works on a copy in its shared memory.
+  alignas(16) Quad heard[kQuads];  ///< The line of the host that was processed last.
+  uint64_t mine;                   ///< Regions that the NIC owns, by bit.
+  uint64_t sequence;               ///< Sequence number of the next region that is supplied.
+  uint32_t given;                  ///< Position of the next region for the host.
+  uint32_t sending, send_at, send_count;
+  enum : uint32_t { kNothing, kForRegion, kForFrames } waits;  ///< What the host's offer waits for.
+  uint32_t look_again;  ///< 1: the same line is processed again.
+  alignas(swap::Responder) unsigned char responder_bytes[sizeof(swap::Responder)];
+
+  swap::Responder& responder() { return *reinterpret_cast<swap::Responder*>(responder_bytes); }
+  uint8_t* Region(uint32_t id) const {
+    return memory + swap::kRegionsOffset + size_t{id} * geometry.region_bytes;
+  }
+
+  /// Marks a region as empty in its header, so that a later device finds no old frames in it.
+  void Empty(uint32_t id) {
+    uint8_t* const header = Region(id);
+    StoreQuad(header, {static_cast<uint32_t>(swap::RegionKind::kReceived), 0});
+    Store(reinterpret_cast<uint64_t*>(header + offsetof(swap::RegionHeader, sequence)), sequence++);
+  }
+  /// Stores this end's line in host memory if it has changed; word 0 last.
+  void Post() {
+    if (!responder().ConsumeUpdate()) return;
+    const bar::Line line = swap::Encode(responder().line());
+    uint8_t* const to = memory + offsetof(swap::LinkHeader, nic_line);
+    for (uint32_t i = kQuads - 1;; --i) {
+      if (i == 0) FenceSystem();
+      StoreQuad(to + i * sizeof(Quad), {line.word[2 * i], line.word[2 * i + 1]});
+      if (i == 0) break;
+    }
+  }
+};
+static_assert(sizeof(IpuLinkEnd) % sizeof(uint64_t) == 0);
+
+struct alignas(64) IpuLink {
+  // Values as the host stored them. Used by the register block.
+  uint64_t base;
+  uint64_t bytes;
+  uint16_t epoch;
+
+  alignas(64) IpuLinkEnd end;
+
+  // Protected by `lock`, which a receive block holds between a look and its reservation. The first
+  // frame of a region is stored before `open`.
   alignas(64) uint32_t lock;
   uint32_t open;      ///< Position of the open region; `supplied` if there is none.
   uint32_t frames;    ///< Frames reserved in the open region.
@@ -52,22 +92,8 @@ struct alignas(64) IpuLink {
   alignas(64) uint32_t supplied;       ///< End of the queue. Stored by the exchange block.
   uint8_t regions[swap::kMaxRegions];  ///< By position: the region.
 
-  // Used by the exchange block.
-  uint32_t given;  ///< Position of the next region for the host.
-  uint32_t sending, send_at, send_count;
-  uint32_t waits;       ///< 1: an offer is evaluated in each turn, because it waits for a region.
-  uint32_t look_again;  ///< 1: the same line is processed again.
-  uint64_t mine;        ///< Regions that the NIC owns, by bit.
-  uint64_t sequence;    ///< Sequence number of the next region that is supplied.
-  Quad heard[kQuads];   ///< The line that was processed last.
-  alignas(swap::Responder) unsigned char responder[sizeof(swap::Responder)];
-
-  swap::Responder& end() { return *reinterpret_cast<swap::Responder*>(responder); }
-  uint8_t* Region(uint32_t id) const {
-    return memory + swap::kRegionsOffset + size_t{id} * geometry.region_bytes;
-  }
   uint8_t* RegionAt(uint32_t position) const {
-    return Region(Load(&regions[position % swap::kMaxRegions]));
+    return end.Region(Load(&regions[position % swap::kMaxRegions]));
   }
   uint32_t& StartOf(uint32_t position) { return starts[position % swap::kMaxRegions]; }
 
@@ -75,6 +101,7 @@ struct alignas(64) IpuLink {
   void Close() {
     const uint32_t next = Load(&open) + 1;
     Store(&StartOf(next), Load(&reserved));
+    FenceCard();
     Store(&open, next);
     Store(&frames, 0u);
     Store(&flits, 0u);
@@ -89,28 +116,13 @@ struct alignas(64) IpuLink {
     Store(&lock, 0u);
   }
 
-  /// Appends a region without frames to the queue. Its header then describes an empty region, so
-  /// that a later device finds no old frames in it.
+  /// Appends a region that was emptied to the queue.
   void Supply(uint32_t id) {
-    uint8_t* const header = Region(id);
-    StoreQuad(header, {static_cast<uint32_t>(swap::RegionKind::kReceived), 0});
-    Store(reinterpret_cast<uint64_t*>(header + offsetof(swap::RegionHeader, sequence)), sequence++);
     FenceSystem();
     const uint32_t position = Load(&supplied);
     Store(&regions[position % swap::kMaxRegions], static_cast<uint8_t>(id));
     FenceCard();
     Store(&supplied, position + 1);
-  }
-  /// Stores this end's line in host memory if it has changed; word 0 last.
-  void Post() {
-    if (!end().ConsumeUpdate()) return;
-    const bar::Line line = swap::Encode(end().line());
-    uint8_t* const to = memory + offsetof(swap::LinkHeader, nic_line);
-    for (uint32_t i = kQuads - 1;; --i) {
-      if (i == 0) FenceSystem();
-      StoreQuad(to + i * sizeof(Quad), {line.word[2 * i], line.word[2 * i + 1]});
-      if (i == 0) break;
-    }
   }
 };
 static_assert(offsetof(swap::RegionHeader, kind) == 0 && offsetof(swap::RegionHeader, count) == 4 &&

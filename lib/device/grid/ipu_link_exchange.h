@@ -15,10 +15,11 @@
 namespace sluice::device::grid {
 
 struct IpuLinkMemory : IpuSentMemory {
-  uint32_t sent;  ///< Frames that the last turn sent, including those of invalid entries.
+  IpuLinkEnd end;  ///< Copy of IpuLink::end during a turn.
+  uint32_t sent;   ///< Frames that the last turn sent, including those of invalid entries.
   swap::Entry entries[kIpuSendWindow];
-  Quad line[IpuLink::kQuads];     ///< The host's line.
-  Quad confirm[IpuLink::kQuads];  ///< The same line, read again.
+  Quad line[IpuLinkEnd::kQuads];     ///< The host's line.
+  Quad confirm[IpuLinkEnd::kQuads];  ///< The same line, read again.
 };
 
 class IpuLinker {
@@ -29,20 +30,30 @@ class IpuLinker {
             uint8_t* staging, uint32_t queue)
       : card_(card),
         link_(card.links[queue]),
+        end_(memory.end),
         team_(team),
         memory_(memory),
         sent_(card, shape, team_, memory, staging) {}
 
   void Turn() {
-    const auto id = static_cast<uint32_t>(team_.Agree([&] { return link_.sending; }));
-    const bool sends = id != IpuLink::kNone;
+    team_.ForEach(kWords, [&](uint32_t i) { Words(end_)[i] = Load(&Words(link_.end)[i]); });
+    const uint32_t sending = end_.sending;
+    const bool sends = sending != IpuLinkEnd::kNone;
+    team_.Sync();
     Phases phases(card_, team_, Phase::kSendSlots);
     if (sends) {
-      Send(id, phases);
+      Send(sending, phases);
       phases.Next(Phase::kSendComplete);
     }
-    Answer();
-    team_.Lead([&] { Add(&card_.counters[Crossing::kDescriptors], sizeof(bar::Line)); });
+    const bool changed = Poll(sends ? sending : IpuLinkEnd::kNone);
+    if (changed) Confirm();
+    team_.One([&] {
+      if (changed ? AreEqual(memory_.line, memory_.confirm) : MayAnswer()) Hear();
+      Add(&card_.counters[Crossing::kDescriptors], sizeof(bar::Line));
+    });
+    team_.ForEach(kWords - kConstantWords, [&](uint32_t i) {
+      Store(&Words(link_.end)[kConstantWords + i], Words(end_)[kConstantWords + i]);
+    });
     if (!sends) return;
     phases.Next(Phase::kSendCheck);
     sent_.Check();
@@ -52,37 +63,40 @@ class IpuLinker {
   /// Implements swap::Resource. Called by one thread.
   swap::Answer Evaluate(const swap::Message& offer, swap::Reply& reply) {
     const auto taken = swap::Given::Of(offer.payload[swap::kGivenWord]);
-    if (taken.region >= link_.geometry.regions ||
-        (link_.mine & swap::RegionBit(taken.region)) != 0) {
+    if (taken.region >= end_.geometry.regions || (end_.mine & swap::RegionBit(taken.region)) != 0) {
       card_.Count(regs::ipu::kStatLinkFaults);
       return swap::Answer::kFalse;
     }
     if (offer.phase == swap::Phase::kCancel) return swap::Answer::kFalse;
     uint32_t frames = 0;
-    const bool found = FindRegion(offer.key == swap::kWantsFrames, &frames);
-    link_.waits = found ? 0 : 1;
-    if (!found) return swap::Answer::kLater;
-    const uint32_t id = Load(&link_.regions[link_.given % swap::kMaxRegions]);
+    const bool wants_frames = offer.key == swap::kWantsFrames;
+    if (!FindRegion(wants_frames, &frames)) {
+      end_.waits = wants_frames ? IpuLinkEnd::kForFrames : IpuLinkEnd::kForRegion;
+      return swap::Answer::kLater;
+    }
+    const uint32_t id = Load(&link_.regions[end_.given % swap::kMaxRegions]);
     reply.payload[swap::kGivenWord] = swap::Given{id, frames}.Word();
     reply.payload[swap::kTakenWord] = offer.payload[swap::kGivenWord];
     return swap::Answer::kTrue;
   }
 
  private:
+  static constexpr uint32_t kWords = sizeof(IpuLinkEnd) / sizeof(uint64_t);
+  static constexpr uint32_t kConstantWords = offsetof(IpuLinkEnd, heard) / sizeof(uint64_t);
+  static uint64_t* Words(IpuLinkEnd& end) { return reinterpret_cast<uint64_t*>(&end); }
+
   /// Copies the next frames of region `id` into the staging memory.
   void Send(uint32_t id, Phases& phases) {
-    const uint64_t both =
-        team_.Agree([&] { return link_.send_at | uint64_t{link_.send_count} << 32; });
-    const auto at = static_cast<uint32_t>(both), all = static_cast<uint32_t>(both >> 32);
+    const uint32_t at = end_.send_at, all = end_.send_count;
     const uint32_t count = Least(all - at, kIpuSendWindow);
-    uint8_t* const region = link_.Region(id);
+    uint8_t* const region = end_.Region(id);
     ReadEntries(region, at, count);
     sent_.Measure(count);
     const uint32_t end = at + sent_.frames();
-    // Stored before the frames are passed on, so that a later device does not send them again.
+    // Stored before the frames are passed on, so that a later device does not send them again. Poll
+    // orders both.
     team_.Lead([&] {
       Store(reinterpret_cast<uint32_t*>(region + offsetof(swap::RegionHeader, cursor)), end);
-      FenceSystem();
     });
     phases.Next(Phase::kSendBytes);
     sent_.Read([&](uint32_t frame, uint32_t offset) {
@@ -92,11 +106,8 @@ class IpuLinker {
     });
     team_.One([&] {
       memory_.sent = sent_.frames();
-      link_.send_at = end;
-      if (end == all) {
-        link_.sending = IpuLink::kNone;
-        link_.Supply(id);
-      }
+      end_.send_at = end;
+      if (end == all) end_.sending = IpuLinkEnd::kNone;
       Add(&card_.counters[Crossing::kPayloadFromHost], uint64_t{sent_.flits()} * kFlitBytes);
       Add(&card_.counters[Crossing::kDescriptors], uint64_t{count} * sizeof(swap::Entry));
     });
@@ -118,35 +129,43 @@ class IpuLinker {
     team_.ForEach(count, [&](uint32_t i) {
       const swap::Entry entry = memory_.entries[i];
       const bool hole = swap::EntryLength(entry) == 0;
-      const bool sound = !hole && swap::EntryIsSound(entry, link_.geometry);
+      const bool sound = !hole && swap::EntryIsSound(entry, end_.geometry);
       memory_.lengths[i] = static_cast<uint16_t>(sound ? swap::EntryLength(entry) : 0);
       memory_.orders[i] = hole ? kNoOrder : uint32_t{regs::ipu::kStatLinkBadEntry};
     });
   }
 
-  /// Polls the host's line and answers it. A line is processed if two reads of it are equal,
-  /// because the order of the reads of its words is undefined.
-  void Answer() {
-    const uint8_t* const line = link_.memory + offsetof(swap::LinkHeader, host_line);
-    team_.ForEach(IpuLink::kQuads,
-                  [&](uint32_t i) { memory_.line[i] = LoadQuad(line + i * sizeof(Quad)); });
-    enum : uint64_t { kIdle, kKnown, kNew };
-    const uint64_t state = team_.Agree([&]() -> uint64_t {
-      if (!AreEqual(memory_.line, link_.heard)) return kNew;
-      return link_.waits != 0 || link_.look_again != 0 ? kKnown : kIdle;
+  const uint8_t* HostLine() const { return end_.memory + offsetof(swap::LinkHeader, host_line); }
+
+  /// Polls the host's line. Returns whether it differs from the line that was processed last.
+  /// Meanwhile another warp supplies region `sent` again, unless it is kNone or not sent
+  /// completely.
+  bool Poll(uint32_t sent) {
+    team_.ForEach(kWarpThreads + 1, [&](uint32_t i) {
+      if (i < IpuLinkEnd::kQuads) memory_.line[i] = LoadQuad(HostLine() + i * sizeof(Quad));
+      if (i != kWarpThreads || sent == IpuLinkEnd::kNone) return;
+      if (end_.sending != IpuLinkEnd::kNone) return FenceSystem();
+      end_.Empty(sent);
+      link_.Supply(sent);
     });
-    if (state == kIdle) return;
-    if (state == kNew) {
-      team_.ForEach(IpuLink::kQuads,
-                    [&](uint32_t i) { memory_.confirm[i] = LoadQuad(line + i * sizeof(Quad)); });
-    }
-    team_.One([&] {
-      if (state == kKnown || AreEqual(memory_.line, memory_.confirm)) Hear();
+    return !AreEqual(memory_.line, end_.heard);
+  }
+  /// Reads the line again. A line is processed if both reads are equal, because the order of the
+  /// reads of its words is undefined.
+  void Confirm() {
+    team_.ForEach(IpuLinkEnd::kQuads, [&](uint32_t i) {
+      memory_.confirm[i] = LoadQuad(HostLine() + i * sizeof(Quad));
     });
+  }
+  /// Returns whether the unchanged line may be answered now.
+  bool MayAnswer() {
+    if (end_.look_again != 0 || end_.waits == IpuLinkEnd::kForRegion) return true;
+    return end_.waits == IpuLinkEnd::kForFrames &&
+           Load(&link_.head) != Load(&link_.StartOf(end_.given));
   }
   static bool AreEqual(const Quad* a, const Quad* b) {
     bool equal = true;
-    for (uint32_t i = 0; i < IpuLink::kQuads; ++i) {
+    for (uint32_t i = 0; i < IpuLinkEnd::kQuads; ++i) {
       equal &= a[i].low == b[i].low && a[i].high == b[i].high;
     }
     return equal;
@@ -155,46 +174,44 @@ class IpuLinker {
   /// Processes the host's line. Called by one thread.
   void Hear() {
     bar::Line line;
-    for (uint32_t i = 0; i < IpuLink::kQuads; ++i) {
+    for (uint32_t i = 0; i < IpuLinkEnd::kQuads; ++i) {
       line.word[2 * i] = memory_.line[i].low;
       line.word[2 * i + 1] = memory_.line[i].high;
-      link_.heard[i] = memory_.line[i];
+      end_.heard[i] = memory_.line[i];
     }
-    swap::Responder& end = link_.end();
-    const bool faulted = end.faulted(), without_memory = end.state() == swap::State::kSync;
-    const uint8_t binding = end.identity().binding;
-    const swap::Event event = end.Hear(swap::Decode(line), *this);
-    link_.Post();
+    swap::Responder& responder = end_.responder();
+    const bool faulted = responder.faulted(),
+               without_memory = responder.state() == swap::State::kSync;
+    const uint8_t binding = responder.identity().binding;
+    const swap::Event event = responder.Hear(swap::Decode(line), *this);
+    end_.Post();
     // If this end had no memory, or its peer has changed, it may now be able to process the line.
-    link_.look_again = without_memory || binding != end.identity().binding ? 1 : 0;
-    if (end.faulted() && !faulted) card_.Count(regs::ipu::kStatLinkFaults);
-    if (event != swap::Event::kNothing) link_.waits = 0;
+    end_.look_again = without_memory || binding != responder.identity().binding ? 1 : 0;
+    if (responder.faulted() && !faulted) card_.Count(regs::ipu::kStatLinkFaults);
+    if (event != swap::Event::kNothing) end_.waits = IpuLinkEnd::kNothing;
     const bool committed = event == swap::Event::kCommitted;
     if (locked_) {
       if (committed) link_.Close();
       link_.Unlock();
     }
-    if (committed) Exchange(end.line().payload);
+    if (committed) Exchange(responder.line().payload);
   }
 
   /// Finds out whether the first region of the queue can be given, and how many frames it contains.
   /// Closes it if it contains frames. If it is open and empty, keeps the link locked.
   bool FindRegion(bool wants_frames, uint32_t* frames) {
-    if (link_.sending != IpuLink::kNone || !link_.TryLock()) return false;
-    if (link_.given == Load(&link_.open)) {
-      if (link_.given == link_.supplied || (wants_frames && Load(&link_.frames) == 0)) {
-        link_.Unlock();
-        return false;
-      }
-      if (Load(&link_.frames) == 0) {
-        locked_ = true;
-        return true;
-      }
-      link_.Close();
+    if (end_.sending != IpuLinkEnd::kNone || end_.given == Load(&link_.supplied)) return false;
+    if (end_.given == Load(&link_.open)) {
+      if (!link_.TryLock()) return false;
+      const bool open = end_.given == Load(&link_.open), empty = open && Load(&link_.frames) == 0;
+      if (empty && !wants_frames) return locked_ = true;
+      if (open && !empty) link_.Close();
+      link_.Unlock();
+      if (empty) return false;
     }
-    const uint32_t end = Load(&link_.StartOf(link_.given + 1));
-    *frames = end - Load(&link_.StartOf(link_.given));
-    link_.Unlock();
+    FenceCard();
+    const uint32_t end = Load(&link_.StartOf(end_.given + 1));
+    *frames = end - Load(&link_.StartOf(end_.given));
     return static_cast<int32_t>(Load(&link_.head) - end) >= 0;
   }
 
@@ -202,19 +219,23 @@ class IpuLinker {
   void Exchange(const swap::Payload& exchange) {
     const auto given = swap::Given::Of(exchange[swap::kGivenWord]);
     const auto taken = swap::Given::Of(exchange[swap::kTakenWord]);
-    ++link_.given;
-    link_.mine = (link_.mine & ~swap::RegionBit(given.region)) | swap::RegionBit(taken.region);
+    ++end_.given;
+    end_.mine = (end_.mine & ~swap::RegionBit(given.region)) | swap::RegionBit(taken.region);
     card_.Count(regs::ipu::kStatLinkSwaps);
     Add(&card_.counters[Crossing::kNotifications], sizeof(bar::Line));
-    const uint32_t count = Least(taken.frames, link_.geometry.max_frames);
-    if (count == 0) return link_.Supply(taken.region);
-    link_.send_at = 0;
-    link_.send_count = count;
-    link_.sending = taken.region;
+    const uint32_t count = Least(taken.frames, end_.geometry.max_frames);
+    if (count == 0) {
+      end_.Empty(taken.region);
+      return link_.Supply(taken.region);
+    }
+    end_.send_at = 0;
+    end_.send_count = count;
+    end_.sending = taken.region;
   }
 
   IpuCard& card_;
   IpuLink& link_;
+  IpuLinkEnd& end_;
   const Team team_;
   IpuLinkMemory& memory_;
   IpuSent sent_;

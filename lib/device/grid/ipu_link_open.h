@@ -13,30 +13,31 @@ namespace sluice::device::grid {
 
 class IpuLinkOpener {
  public:
-  IpuLinkOpener(IpuCard& card, uint32_t queue) : card_(card), link_(card.links[queue]) {}
+  IpuLinkOpener(IpuCard& card, uint32_t queue)
+      : card_(card), link_(card.links[queue]), end_(link_.end) {}
 
   /// Opens the link that the registers describe. If its memory is unaligned, not mapped or contains
   /// no valid link, returns false, and the memory is unchanged.
   bool Open() {
     uint8_t* const memory = Find();
     if (memory == nullptr) return false;
-    link_.memory = memory;
+    end_.memory = memory;
     const swap::Message own = ReadLine(offsetof(swap::LinkHeader, nic_line));
     const swap::Message host = ReadLine(offsetof(swap::LinkHeader, host_line));
     const uint64_t owners = swap::OwnersAfter(
-        LoadQuad(memory + offsetof(swap::LinkHeader, owners)).low, host, own, link_.geometry);
-    if (!swap::IsOneRegion(owners, link_.geometry)) return false;
-    link_.end() = swap::Resumable(own)
-                      ? swap::Responder::Resume(swap::kTwoMessage, link_.epoch, own)
-                      : swap::Responder(swap::kTwoMessage, link_.epoch, 1);
-    link_.Post();
+        LoadQuad(memory + offsetof(swap::LinkHeader, owners)).low, host, own, end_.geometry);
+    if (!swap::IsOneRegion(owners, end_.geometry)) return false;
+    end_.responder() = swap::Resumable(own)
+                           ? swap::Responder::Resume(swap::kTwoMessage, link_.epoch, own)
+                           : swap::Responder(swap::kTwoMessage, link_.epoch, 1);
+    end_.Post();
     Recover(owners);
     return true;
   }
 
   /// Returns the settings with which receive blocks write to the link.
   IpuRxSettings Settings() const {
-    const swap::Geometry& geometry = link_.geometry;
+    const swap::Geometry& geometry = end_.geometry;
     const uint32_t headroom = geometry.headroom_bytes / kFlitBytes;
     const uint32_t data = geometry.region_bytes - geometry.DataOffset();
     // The number of frames for which the NIC always has room, rounded down to a power of two,
@@ -44,7 +45,7 @@ class IpuLinkOpener {
     const uint32_t frames =
         (geometry.regions - 1) *
         Least(geometry.max_frames, data / kFlitBytes / (headroom + card_.wire.shape.largest));
-    const RingPlace place(link_.memory, std::bit_floor(frames == 0 ? 1 : frames));
+    const RingPlace place(end_.memory, std::bit_floor(frames == 0 ? 1 : frames));
     return {place.word(), Least(swap::kMaxFrameBytes, data - geometry.headroom_bytes),
             kRxLinked | headroom << kRxHeadroomShift};
   }
@@ -61,10 +62,10 @@ class IpuLinkOpener {
     }
     const Quad first = LoadQuad(memory), second = LoadQuad(memory + sizeof(Quad));
     static_assert(offsetof(swap::LinkHeader, geometry) == sizeof(uint64_t));
-    link_.geometry = {static_cast<uint32_t>(first.high), static_cast<uint32_t>(first.high >> 32),
-                      static_cast<uint32_t>(second.low), static_cast<uint32_t>(second.low >> 32)};
-    if (first.low != swap::kLinkMagic || link_.geometry.Error() != nullptr ||
-        swap::LinkMemory::BytesFor(link_.geometry) > link_.bytes) {
+    end_.geometry = {static_cast<uint32_t>(first.high), static_cast<uint32_t>(first.high >> 32),
+                     static_cast<uint32_t>(second.low), static_cast<uint32_t>(second.low >> 32)};
+    if (first.low != swap::kLinkMagic || end_.geometry.Error() != nullptr ||
+        swap::LinkMemory::BytesFor(end_.geometry) > link_.bytes) {
       return nullptr;
     }
     return memory;
@@ -72,8 +73,8 @@ class IpuLinkOpener {
 
   swap::Message ReadLine(size_t offset) const {
     bar::Line line;
-    for (uint32_t i = 0; i < IpuLink::kQuads; ++i) {
-      const Quad quad = LoadQuad(link_.memory + offset + i * sizeof(Quad));
+    for (uint32_t i = 0; i < IpuLinkEnd::kQuads; ++i) {
+      const Quad quad = LoadQuad(end_.memory + offset + i * sizeof(Quad));
       line.word[2 * i] = quad.low;
       line.word[2 * i + 1] = quad.high;
     }
@@ -82,32 +83,33 @@ class IpuLinkOpener {
 
   /// Sorts the NIC's regions by the state in which an earlier device left them.
   void Recover(uint64_t owners) {
-    const uint32_t regions = link_.geometry.regions;
-    link_.mine = ~uint64_t{0} >> (swap::kMaxRegions - regions) & ~owners;
+    const uint32_t regions = end_.geometry.regions;
+    end_.mine = ~uint64_t{0} >> (swap::kMaxRegions - regions) & ~owners;
     link_.lock = link_.open = link_.frames = link_.flits = link_.reserved = link_.head = 0;
-    link_.supplied = link_.given = 0;
-    link_.sending = IpuLink::kNone;
-    link_.waits = 0;
-    link_.look_again = 1;
-    link_.sequence = 0;
+    link_.supplied = end_.given = 0;
+    for (Quad& quad : end_.heard) quad = {0, 0};
+    end_.sending = IpuLinkEnd::kNone;
+    end_.waits = IpuLinkEnd::kNothing;
+    end_.look_again = 1;
+    end_.sequence = 0;
     link_.starts[0] = 0;
     uint64_t sequences[swap::kMaxRegions] = {};
     uint64_t empty = 0;
     for (uint32_t id = 0; id < regions; ++id) {
-      if ((link_.mine & swap::RegionBit(id)) == 0) continue;
-      const Quad first = LoadQuad(link_.Region(id));
+      if ((end_.mine & swap::RegionBit(id)) == 0) continue;
+      const Quad first = LoadQuad(end_.Region(id));
       const auto kind = static_cast<swap::RegionKind>(static_cast<uint32_t>(first.low));
       const auto count = static_cast<uint32_t>(first.low >> 32);
       const auto cursor = static_cast<uint32_t>(first.high);
-      const bool filled = count > 0 && count <= link_.geometry.max_frames;
+      const bool filled = count > 0 && count <= end_.geometry.max_frames;
       if (filled && kind == swap::RegionKind::kToSend && cursor < count &&
-          link_.sending == IpuLink::kNone) {
-        link_.sending = id;
-        link_.send_at = cursor;
-        link_.send_count = count;
+          end_.sending == IpuLinkEnd::kNone) {
+        end_.sending = id;
+        end_.send_at = cursor;
+        end_.send_count = count;
       } else if (filled && kind == swap::RegionKind::kReceived) {
-        sequences[id] = LoadQuad(link_.Region(id) + sizeof(Quad)).low;
-        if (sequences[id] >= link_.sequence) link_.sequence = sequences[id] + 1;
+        sequences[id] = LoadQuad(end_.Region(id) + sizeof(Quad)).low;
+        if (sequences[id] >= end_.sequence) end_.sequence = sequences[id] + 1;
         Insert(id, count, sequences);
       } else {
         empty |= swap::RegionBit(id);
@@ -115,7 +117,9 @@ class IpuLinkOpener {
     }
     CountFull();
     for (; empty != 0; empty &= empty - 1) {
-      link_.Supply(static_cast<uint32_t>(std::countr_zero(empty)));
+      const auto id = static_cast<uint32_t>(std::countr_zero(empty));
+      end_.Empty(id);
+      link_.Supply(id);
     }
   }
 
@@ -138,6 +142,7 @@ class IpuLinkOpener {
 
   IpuCard& card_;
   IpuLink& link_;
+  IpuLinkEnd& end_;
 };
 
 }  // namespace sluice::device::grid

@@ -44,7 +44,7 @@ class IpuSpanWalk {
   /// Distributes frames over the regions with room. Returns the end of the frames that have room.
   /// Requires the lock of the link.
   uint32_t Look() {
-    const swap::Geometry& geometry = link_.geometry;
+    const swap::Geometry& geometry = link_.end.geometry;
     const uint32_t capacity = (geometry.region_bytes - geometry.DataOffset()) / kFlitBytes;
     const uint32_t supplied = Load(&link_.supplied);
     FenceCard();
@@ -82,6 +82,7 @@ class IpuSpanWalk {
       Store(&link_.StartOf(spans_.open + i), base + spans_.list[i].first - first_);
     }
     const IpuSpan& last = spans_.list[i];
+    FenceCard();
     Store(&link_.open, spans_.open + i);
     Store(&link_.frames, last.entry + end - last.first);
     Store(&link_.flits, last.flit + Slots(last.first, end));
@@ -93,7 +94,7 @@ class IpuSpanWalk {
     uint32_t i = 0;
     while (i + 1 < spans_.count && spans_.list[i + 1].first <= frame) ++i;
     const IpuSpan& span = spans_.list[i];
-    const uint32_t offset = link_.geometry.DataOffset() +
+    const uint32_t offset = link_.end.geometry.DataOffset() +
                             (span.flit + Slots(span.first, frame) + headroom_) * kFlitBytes;
     auto* const entries = reinterpret_cast<swap::Entry*>(span.region + swap::kRegionLineBytes);
     Store(&entries[span.entry + frame - span.first], swap::MakeEntry(offset, length));

@@ -54,7 +54,7 @@ void FindRings(device::grid::Card& base) {
     }
     IpuLink& link = card.links[i];
     if (card.gates[i].has(IpuExchange::kLink) &&
-        card.dma.Translate(link.base, link.bytes) != link.memory) {
+        card.dma.Translate(link.base, link.bytes) != link.end.memory) {
       card.Count(regs::ipu::kStatLinkFaults);
       card.gates[i].Close();
       card.settings.rings[i] = {};

@@ -139,7 +139,7 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   receiver_.begun = false;  // The receiver has a copy of the old shape.
   for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
     // Frames are sent by Transmit.
-    if (card_->links[queue].sending == IpuLink::kNone) Exchange(queue);
+    if (card_->links[queue].end.sending == IpuLinkEnd::kNone) Exchange(queue);
   }
   // A batch that was put back is received again from its start.
   const auto position = [&] {
