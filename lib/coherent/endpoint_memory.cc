@@ -3,18 +3,6 @@
 
 namespace sluice::coherent {
 
-const char* Geometry::Error() const {
-  if (mode != Mode::kUser && mode != Mode::kKernel) return "mode: give user or kernel";
-  if (overflow_lines > kMaxOverflowLines) return "overflow_lines: give at most 1024";
-  if (buffer_bytes % 4096 != 0 || buffer_bytes > kMaxBufferBytes) {
-    return "buffer_bytes: give a multiple of 4096, at most 1044480";
-  }
-  if (headroom_bytes % 8 != 0 || headroom_bytes > 256) {
-    return "headroom_bytes: give a multiple of 8, at most 256";
-  }
-  return nullptr;
-}
-
 EndpointMemory EndpointMemory::Format(std::span<uint8_t> memory, const Geometry& geometry) {
   EndpointMemory endpoint;
   endpoint.base_ = memory.data();

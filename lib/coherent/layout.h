@@ -124,7 +124,7 @@ struct Geometry {
   static constexpr uint32_t kMaxBufferBytes = (1u << 20) - 4096;
 
   /// Returns null if the sizes are valid, or one line that names the wrong field.
-  const char* Error() const;
+  constexpr const char* Error() const;
   /// Returns the payload capacity of a control line with its overflow lines.
   constexpr uint32_t LineCapacity() const { return kInlineBytes + overflow_lines * kLineBytes; }
   constexpr uint32_t SlotBytes() const { return (1 + overflow_lines) * kLineBytes; }
@@ -158,6 +158,17 @@ inline constexpr uint64_t kReady = 1;   ///< The host may enter.
 inline constexpr uint64_t kBarred = 0;  ///< The host may not enter; if it is inside, it must leave.
 inline constexpr uint64_t kClosed = 2;  ///< Permanent: the NIC neither answers nor reads any more.
 
+constexpr const char* Geometry::Error() const {
+  if (mode != Mode::kUser && mode != Mode::kKernel) return "mode: give user or kernel";
+  if (overflow_lines > kMaxOverflowLines) return "overflow_lines: give at most 1024";
+  if (buffer_bytes % 4096 != 0 || buffer_bytes > kMaxBufferBytes) {
+    return "buffer_bytes: give a multiple of 4096, at most 1044480";
+  }
+  if (headroom_bytes % 8 != 0 || headroom_bytes > 256) {
+    return "headroom_bytes: give a multiple of 8, at most 256";
+  }
+  return nullptr;
+}
 constexpr uint32_t Geometry::LineOffset(Pair pair, uint64_t number) const {
   const uint32_t index = static_cast<uint32_t>(pair) * 2 + static_cast<uint32_t>(number & 1);
   return static_cast<uint32_t>(sizeof(EndpointHeader)) + index * SlotBytes();
