@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State of the packetized NIC on a card (regs/ipu.h). It has rings and links, but not endpoints,
-// flow rules, timestamps, interrupts or segmentation.
+// State of the packetized NIC on a card (regs/ipu.h). It has rings, links and endpoints, but
+// not flow rules, timestamps, interrupts or segmentation.
 #pragma once
 
 #include <cstdint>
 
 #include "device/grid/card.h"
+#include "device/grid/endpoint_state.h"
 #include "device/grid/ipu_link.h"
 #include "regs/ipu.h"
 #include "regs/ipu_port.h"
@@ -65,7 +66,8 @@ struct IpuRxSettings {
   uint32_t flags;  ///< kRx… flags.
 };
 inline constexpr uint32_t kRxScatters = 1u << 0;  ///< A frame may span buffers.
-/// The ring and its buffers are in the card's memory (ipu_fifo.h).
+/// The ring and its buffers are in the card's memory (ipu_fifo.h), because the queue pair has an
+/// endpoint.
 inline constexpr uint32_t kRxOnCard = 1u << 1;
 /// The queue pair has a link. The headroom of its frames, in units of 64 bytes, is in the bits from
 /// kRxHeadroomShift on.
@@ -139,6 +141,7 @@ struct IpuCard : Card {
   IpuRing tx[kIpuQueues] = {};
   IpuExchangeGate gates[kIpuQueues] = {};
   IpuLink links[kIpuQueues] = {};
+  IpuEndpoint endpoints[kIpuQueues] = {};
 
   // Used only by the register block.
   uint32_t address_low = 0;  ///< Low half of an entry whose high half is not yet written.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "device/grid/endpoint_block.h"
 #include "device/grid/ipu_card.h"
 #include "device/grid/ipu_fifo.h"
 #include "device/grid/ipu_link_exchange.h"
@@ -17,6 +18,7 @@ namespace sluice::device::grid {
 struct IpuExchangeMemory {
   WireShape shape;
   IpuLinkMemory link;
+  EndpointMemory endpoints;
 };
 
 class IpuExchanger {
@@ -27,7 +29,10 @@ class IpuExchanger {
 
   /// Serves each queue pair of this block once.
   void Turn(uint32_t blocks) {
+    EndpointServer endpoints(card_, team_, memory_.shape, memory_.endpoints, block_, blocks);
+    endpoints.Turn();
     for (uint32_t queue = block_; queue < kIpuQueues; queue += blocks) {
+      if (endpoints.KindOf(queue) != IpuExchange::kLink) continue;
       IpuExchangeGate& gate = card_.gates[queue];
       const auto protocol = static_cast<IpuExchange>(team_.Agree([&] { return gate.Enter(); }));
       if (protocol == IpuExchange::kNone) continue;

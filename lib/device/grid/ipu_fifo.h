@@ -21,7 +21,7 @@ inline constexpr uint32_t kIpuStagingBytes = kBatchFlits * kFlitBytes;
 /// A queue of received frames in the card's memory.
 class CardFifo {
  public:
-  static constexpr uint32_t kMaxEntries = 4 * kBatchFrames;
+  static constexpr uint32_t kMaxEntries = 1024;
   static constexpr uint32_t kDataBytes = 8u << 20;
   static constexpr size_t kBytes = size_t{kMaxEntries} * regs::ipu::kDescriptorBytes + kDataBytes;
 

@@ -128,8 +128,9 @@ class IpuReceiver : private IpuReservation {
       const uint32_t end = memory_.needs[i + 1] - memory_.needs[memory_.starts[queue]];
       if (end <= memory_.taken[queue] && arrival < count) return;
       memory_.queues[arrival] = arrival < count ? static_cast<uint8_t>(kIpuDropped) : kLeft;
-      memory_.words[arrival] =
-          IsLinked(queue) ? regs::ipu::kStatRxNoRegion : regs::ipu::kStatRxNoDescriptor;
+      memory_.words[arrival] = IsLinked(queue)   ? regs::ipu::kStatRxNoRegion
+                               : IsOnCard(queue) ? regs::ipu::kStatRxNoLine
+                                                 : regs::ipu::kStatRxNoDescriptor;
     });
   }
 
@@ -170,7 +171,7 @@ class IpuReceiver : private IpuReservation {
       const RingPlace ring = Ring(queue);
       for (uint32_t segment = 0; segment < segments; ++segment) {
         uint8_t* const buffer =
-            (settings_.rings[queue].flags & kRxOnCard) != 0
+            IsOnCard(queue)
                 ? CardFifo(card_, queue).Slot(descriptor & (ring.entries() - 1))
                 : memory_.dma.Translate(card_.dma, LoadQuad(ring.At(descriptor + segment)).low,
                                         room);
@@ -267,11 +268,16 @@ class IpuReceiver : private IpuReservation {
   void Account() {
     const auto sum = [&](auto of) {
       return team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
-        return memory_.queues[i] < kIpuQueues ? of(memory_.lengths[i]) : 0;
+        return memory_.queues[i] < kIpuQueues ? of(i) : 0;
       });
     };
     const uint64_t frames = sum([](uint32_t) { return 1; });
-    const uint64_t bytes = sum([](uint32_t length) { return length; });
+    // The upper half is the number of bytes that stay on the card.
+    const uint64_t both = sum([&](uint32_t i) {
+      const uint64_t length = memory_.lengths[i];
+      return IsOnCard(memory_.queues[i]) ? length | length << 32 : length;
+    });
+    const uint64_t bytes = both & ~uint32_t{0}, kept = both >> 32;
     if (frames != batch_.count) {
       team_.ForEach(batch_.count, [&](uint32_t i) {
         const uint8_t queue = memory_.queues[i];
@@ -282,12 +288,12 @@ class IpuReceiver : private IpuReservation {
     team_.One([&] {
       uint64_t descriptors = 0, entries = 0;
       for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
-        if (!HasFrames(queue) || (settings_.rings[queue].flags & kRxOnCard) != 0) continue;
+        if (!HasFrames(queue) || IsOnCard(queue)) continue;
         (IsLinked(queue) ? entries : descriptors) += memory_.taken[queue];
       }
       card_.Count(regs::ipu::kStatRxFrames, frames);
       card_.Count(regs::ipu::kStatRxBytes, bytes);
-      Add(&card_.counters[Crossing::kPayloadToHost], bytes);
+      Add(&card_.counters[Crossing::kPayloadToHost], bytes - kept);
       Add(&card_.counters[Crossing::kDescriptors], descriptors * regs::ipu::kDescriptorBytes);
       Add(&card_.counters[Crossing::kNotifications],
           descriptors * regs::ipu::kDescriptorBytes + entries * sizeof(swap::Entry));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The register file of the packetized NIC on a card: the register block decodes regs/ipu.h as
-// device/ipu/registers.cc does. It rejects flow rules as if the table were full, endpoints as if
-// their memory were unmapped, and rings with timestamps.
+// device/ipu/registers.cc does. It rejects flow rules as if the table were full, and rings with
+// timestamps.
 #pragma once
 
 #include <cstdint>
 
+#include "device/grid/endpoint_control.h"
 #include "device/grid/ipu_card.h"
 #include "device/grid/ipu_link_open.h"
 #include "device/grid/wire.h"
@@ -44,6 +45,14 @@ class IpuRegisters {
       value = ReadQueue(page - 1, within);
     }
     return bytes == 4 ? static_cast<uint32_t>(value) : value;
+  }
+
+  /// Disables an endpoint whose host has violated the protocol, unless it was opened again after
+  /// `epoch`. Called by the endpoint's block.
+  void CloseFaulty(uint32_t queue, uint32_t epoch) {
+    Change([&] {
+      if (card_.endpoints[queue].epoch == epoch) ControlEndpoint(queue, false);
+    });
   }
 
  private:
@@ -182,7 +191,7 @@ class IpuRegisters {
     }
     if (offset == kDeviceId) return kDeviceIdValue;
     if (offset == kQueuePairs) return kIpuQueues;
-    if (offset == kEndpoints) return 0;
+    if (offset == kEndpoints) return kIpuQueues;
     if (offset == kFirmware) return kModelVersion;
     if (offset == kPortStatus) return kPortCarrier;
     if (offset == kFlowStatus) return card_.flow_status;
@@ -191,12 +200,7 @@ class IpuRegisters {
 
   void WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
     using namespace regs::ipu;
-    if (offset >= kEndpointBlock) {
-      if (offset == kEndpointBlock + kEndpointControl && (value & kEndpointEnable) != 0) {
-        card_.Count(kStatLineFaults);
-      }
-      return;
-    }
+    if (offset >= kEndpointBlock) return WriteEndpoint(queue, offset - kEndpointBlock, value);
     if (offset >= kLinkBlock) return WriteLink(queue, offset - kLinkBlock, value);
     const bool transmit = offset >= kTxBlock;
     IpuRing& ring = transmit ? card_.tx[queue] : card_.rx[queue];
@@ -213,6 +217,22 @@ class IpuRegisters {
     } else {
       Change([&] { ControlRx(queue, static_cast<uint32_t>(value)); });
     }
+  }
+
+  void WriteEndpoint(uint32_t queue, uint32_t offset, uint64_t value) {
+    using namespace regs::ipu;
+    if (offset == kEndpointBase) card_.endpoints[queue].base = value;
+    if (offset == kEndpointBytes) card_.endpoints[queue].bytes = value;
+    if (offset != kEndpointControl) return;
+    Change([&] { ControlEndpoint(queue, (value & kEndpointEnable) != 0); });
+  }
+  /// Like ControlLink, for an endpoint.
+  void ControlEndpoint(uint32_t queue, bool enable) {
+    CloseEndpoint(card_, queue);
+    const bool used =
+        Load(&card_.settings.rings[queue].place) != 0 || Load(&card_.tx[queue].place) != 0;
+    if (enable && !used && !OpenEndpoint(card_, queue)) card_.Count(regs::ipu::kStatLineFaults);
+    SizeBatches();
   }
 
   void WriteLink(uint32_t queue, uint32_t offset, uint64_t value) {
@@ -322,6 +342,8 @@ class IpuRegisters {
         ring->base = 0;
         ring->entries = ring->buffer_bytes = 0;
       }
+      card_.endpoints[i].base = card_.endpoints[i].bytes = 0;
+      ControlEndpoint(i, false);
       card_.links[i].base = card_.links[i].bytes = card_.links[i].epoch = 0;
       ControlLink(i, false);
       ControlRx(i, 0);
@@ -338,7 +360,9 @@ class IpuRegisters {
 
   uint64_t ReadQueue(uint32_t queue, uint32_t offset) const {
     using namespace regs::ipu;
-    if (offset == kEndpointBlock + kEndpointStatus) return 0;
+    if (offset == kEndpointBlock + kEndpointBase) return card_.endpoints[queue].base;
+    if (offset == kEndpointBlock + kEndpointBytes) return card_.endpoints[queue].bytes;
+    if (offset == kEndpointBlock + kEndpointStatus) return HasEndpoint(card_, queue);
     if (offset >= kLinkBlock) {
       const IpuLink& link = card_.links[queue];
       if (offset == kLinkBlock + kLinkBase) return link.base;

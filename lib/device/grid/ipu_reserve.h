@@ -26,6 +26,7 @@ class IpuReservation {
     return length <= room ? 1 : (length + room - 1) / room;
   }
   RingPlace Ring(uint32_t queue) const { return RingPlace(settings_.rings[queue].place); }
+  bool IsOnCard(uint32_t queue) const { return (settings_.rings[queue].flags & kRxOnCard) != 0; }
   bool IsLinked(uint32_t queue) const { return (settings_.rings[queue].flags & kRxLinked) != 0; }
   /// Returns the frames of a queue with a link, and their regions.
   auto Spans(uint32_t queue) const {

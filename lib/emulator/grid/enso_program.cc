@@ -68,6 +68,7 @@ const GridProgram kEnsoProgram = {
     .construct = [](void* memory) -> device::grid::Card* { return new (memory) EnsoCard; },
     .reset = Reset,
     .find_rings = FindRings,
+    .host_died = nullptr,
     .begin =
         [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
            const device::grid::Team& team, void* memory) {

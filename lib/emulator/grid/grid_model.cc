@@ -175,6 +175,7 @@ void GridModel::Disconnect(bool died) {
   EnableWire(false);
   Pause pause(*this);
   pause.Stay();
+  if (died && program_.host_died != nullptr) program_.host_died(*image_);
   counters_ = image_->counters;  // The final values: frames returned until the blocks ended.
   if (dma_ != nullptr) dma_->SetObserver(nullptr);
   ShareMemory({});

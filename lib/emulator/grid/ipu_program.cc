@@ -14,6 +14,7 @@ extern const char kIpuPtx[];
 namespace {
 
 using device::grid::IpuCard;
+using device::grid::IpuEndpoint;
 using device::grid::IpuExchange;
 using device::grid::IpuLink;
 using device::grid::IpuMemory;
@@ -40,7 +41,7 @@ const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* stagi
   return nullptr;
 }
 
-// Disables rings and links whose memory was moved or removed, like IpuNic::MemoryTaken.
+// Disables rings, links and endpoints whose memory was moved or removed, like IpuNic::MemoryTaken.
 void FindRings(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
   const auto is_gone = [&](const IpuRing& ring) {
@@ -60,12 +61,25 @@ void FindRings(device::grid::Card& base) {
       card.settings.rings[i] = {};
       card.config += 2;
     }
+    const IpuEndpoint& endpoint = card.endpoints[i];
+    if (HasEndpoint(card, i) &&
+        FindEndpoint(card, endpoint.base, endpoint.bytes) != endpoint.state.memory) {
+      card.Count(regs::ipu::kStatLineFaults);
+      AbandonEndpoint(card, i);
+      card.config += 2;
+    }
     if (is_gone(card.tx[i])) {
       card.Count(regs::ipu::kStatTxDmaFault);
       card.tx[i].place = 0;
       card.tx[i].epoch = (card.tx[i].epoch | 1) + 1;
     }
   }
+}
+
+// Counts what the endpoints of a dead host held, like IpuNic::HostDied.
+void HostDied(device::grid::Card& base) {
+  auto& card = static_cast<IpuCard&>(base);
+  for (uint32_t i = 0; i < kIpuQueues; ++i) AbandonEndpoint(card, i);
 }
 
 }  // namespace
@@ -75,13 +89,14 @@ const GridProgram kIpuProgram = {
     .ptx = kIpuPtx,
     .card_bytes = sizeof(IpuCard),
     .block_bytes = sizeof(IpuMemory),
-    .staging_bytes = device::grid::kIpuCardMemoryBytes,
+    .staging_bytes = device::grid::kIpuCardMemoryBytes + device::grid::kEndpointCopiesBytes,
     .exchanges = true,
     .events = kEventNames,
     .received = regs::ipu::kStatRxFrames,
     .construct = [](void* memory) -> device::grid::Card* { return new (memory) IpuCard; },
     .reset = Reset,
     .find_rings = FindRings,
+    .host_died = HostDied,
     .begin =
         [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
            const device::grid::Team& team, void* memory) {

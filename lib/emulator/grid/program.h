@@ -32,6 +32,8 @@ struct GridProgram {
   const char* (*reset)(device::grid::Card& card, const SettingValues& settings, uint8_t* staging);
   /// Looks up every ring again after memory was removed or moved.
   void (*find_rings)(device::grid::Card& card);
+  /// Counts the frames that a dead host held. Null if the model does not count them.
+  void (*host_died)(device::grid::Card& card);
   /// Initializes a block's memory before its first turn.
   void (*begin)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
                 const device::grid::Team& team, void* memory);

@@ -15,7 +15,7 @@
 namespace sluice::device::grid {
 namespace {
 
-uint64_t now_ns = 1;
+uint64_t now_ns = 0;
 
 /// A frame that a receive block processes: the copy that the card reads, and the test's original.
 struct Untagged {
@@ -38,6 +38,7 @@ uint64_t Cycles() { return NowNs(); }
 void Relax() { ADD_FAILURE() << "a block waits for another one"; }
 
 IpuCardNic::IpuCardNic(const bar::DmaSpace& dma) : dma_(dma), card_(std::make_unique<IpuCard>()) {
+  now_ns = 0;
   const emulator::GridProgram& program = emulator::kIpuProgram;
   // Fresh pages are allocated when they are used.
   staging_.reset(static_cast<uint8_t*>(std::calloc(program.staging_bytes + kFlitBytes, 1)));
@@ -152,11 +153,13 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   const uint64_t taken = position();
   wire.epoch = wire.back_epoch;
   untagged.clear();
+  ServeEndpoints();
   return static_cast<uint32_t>(taken);
 }
 
 uint32_t IpuCardNic::Transmit(FrameSink& sink, uint32_t budget) {
-  uint32_t sent = 0;
+  ServeEndpoints();
+  uint32_t sent = DeliverExchanged(sink);
   for (bool moved = true; moved && sent < budget;) {
     moved = false;
     for (uint32_t queue = 0; queue < kIpuQueues && sent < budget; ++queue) {
@@ -170,16 +173,51 @@ uint32_t IpuCardNic::Transmit(FrameSink& sink, uint32_t budget) {
     }
     for (uint32_t queue = 0; queue < kIpuQueues && sent < budget; ++queue) {
       moved |= Exchange(queue);
-      for (const std::string& bytes : exchanged_) {
-        const WireFrame frame = {reinterpret_cast<const uint8_t*>(bytes.data()),
-                                 static_cast<uint32_t>(bytes.size())};
-        sink.Deliver({&frame, 1});
-      }
-      sent += static_cast<uint32_t>(exchanged_.size());
-      exchanged_.clear();
+      sent += DeliverExchanged(sink);
     }
   }
   return sent;
+}
+
+uint32_t IpuCardNic::DeliverExchanged(FrameSink& sink) {
+  for (const std::string& bytes : exchanged_) {
+    const WireFrame frame = {reinterpret_cast<const uint8_t*>(bytes.data()),
+                             static_cast<uint32_t>(bytes.size())};
+    sink.Deliver({&frame, 1});
+  }
+  const auto sent = static_cast<uint32_t>(exchanged_.size());
+  exchanged_.clear();
+  return sent;
+}
+
+void IpuCardNic::KeepSent(uint32_t queue, const IpuSentMemory& memory, uint32_t count) {
+  const uint8_t* const staging = ExchangeStaging(*card_, queue);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (memory.lengths[i] == 0) continue;
+    const uint8_t* const frame = staging + size_t{memory.before[i]} * kFlitBytes;
+    exchanged_.emplace_back(reinterpret_cast<const char*>(frame), memory.lengths[i]);
+  }
+}
+
+void IpuCardNic::ServeEndpoints() {
+  EndpointMemory& memory =
+      reinterpret_cast<IpuExchangeMemory*>(exchanger_.memory.data())->endpoints;
+  for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
+    // The first turn loads the state, the second one serves the host.
+    for (uint32_t turn = 0; HasEndpoint(*card_, queue) && turn < 4; ++turn) {
+      memory.frames = 0;
+      RunTurn(1 + kRoles.receivers + kRoles.senders + queue, exchanger_);
+      EXPECT_EQ(card_->gates[queue].busy, 0u);
+      EXPECT_TRUE(std::equal(memory.bytes, memory.bytes + memory.frames, memory.sent.lengths))
+          << "more frames than the staging memory holds";
+      KeepSent(queue, memory.sent, memory.frames);
+    }
+  }
+}
+
+void IpuCardNic::HostDied() {
+  emulator::kIpuProgram.host_died(*card_);
+  exchanger_.begun = false;
 }
 
 bool IpuCardNic::Exchange(uint32_t queue) {
@@ -190,12 +228,7 @@ bool IpuCardNic::Exchange(uint32_t queue) {
   RunTurn(1 + kRoles.receivers + kRoles.senders + queue, exchanger_);
   EXPECT_EQ(card_->gates[queue].busy, 0u);
   EXPECT_EQ(card_->links[queue].lock, 0u);
-  const uint8_t* const staging = ExchangeStaging(*card_, queue);
-  for (uint32_t i = 0; i < memory.link.sent; ++i) {
-    if (memory.link.lengths[i] == 0) continue;
-    const uint8_t* const frame = staging + size_t{memory.link.before[i]} * kFlitBytes;
-    exchanged_.emplace_back(reinterpret_cast<const char*>(frame), memory.link.lengths[i]);
-  }
+  KeepSent(queue, memory.link, memory.link.sent);
   return memory.link.sent != 0 || swaps != card_->counters.model[regs::ipu::kStatLinkSwaps];
 }
 

@@ -18,6 +18,7 @@
 #include "bar/posted_queue.h"
 #include "device/device.h"
 #include "device/grid/ipu_card.h"
+#include "device/grid/ipu_sent.h"
 #include "device/grid/roles.h"
 
 namespace sluice::device::grid {
@@ -36,6 +37,7 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
   /// Runs turns of all queues until `budget` frames are sent or no block makes progress.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
+  void HostDied() override;
   std::span<const Counter> Counters() override;
 
   IpuCard& card() { return *card_; }
@@ -59,6 +61,12 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   /// Runs a turn of the exchange block of a queue with a link. Adds the frames that it sends to
   /// `exchanged_`. Returns true if the link has made progress.
   bool Exchange(uint32_t queue);
+  /// Runs turns of the exchange blocks of all queues with endpoints until they make no progress.
+  /// Adds the frames that they send to `exchanged_`.
+  void ServeEndpoints();
+  /// Adds the frames that the block of a queue has checked in its last turn to `exchanged_`.
+  void KeepSent(uint32_t queue, const IpuSentMemory& memory, uint32_t count);
+  uint32_t DeliverExchanged(FrameSink& sink);
 
   const bar::DmaSpace& dma_;
   std::unique_ptr<IpuCard> card_;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Tests the blocks of the packetized NIC concurrently with the host of endpoints, each in a
+// separate thread. Runs under ThreadSanitizer, without EAL.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bar/dma.h"
+#include "bar/posted_queue.h"
+#include "coherent/frame_host.h"
+#include "emulator/hosted_model.h"
+#include "emulator/ipu_model.h"
+#include "emulator/model.h"
+#include "regs/ipu.h"
+#include "regs/ipu_port.h"
+
+namespace sluice::device::grid {
+namespace {
+
+using namespace regs::ipu;  // NOLINT: the registers of this device
+using std::chrono::steady_clock;
+
+struct Frame {
+  uint8_t* data;
+  uint32_t length, headroom, tailroom;
+};
+
+/// A host with one endpoint per queue that returns all frames.
+class LineHost {
+ public:
+  static constexpr uint32_t kQueues = 2;
+
+  explicit LineHost(emulator::HostedModel& model)
+      : model_(model), memory_(new (std::align_val_t{4096}) uint8_t[kBytes]()) {
+    EXPECT_TRUE(dma_.Add(kBus, memory_.get(), kBytes));
+    std::string error;
+    EXPECT_TRUE(model.Connect({}, dma_, queue_.get(), &error)) << error;
+    Write(kPortControl, kPortReceive | kPortPromiscuous);
+    Write(kMaxFrame, kMaxFrameBytes);
+    Write(kRssFields, kRssIpv4Udp | kRssIpv4Tcp);
+    for (uint32_t at = 0; at < kRssKeyBytes; at += 4) Write(kRssKey + at, 0x6d5a'6d5a);
+    for (uint32_t at = 0; at < kRetaEntries; at += 4) Write(kReta + at, 0x0100'0100);
+    for (uint32_t queue = 0; queue < kQueues; ++queue) {
+      uint8_t* const memory = memory_.get() + queue * kStride;
+      ends_[queue] = std::make_unique<coherent::FrameHost>(coherent::EndpointMemory::Format(
+          {memory, kStride}, {.overflow_lines = 128, .headroom_bytes = 64}));
+      const uint32_t page = QueuePage(queue) + kEndpointBlock;
+      queue_->Post(page + kEndpointBase, 8, kBus + queue * kStride);
+      queue_->Post(page + kEndpointBytes, 8, kStride);
+      Write(page + kEndpointControl, kEndpointEnable);
+      EXPECT_EQ(queue_->Read({page + kEndpointStatus, 4, 0}), 1u);
+    }
+  }
+  ~LineHost() { model_.Disconnect(false); }
+
+  /// Returns the frames of the endpoints once. Returns whether there were any.
+  bool Step() {
+    bool any = false;
+    for (const auto& end : ends_) {
+      const uint32_t count = end->Wait(frames_.data());
+      if (count == 0) continue;
+      any = true;
+      end->Answer<Frame>(nullptr, count);
+    }
+    return any;
+  }
+  /// Stops all blocks and starts them again, because memory is added and removed.
+  void ChangeMemory() {
+    model_.ChangeMemory([&] {
+      EXPECT_TRUE(dma_.Add(kBus + kBytes, spare_.data(), spare_.size()));
+      dma_.Remove(kBus + kBytes);
+    });
+  }
+  void Disable() {
+    for (uint32_t queue = 0; queue < kQueues; ++queue) {
+      Write(QueuePage(queue) + kEndpointBlock + kEndpointControl, 0);
+      EXPECT_EQ(queue_->Read({QueuePage(queue) + kEndpointBlock + kEndpointStatus, 4, 0}), 0u);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kBus = 0x4000'0000;
+  static constexpr uint32_t kStride = 128 << 10, kBytes = kQueues * kStride;
+  struct Free {
+    void operator()(uint8_t* at) const { operator delete[](at, std::align_val_t{4096}); }
+  };
+
+  void Write(uint32_t offset, uint32_t value) { queue_->Post(offset, 4, value); }
+
+  emulator::HostedModel& model_;
+  std::unique_ptr<uint8_t[], Free> memory_;
+  alignas(4096) std::array<uint8_t, 4096> spare_{};
+  bar::DmaSpace dma_;
+  std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
+  std::array<std::unique_ptr<coherent::FrameHost>, kQueues> ends_;
+  std::array<Frame, coherent::FrameHost::kMaxFrames> frames_{};
+};
+
+class EndpointsRace : public testing::TestWithParam<const char*> {};
+
+TEST_P(EndpointsRace, LoseNothing) {
+  constexpr uint64_t kFrames = 6000;
+  std::string error;
+  const std::pair<std::string, std::string> given[] = {
+      {"wire", std::string(GetParam()) + "+flows=20+count=" + std::to_string(kFrames)},
+      {"verify", "full"},
+      {"on", "threads:threads=5+receivers=2+senders=1+exchangers=2+batch=64"}};
+  const auto arguments = emulator::ParseArguments(given, &error);
+  ASSERT_TRUE(arguments) << error;
+  const auto model = emulator::MakeModel("race", emulator::kIpuModel, *arguments, &error);
+  ASSERT_NE(model, nullptr) << error;
+  LineHost host(*model);
+  model->EnableWire(true);
+  std::vector<emulator::Statistic> statistics;
+  const auto value = [&](std::string_view name) -> uint64_t {
+    for (const emulator::Statistic& statistic : statistics) {
+      if (statistic.name == name) return statistic.value;
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  };
+  const auto end = steady_clock::now() + std::chrono::seconds(60);
+  for (uint64_t idle = 0, turns = 0; steady_clock::now() < end;) {
+    if (host.Step()) {
+      idle = 0;
+      if (++turns % 100 == 0) host.ChangeMemory();
+    } else if (++idle % 64 == 0) {
+      std::this_thread::yield();
+      statistics = model->Statistics();
+      if (value("wire_returned") == kFrames) break;
+    }
+  }
+  model->EnableWire(false);
+  host.Disable();
+  statistics = model->Statistics();
+  EXPECT_EQ(value("wire_returned"), kFrames);
+  EXPECT_EQ(value("wire_verified"), kFrames);
+  EXPECT_EQ(value("model_rx_frames"), kFrames);
+  EXPECT_GT(value("model_line_answers"), 0u);
+  for (const char* name : {"wire_lost", "wire_corrupted", "wire_foreign", "wire_duplicated",
+                           "wire_reordered", "model_line_faults", "model_line_bad_records"}) {
+    EXPECT_EQ(value(name), 0u) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EndpointsRace, testing::Values("gen:size=64", "gen:size=imix"),
+                         [](const auto& info) { return info.index == 0 ? "Small" : "Imix"; });
+
+}  // namespace
+}  // namespace sluice::device::grid
