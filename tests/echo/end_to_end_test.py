@@ -184,17 +184,24 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(len(report["lcores"]), workers)
                 self.assertEqual(report["wire"]["verified"], report["wire"]["returned"])
 
-    @unittest.skipUnless("bilateral" in INTERFACES, "needs an interface with regions")
-    def test_regions_of_the_model_on_threads(self):
+    def check_exchange_on_threads(self, interface, cases):
         on = "on=threads:threads=2+receivers=2+exchangers=2,verify=full"
-        for size, workers in (("64", 1), ("imix", 2)):
+        for size, workers in cases:
             with self.subTest(size=size, workers=workers):
                 vdev = f"--vdev=net_ipu0,wire=gen:size={size}+flows=100,{on}"
-                report = run_until_traffic("--iface=bilateral", f"--workers={workers}",
+                report = run_until_traffic(f"--iface={interface}", f"--workers={workers}",
                                            eal=(harness.lcores(1 + workers), vdev))
                 self.check(report)
                 self.assertEqual(len(report["lcores"]), workers)
                 self.assertEqual(report["wire"]["verified"], report["wire"]["returned"])
+
+    @unittest.skipUnless("bilateral" in INTERFACES, "needs an interface with regions")
+    def test_regions_of_the_model_on_threads(self):
+        self.check_exchange_on_threads("bilateral", (("64", 1), ("imix", 2)))
+
+    @unittest.skipUnless("coherent" in INTERFACES, "needs an interface with lines")
+    def test_lines_of_the_model_on_threads(self):
+        self.check_exchange_on_threads("coherent", (("64", 1),))
 
     def check_capture(self, path, frames):
         data = pathlib.Path(path).read_bytes()

@@ -67,6 +67,7 @@ class EndpointServer {
       }
       if (task == kReceived && lane == 0) {
         look.head = FifoEnd(card_, queue).head();
+        FenceCard();  // The frames before it are read afterwards.
         look.tail = FifoEnd(card_, queue).tail();
         look.now_ns = NowNs();
         Add(&card_.counters[Crossing::kDescriptors], uint64_t{sizeof(look.words)});
