@@ -57,13 +57,11 @@ class IpuReservation {
   uint32_t Reserve() {
     for (uint32_t look = 0;; ++look) {
       Look();
-      if (memory_.agrees != 0 && (memory_.left == 0 || shape_.pause == 0 || look == kPatience)) {
-        break;
-      }
+      if (memory_.agrees == 0) return 0;
+      if (memory_.left == 0 || shape_.pause == 0 || look == kPatience) break;
       team_.ForEach(kIpuQueues, [&](uint32_t queue) {
         if (IsLinked(queue) && HasFrames(queue)) card_.links[queue].Unlock();
       });
-      if (memory_.agrees == 0) return 0;
     }
     uint32_t count = batch_.count;
     if (memory_.left != 0 && shape_.pause != 0) {
@@ -121,13 +119,14 @@ class IpuReservation {
 
   /// Reads the number of posted descriptors of each queue and finds the first frame without room.
   void Look() {
-    team_.One([&] { memory_.left = 0; });
-    team_.ForEach(kIpuQueues + 1, [&](uint32_t queue) {
-      if (queue == kIpuQueues) {
-        const bool agrees = !IsStale(wire_, batch_) && Load(&card_.config) == memory_.config;
-        memory_.agrees = agrees ? 1 : 0;
-        return;
-      }
+    team_.One([&] {
+      const bool agrees = !IsStale(wire_, batch_) && Load(&card_.config) == memory_.config;
+      memory_.agrees = agrees ? 1 : 0;
+      memory_.left = 0;
+    });
+    // The register block may change links until it waits for this batch.
+    if (memory_.agrees == 0) return;
+    team_.ForEach(kIpuQueues, [&](uint32_t queue) {
       if (!HasFrames(queue)) return;
       if (IsLinked(queue)) return LookAtLink(queue);
       const IpuRing& ring = card_.rx[queue];

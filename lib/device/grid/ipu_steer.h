@@ -136,8 +136,9 @@ inline Steered Steer(const IpuSettings& settings, const CardFrame& frame) {
   if (frame.length < kMinFrameBytes) return Drop(kStatRxUndersize);
   const uint32_t most = settings.port[kMaxFrame / 4];
   if (frame.length > most || frame.length > kMaxFrameBytes) return Drop(kStatRxOversize);
-  const Quad first = LoadPlain(frame.data), second = LoadPlain(frame.data + 16),
-             third = LoadPlain(frame.data + 32);
+  // Another block may write the tag of the same frame if this batch was put back.
+  const Quad first = LoadQuad(frame.data), second = LoadQuad(frame.data + 16),
+             third = LoadQuad(frame.data + 32);
   if (!AcceptsAddress(settings, control, first.low & 0xffff'ffff'ffff) ||
       !AcceptsTag(settings, control, frame) || (control & kPortIsolate) != 0) {
     return Drop(kStatRxFiltered);
