@@ -201,7 +201,7 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
     const uint8_t* const sent =
         shape.data + uint64_t{shape.frames[Tag(frame).entry].flit} * kFlitBytes;
     const uint32_t difference = *reinterpret_cast<const uint32_t*>(frame.data + at) ^
-                                *reinterpret_cast<const uint32_t*>(sent + at);
+                                Load(reinterpret_cast<const uint32_t*>(sent + at));
     uint32_t mask = ~0u;  // Mask of the compared bytes; the first byte is the lowest.
     if (at < shape.invariant) mask <<= 8 * (shape.invariant - at);
     if (at + sizeof(uint32_t) > end) mask &= ~0u >> 8 * (at + sizeof(uint32_t) - end);
