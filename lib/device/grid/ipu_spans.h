@@ -106,6 +106,8 @@ class IpuSpanWalk {
     for (uint32_t i = 0; i < spans_.count && spans_.list[i].first < end; ++i) {
       const IpuSpan& span = spans_.list[i];
       const uint32_t next = i + 1 < spans_.count ? Least(spans_.list[i + 1].first, end) : end;
+      // A region without room for the batch's first frame may already belong to the host.
+      if (next == span.first) continue;
       auto* const count = span.region + offsetof(swap::RegionHeader, count);
       Store(reinterpret_cast<uint32_t*>(count), span.entry + next - span.first);
     }
