@@ -99,11 +99,20 @@ class IpuLinker {
       Store(reinterpret_cast<uint32_t*>(region + offsetof(swap::RegionHeader, cursor)), end);
     });
     phases.Next(Phase::kSendBytes);
-    sent_.Read([&](uint32_t frame, uint32_t offset) {
-      const uint32_t left = memory_.lengths[frame] - offset;
-      return LoadAcross(region + swap::EntryOffset(memory_.entries[frame]) + offset,
-                        Least(left, sizeof(Quad)));
+    const auto data_of = [&](uint32_t frame) {
+      return region + swap::EntryOffset(memory_.entries[frame]);
+    };
+    const uint64_t unaligned = team_.Sum(sent_.frames(), [&](uint32_t frame) -> uint64_t {
+      return swap::EntryOffset(memory_.entries[frame]) % sizeof(Quad) != 0 ? 1 : 0;
     });
+    if (unaligned == 0) {
+      sent_.ReadWhole(data_of);
+    } else {
+      sent_.Read([&](uint32_t frame, uint32_t offset) {
+        const uint32_t left = memory_.lengths[frame] - offset;
+        return LoadAcross(data_of(frame) + offset, Least(left, sizeof(Quad)));
+      });
+    }
     team_.One([&] {
       memory_.sent = sent_.frames();
       end_.send_at = end;

@@ -171,10 +171,9 @@ class IpuReceiver : private IpuReservation {
       const RingPlace ring = Ring(queue);
       for (uint32_t segment = 0; segment < segments; ++segment) {
         uint8_t* const buffer =
-            IsOnCard(queue)
-                ? CardFifo(card_, queue).Slot(descriptor & (ring.entries() - 1))
-                : memory_.dma.Translate(card_.dma, LoadQuad(ring.At(descriptor + segment)).low,
-                                        room);
+            IsOnCard(queue) ? CardFifo(card_, queue).Slot(descriptor & (ring.entries() - 1))
+                            : memory_.dma.Translate(
+                                  card_.dma, LoadQuad(ring.At(descriptor + segment)).low, room);
         memory_.buffers[memory_.needs[i] + segment] = reinterpret_cast<uint64_t>(buffer);
         if (buffer == nullptr) memory_.queues[arrival] = static_cast<uint8_t>(queue | kFault);
       }
