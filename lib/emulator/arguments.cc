@@ -91,9 +91,11 @@ void SetDefaults(Arguments* out) {
 /// card is requested.
 std::string WhyNotOnCard(const Arguments& arguments) {
   if (arguments.on.kind == OnOptions::Kind::kCpu) return "";
-  if (arguments.wire != Arguments::WireKind::kGenerator) {
-    return "wire: with on=gpu or on=threads the wire must be the generator, which runs in the "
-           "card: give wire=gen:OPTIONS";
+  using Kind = Arguments::WireKind;
+  if (arguments.wire == Kind::kLoopback || arguments.wire == Kind::kPort ||
+      arguments.wire == Kind::kCable) {
+    return "wire: with on=gpu or on=threads the frames come from the card's memory: give "
+           "wire=gen:OPTIONS, pcap:FILE or library:FILE.so";
   }
   if (arguments.faults.Any()) return "faults: conflicts with on=gpu and on=threads: omit faults";
   if (arguments.device_cpu || arguments.on_workers) {

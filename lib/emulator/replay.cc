@@ -110,8 +110,11 @@ std::unique_ptr<ReplayWire> ReplayWire::Create(const ReplayOptions& options, Ver
 
 ReplayWire::ReplayWire(const ReplayOptions& options, VerifyMode verify, const Loaded& loaded)
     : bytes_(AllocateBytes(loaded.bytes.size())),
+      mode_(verify),
       verifier_(verify),
-      pacer_(options.rate_pps, FramesToSend(options, loaded.offsets.size())) {
+      rate_pps_(options.rate_pps),
+      limit_(FramesToSend(options, loaded.offsets.size())),
+      pacer_(rate_pps_, limit_) {
   if (bytes_ == nullptr) throw std::bad_alloc();
   std::copy(loaded.bytes.begin(), loaded.bytes.end(), bytes_.get());
   const size_t records = loaded.offsets.size();
@@ -140,6 +143,11 @@ void ReplayWire::Consumed(uint32_t count) {
 
 void ReplayWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {
   verifier_.Check(frames, totals_);
+}
+
+void ReplayWire::Check(const device::WireFrame& frame) {
+  ++totals_.verified;
+  if (!verifier_.Knows(frame)) ++totals_.corrupted;
 }
 
 std::span<const device::Counter> ReplayWire::Counters() {

@@ -14,6 +14,7 @@
 
 #include "emulator/aligned_bytes.h"
 #include "emulator/pacer.h"
+#include "emulator/recording.h"
 #include "emulator/signature.h"
 #include "emulator/wire.h"
 
@@ -30,7 +31,7 @@ struct ReplayOptions {
   bool Read(std::string_view text, std::string* error);
 };
 
-class ReplayWire final : public Wire {
+class ReplayWire final : public Wire, public Recording {
  public:
   /// Maximum frame length: 1518 bytes in memory, a tagged frame of full size.
   static constexpr uint32_t kMaxFrameBytes = 1518;
@@ -48,6 +49,15 @@ class ReplayWire final : public Wire {
   bool IsSource() const override { return true; }
   const WireTotals& totals() const override { return totals_; }
   std::span<const device::Counter> Counters() override;
+
+  Recording* recording() override { return this; }
+  bool Record(std::string*) override { return true; }
+  std::span<const device::WireFrame> frames() const override { return ring_; }
+  double rate_pps() const override { return rate_pps_; }
+  uint64_t limit() const override { return limit_; }
+  VerifyMode share() const override { return mode_; }
+  void Check(const device::WireFrame& frame) override;
+  std::vector<device::Counter> Statistics(uint64_t, uint64_t) const override { return {}; }
 
  private:
   /// A capture in memory: consecutive frames, each aligned to a cache line.
@@ -67,7 +77,10 @@ class ReplayWire final : public Wire {
   AlignedBytes bytes_;
   /// The capture, repeated as often as full bursts require.
   std::vector<device::WireFrame> ring_;
+  const VerifyMode mode_;
   SignatureVerifier verifier_;
+  const double rate_pps_;
+  const uint64_t limit_;  ///< Frames to send; 0: unlimited.
   Pacer pacer_;
   uint32_t position_ = 0;
   WireTotals totals_;

@@ -32,6 +32,8 @@ class SignatureVerifier {
   /// Counts returned frames in `totals`. Duplicates and frames of earlier runs are detected only in
   /// full mode.
   void Check(std::span<const device::WireFrame> frames, WireTotals& totals);
+  /// Returns whether `frame` is one of the learned frames, possibly changed by an echo.
+  bool Knows(const device::WireFrame& frame) { return Find(frame) != nullptr; }
 
  private:
   struct Traffic {

@@ -35,6 +35,8 @@ struct WireTotals {
   uint64_t skipped = 0;   ///< Capture records that the wire cannot carry.
 };
 
+class Recording;
+
 /// The wire of one NIC. Frames keep their order. All times are nanoseconds of the stepping thread's
 /// clock, which never decreases.
 class Wire {
@@ -69,6 +71,10 @@ class Wire {
   virtual const WireTotals& totals() const = 0;
   /// Returns counters in addition to the totals; names and order are constant.
   virtual std::span<const device::Counter> Counters() { return {}; }
+
+  /// Returns the wire's traffic as a recording (recording.h), which the wire owns; null if the
+  /// traffic depends on the answers. After Record the wire must not be used otherwise.
+  virtual Recording* recording() { return nullptr; }
 };
 
 }  // namespace sluice::emulator

@@ -5,6 +5,7 @@
 // afterwards the blocks own them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "device/grid/memory.h"
@@ -12,13 +13,17 @@
 
 namespace sluice::device::grid {
 
-/// Requests of the host, in host memory. The register block reads the first quad (16 bytes).
+/// Requests of the host, in host memory. The register block reads the first quad (16 bytes), and
+/// the second one if the wire's frames are sampled.
 struct alignas(64) Control {
-  uint32_t stop = 0;       ///< Not 0: all blocks end at their next check (kTurnsBetweenLooks).
-  uint32_t wire_on = 0;    ///< 1: the wire's source sends.
-  uint32_t request = 0;    ///< The card writes a report when this differs from Report::served.
-  uint32_t heartbeat = 0;  ///< Grows while the host lives; see kHostTimeoutNs.
+  uint32_t stop = 0;          ///< Not 0: all blocks end at their next check (kTurnsBetweenLooks).
+  uint32_t wire_on = 0;       ///< 1: the wire's source sends.
+  uint32_t request = 0;       ///< The card writes a report when this differs from Report::served.
+  uint32_t heartbeat = 0;     ///< Grows while the host lives; see kHostTimeoutNs.
+  uint64_t samples_read = 0;  ///< Samples that the host has read, modulo 2^32 (samples.h).
+  uint64_t unused = 0;
 };
+static_assert(offsetof(Control, samples_read) == sizeof(Quad));
 /// A card stops if its host's heartbeat does not change for this long.
 inline constexpr uint64_t kHostTimeoutNs = 5'000'000'000;
 
@@ -36,6 +41,7 @@ enum class WireEvent : uint32_t {
   kLate,
   kVerified,
   kSourceLate,
+  kHash,  ///< Sum of the hashes of returned frames without tags (samples.h).
   kCount,
 };
 inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount);

@@ -12,6 +12,7 @@
 #include "device/grid/enso_card.h"
 #include "device/grid/enso_search.h"
 #include "device/grid/phases.h"
+#include "device/grid/samples.h"
 #include "device/grid/team.h"
 #include "device/grid/verifier.h"
 #include "device/grid/wire.h"
@@ -41,7 +42,12 @@ struct EnsoFrameMemory {
 class EnsoFramer {
  public:
   EnsoFramer(EnsoCard& card, const Team& team, EnsoFrameMemory& memory)
-      : card_(card), wire_(card.wire), shape_(memory.shape), team_(team), memory_(memory) {}
+      : card_(card),
+        wire_(card.wire),
+        shape_(memory.shape),
+        team_(team),
+        memory_(memory),
+        checks_(memory.shape.verify != 0 && memory.shape.tagged != 0) {}
 
   /// Checks the next chunk of a buffer. `block` is the number of this block among the blocks that
   /// cut and check frames. Returns false if no chunk is ready.
@@ -105,7 +111,7 @@ class EnsoFramer {
     phases.Next(Phase::kSendOrder);
     team_.One([&] { AwaitTurn(&buffer.checked, number_in_stream); });
     uint64_t recognised = frames;
-    if (frames != 0 && shape_.verify != 0) {
+    if (frames != 0 && checks_) {
       recognised = RecordReturns(card_, shape_, team_, ToFindings(), frames, lap);
     }
     team_.One([&] { EndTurn(&buffer.checked, number_in_stream); });
@@ -179,12 +185,16 @@ class EnsoFramer {
   uint64_t Check(uint32_t frames, uint64_t now, uint32_t lap) {
     const uint64_t bytes = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
       const Returned frame = Frame(i);
-      if (shape_.verify != 0) CheckTag(card_, shape_, frame, now, lap, ToFindings(), i);
+      if (checks_) CheckTag(card_, shape_, frame, now, lap, ToFindings(), i);
       return frame.length;
     });
-    if (shape_.verify != 0) {
+    if (checks_) {
       CompareSamples(card_, shape_, team_, ToFindings(), frames,
                      [&](uint32_t i) { return Frame(i); });
+    }
+    if (shape_.tagged == 0) {
+      RecordFrames(card_, shape_, team_, frames, memory_.orders, memory_.scratch,
+                   [&](uint32_t i) { return Frame(i); });
     }
     return bytes;
   }
@@ -205,6 +215,7 @@ class EnsoFramer {
   const WireShape& shape_;
   const Team& team_;
   EnsoFrameMemory& memory_;
+  const bool checks_;  ///< The tags of frames are checked.
   const uint8_t* stream_ = nullptr;
   uint32_t held_ = 0;   ///< Flits at the beginning, held back by the previous turn.
   uint32_t total_ = 0;  ///< Flits of this turn, including the held ones.

@@ -8,6 +8,7 @@
 
 #include "device/grid/ipu_card.h"
 #include "device/grid/ipu_fifo.h"
+#include "device/grid/samples.h"
 #include "device/grid/team.h"
 #include "device/grid/verifier.h"
 
@@ -131,6 +132,7 @@ class IpuSent {
     const Findings findings{memory_.orders, memory_.flows, memory_.scratch};
     // Packs two sums into one word: bytes, and sent frames in the upper half.
     constexpr uint32_t kSentBit = 32;
+    const bool checks = shape_.verify != 0 && shape_.tagged != 0;
     const uint64_t sums = team_.Sum(frames_, [&](uint32_t i) -> uint64_t {
       const Returned frame = Frame(i);
       if (frame.length == 0) {
@@ -139,14 +141,18 @@ class IpuSent {
         memory_.orders[i] = kNoOrder;
         return 0;
       }
-      if (shape_.verify != 0) CheckTag(card_, shape_, frame, now, lap, findings, i);
+      if (checks) CheckTag(card_, shape_, frame, now, lap, findings, i);
       return frame.length | uint64_t{1} << kSentBit;
     });
     const uint64_t bytes = static_cast<uint32_t>(sums), sent = sums >> kSentBit;
     uint64_t recognised = sent;
-    if (shape_.verify != 0) {
+    if (checks) {
       CompareSamples(card_, shape_, team_, findings, frames_, [&](uint32_t i) { return Frame(i); });
       recognised = RecordReturns(card_, shape_, team_, findings, frames_, lap);
+    }
+    if (shape_.tagged == 0) {
+      RecordFrames(card_, shape_, team_, frames_, memory_.orders, memory_.scratch,
+                   [&](uint32_t i) { return Frame(i); });
     }
     team_.Lead([&] {
       card_.Count(regs::ipu::kStatTxFrames, sent);

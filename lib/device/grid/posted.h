@@ -21,6 +21,7 @@ struct PostedMemory {
   Quad entries[kLanes][kLookAhead];
   SlotWrites<kLanes * kLookAhead> writes;
   Quad control;
+  Quad samples;  ///< The second quad of the control line, if frames are sampled.
   Quad head;
   uint32_t turn;
   uint64_t cycles;
@@ -79,6 +80,7 @@ inline void ServeControl(Card& card, const PostedMemory& memory) {
   }
   const bool dead = now - card.heartbeat_ns > kHostTimeoutNs;
   Store(&card.wire_on, static_cast<uint32_t>(memory.control.low >> 32));
+  Store(&card.wire.samples_read, static_cast<uint32_t>(memory.samples.low));
   if (static_cast<uint32_t>(memory.control.low) != 0 || dead) Store(&card.stopping, 1u);
 }
 
@@ -108,13 +110,18 @@ void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memor
   const bool has_control = turn % 8 == 0;
   const bool has_head = card.queue != nullptr && (turn % 8 == 4 || card.link == 0);
   const uint64_t used = card.queue != nullptr && card.link != 0 ? card.lanes_used : 0;
-  team.ForEach(kEntries + 2, [&](uint32_t i) {
+  team.ForEach(kEntries + 3, [&](uint32_t i) {
     if (i == kEntries) {
       if (has_control) memory.control = LoadQuad(card.control);
       return;
     }
     if (i == kEntries + 1) {
       if (has_head) memory.head = LoadQuad(card.queue);
+      return;
+    }
+    if (i == kEntries + 2) {
+      const bool samples = has_control && card.wire.shape.samples != nullptr;
+      if (samples) memory.samples = LoadQuad(&card.control->samples_read);
       return;
     }
     const uint32_t lane = i / kLookAhead, ahead = i % kLookAhead;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The source of frames in the card's memory. A ring of frames that the host built is sent
-// repeatedly; the tag in each frame changes with each lap (emulator/tag.h). Receive blocks fetch
-// batches in turn, then steer and copy them in parallel. Batches pass two points in the order of
-// their tickets: reservation of room, and publication of the frames.
+// repeatedly; the tag in each frame, if there is one, changes with each lap (emulator/tag.h).
+// Receive blocks fetch batches in turn, then steer and copy them in parallel. Batches pass two
+// points in the order of their tickets: reservation of room, and publication of the frames.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t
   const uint32_t next = batch.entry + batch.count;
   const bool wraps = next >= shape.entries;
   Store(&wire.position, batch.position + batch.count);
-  Store(&wire.entry, wraps ? next - shape.entries : next);
+  Store(&wire.entry, wraps ? next - shape.entries + shape.repeat_from : next);
   Store(&wire.lap, batch.lap + (wraps ? 1 : 0));
   if (batch.count == 0) return batch;
   StoreRelease(&wire.taken, batch.ticket + 1);
@@ -129,7 +129,7 @@ inline void EndTurn(uint64_t* point, uint64_t ticket) { StoreRelease(point, tick
 /// Returns the index of the ring entry of the batch's frame `i`.
 inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) {
   const uint32_t entry = batch.entry + i;
-  return entry >= shape.entries ? entry - shape.entries : entry;
+  return entry >= shape.entries ? entry - shape.entries + shape.repeat_from : entry;
 }
 
 /// Returns the time from which the latency of frame `i` of a batch is measured: if the source has a
@@ -139,8 +139,9 @@ inline uint64_t SentNs(const WireShape& shape, const Batch& batch, uint32_t i) {
   return batch.due_ns + static_cast<uint64_t>(static_cast<double>(i) / shape.per_ns);
 }
 
-/// Writes the tag of frame `i` of a batch into the ring's frame.
+/// Writes the tag of frame `i` of a batch into the ring's frame, unless frames have no tags.
 inline void Stamp(const WireShape& shape, const Batch& batch, uint32_t i, const RingFrame& frame) {
+  if (shape.tagged == 0) return;
   const uint32_t entry = EntryOf(shape, batch, i);
   const uint32_t lap = batch.lap + (entry < batch.entry ? 1 : 0);
   const uint32_t sequence = lap * shape.per_lap + frame.rank;

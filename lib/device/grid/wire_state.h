@@ -27,20 +27,26 @@ struct RingFrame {
   uint32_t rank;  ///< Number of earlier frames of the same flow in a lap.
 };
 
+struct Sample;
+
 /// The part of a wire's state that is constant while blocks run. Each block copies it to its shared
 /// memory.
 struct WireShape {
   const RingFrame* frames = nullptr;
   uint8_t* data = nullptr;  ///< The bytes of the ring's frames.
-  uint32_t entries = 0;     ///< Frames in the ring; at least twice as many as fit in the batches of
-                            ///< all blocks together.
-  uint32_t per_lap = 0;     ///< Frames of each flow in a lap.
-  uint32_t nonce = 0;       ///< Nonce in all tags.
-  uint32_t invariant = 0;   ///< Offset of the first byte that applications do not change.
-  uint32_t largest = 0;     ///< Flits of the largest frame.
+  uint32_t entries = 0;     ///< Frames in the ring; if tagged, at least twice as many as fit in the
+                            ///< batches of all blocks together.
+  uint32_t repeat_from = 0;   ///< First ring entry of all laps except the first.
+  uint32_t tagged = 1;        ///< 1: frames contain tags (verifier.h); 0: see samples.h.
+  uint32_t per_lap = 0;       ///< Frames of each flow in a lap.
+  uint32_t nonce = 0;         ///< Nonce in all tags.
+  uint32_t invariant = 0;     ///< Offset of the first byte that applications do not change.
+  uint32_t largest = 0;       ///< Flits of the largest frame.
   uint32_t batch_frames = 0;  ///< 1 … kBatchFrames.
   uint32_t pause = 1;         ///< 1: frames wait for room instead of being dropped.
-  uint32_t verify = 64;       ///< Compares every `verify`-th frame; 0: checks no frame.
+  uint32_t verify = 64;       ///< Compares every `verify`-th frame, or copies it to `samples`;
+                              ///< 0: checks no frame.
+  Sample* samples = nullptr;  ///< kSamples slots in host memory; only without tags.
   double per_ns = 0;          ///< Frames per ns; 0: without a limit.
   uint64_t limit = ~uint64_t{0};
   uint32_t* laps = nullptr;         ///< Per entry: next lap that is expected to return.
@@ -70,6 +76,11 @@ struct Wire {
   uint32_t back_entry = 0;
   uint32_t back_lap = 0;
   uint64_t back_position = 0;
+
+  // Shared by the blocks that send.
+  alignas(64) uint64_t examined = 0;  ///< Returned frames, for the choice of samples.
+  uint32_t sampled = 0;               ///< Slots of WireShape::samples that were reserved.
+  uint32_t samples_read = 0;          ///< Samples that the host has read.
 };
 
 }  // namespace sluice::device::grid

@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emulator/grid/card_wire.h"
 
+#include <rte_log.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "emulator/frame_ring.h"
+#include "emulator/library_wire.h"
+#include "emulator/log.h"
+#include "emulator/recording.h"
+#include "emulator/replay.h"
 
 namespace sluice::emulator {
 namespace {
 
 using device::grid::RingFrame;
 
+constexpr uint32_t Flits(uint32_t length) {
+  return (length + device::grid::kFlitBytes - 1) / device::grid::kFlitBytes;
+}
+
 /// Returns the largest number n such that any n consecutive frames of the ring fit into a batch.
-uint32_t LongestBatch(std::span<const RingFrame> ring) {
+uint32_t LongestBatch(std::span<const RingFrame> ring, uint32_t repeat_from) {
   uint32_t most = device::grid::kBatchFrames, flits = 0;
   size_t end = 0;  // Frames [begin, end) fit.
   const auto flits_of = [&](size_t i) {
-    return (ring[i % ring.size()].length + device::grid::kFlitBytes - 1) / device::grid::kFlitBytes;
+    const size_t repeated = ring.size() - repeat_from;
+    return Flits(ring[i < ring.size() ? i : repeat_from + (i - repeat_from) % repeated].length);
   };
   for (size_t begin = 0; begin < ring.size(); ++begin) {
     while (end - begin < most && flits + flits_of(end) <= device::grid::kBatchFlits) {
@@ -31,68 +43,149 @@ uint32_t LongestBatch(std::span<const RingFrame> ring) {
   return most;
 }
 
-}  // namespace
+/// Builds a ring in the card's memory.
+class Upload {
+ public:
+  Upload(Executor& executor, device::grid::WireShape& shape, std::string* error)
+      : executor_(executor), shape_(shape), error_(error) {}
 
-bool UploadWire(const Arguments& arguments, Executor& executor, device::grid::WireShape* shape_at,
-                std::string* error) {
-  device::grid::WireShape& shape = *shape_at;
+  template <typename T>
+  bool Allocate(T** array, size_t count) {
+    *array = static_cast<T*>(executor_.Allocate(count * sizeof(T), error_));
+    return *array != nullptr;
+  }
+
+  /// Adds an entry. Frames with the same bytes in this process share them on the card, too.
+  void Add(const device::WireFrame& frame, uint32_t flow, uint32_t rank) {
+    const auto [place, fresh] = places_.try_emplace(frame.data, flits_);
+    table_.push_back({place->second, frame.length, flow, rank});
+    if (!fresh) return;
+    sources_.push_back(frame);
+    flits_ += Flits(frame.length);
+    shape_.largest = std::max(shape_.largest, Flits(frame.length));
+  }
+  /// Repeats the entries from number `first` on until there are `count` of them.
+  void Repeat(uint32_t first, size_t count) {
+    while (table_.size() - first < count) {
+      const auto size = table_.size();
+      for (size_t i = first; i < size; ++i) table_.push_back(table_[i]);
+    }
+  }
+  size_t entries() const { return table_.size(); }
+
+  /// Copies the ring to the card and describes it in the shape.
+  bool Finish(uint32_t most_frames) {
+    RingFrame* card_frames = nullptr;
+    const size_t bytes = size_t{flits_} * device::grid::kFlitBytes;
+    if (!Allocate(&shape_.data, bytes) || !Allocate(&card_frames, table_.size())) return false;
+    std::vector<uint8_t> data(bytes);
+    for (const device::WireFrame& frame : sources_) {
+      std::memcpy(&data[size_t{places_[frame.data]} * device::grid::kFlitBytes], frame.data,
+                  frame.length);
+    }
+    if (!executor_.Write(shape_.data, data.data(), bytes) ||
+        !executor_.Write(card_frames, table_.data(), table_.size() * sizeof(RingFrame))) {
+      *error_ = "the card's memory cannot be written";
+      return false;
+    }
+    shape_.frames = card_frames;
+    shape_.entries = static_cast<uint32_t>(table_.size());
+    shape_.batch_frames = std::min(LongestBatch(table_, shape_.repeat_from), most_frames);
+    return true;
+  }
+
+ private:
+  Executor& executor_;
+  device::grid::WireShape& shape_;
+  std::string* const error_;
+  std::vector<RingFrame> table_;
+  std::vector<device::WireFrame> sources_;
+  std::unordered_map<const uint8_t*, uint32_t> places_;  ///< First flit of each frame's bytes.
+  uint32_t flits_ = 0;
+};
+
+uint32_t Interval(VerifyMode mode) {
+  return mode == VerifyMode::kFull ? 1 : mode == VerifyMode::kSampled ? kSampleInterval : 0;
+}
+
+void SetRate(double rate_pps, uint64_t count, device::grid::WireShape& shape) {
+  shape.per_ns = rate_pps / 1e9;
+  shape.limit = count == 0 ? ~uint64_t{0} : count;
+}
+
+bool UploadGenerator(const Arguments& arguments, Executor& executor, device::grid::WireShape* shape,
+                     std::string* error) {
   const OnOptions& on = arguments.on;
-  uint32_t largest = 0;
   const uint32_t in_flight = 4 * on.roles.receivers * on.batch;
   const std::unique_ptr<FrameRing> ring = FrameRing::Build(arguments.generator, error, in_flight);
   if (ring == nullptr) return false;
   const auto frames = ring->frames();
-  std::vector<RingFrame> table(frames.size());
-  std::vector<uint32_t> ranks(ring->flows());
-  size_t bytes = 0;
-  const auto flits = [](uint32_t length) {
-    return (length + device::grid::kFlitBytes - 1) / device::grid::kFlitBytes;
-  };
-  for (const device::WireFrame& frame : frames) {
-    largest = std::max(largest, flits(frame.length));
-    bytes += size_t{flits(frame.length)} * device::grid::kFlitBytes;
-  }
-  if (table.size() > size_t{1} << device::grid::kEntryBits) {
+  if (frames.size() > size_t{1} << device::grid::kEntryBits) {
     *error = "wire=gen: too many flows for the card's memory: give fewer flows";
     return false;
   }
-  const auto allocate = [&]<typename T>(T** array, size_t count) {
-    *array = static_cast<T*>(executor.Allocate(count * sizeof(T), error));
-    return *array != nullptr;
-  };
-  RingFrame* card_frames = nullptr;
-  if (!allocate(&shape.data, bytes) || !allocate(&card_frames, table.size()) ||
-      !allocate(&shape.laps, table.size()) || !allocate(&shape.flow_orders, ring->flows()) ||
-      !allocate(&shape.sent_ns, table.size())) {
-    return false;
-  }
-  std::vector<uint8_t> data(bytes);
-  uint32_t flit = 0;
+  Upload upload(executor, *shape, error);
+  std::vector<uint32_t> ranks(ring->flows());
   for (size_t i = 0; i < frames.size(); ++i) {
-    const FrameRing::Expected& expected = ring->expected()[i];
-    std::memcpy(&data[size_t{flit} * device::grid::kFlitBytes], frames[i].data, frames[i].length);
-    table[i] = {flit, frames[i].length, expected.flow, ranks[expected.flow]++};
-    flit += flits(frames[i].length);
+    const uint32_t flow = ring->expected()[i].flow;
+    upload.Add(frames[i], flow, ranks[flow]++);
   }
-  if (!executor.Write(shape.data, data.data(), bytes) ||
-      !executor.Write(card_frames, table.data(), table.size() * sizeof(RingFrame))) {
-    *error = "the card's memory cannot be written";
+  if (!upload.Finish(on.batch) || !upload.Allocate(&shape->laps, frames.size()) ||
+      !upload.Allocate(&shape->flow_orders, ring->flows()) ||
+      !upload.Allocate(&shape->sent_ns, frames.size())) {
     return false;
   }
-  shape.frames = card_frames;
-  shape.entries = static_cast<uint32_t>(table.size());
-  shape.per_lap = ring->per_lap();
-  shape.nonce = ring->nonce();
-  shape.invariant = ring->invariant_offset();
-  shape.largest = largest;
-  shape.batch_frames = std::min(LongestBatch(table), on.batch);
-  shape.pause = arguments.pause ? 1 : 0;
-  shape.verify = arguments.verify == VerifyMode::kFull      ? 1
-                 : arguments.verify == VerifyMode::kSampled ? kSampleInterval
-                                                            : 0;
-  shape.per_ns = arguments.generator.rate_pps / 1e9;
-  shape.limit = arguments.generator.count == 0 ? ~uint64_t{0} : arguments.generator.count;
+  shape->per_lap = ring->per_lap();
+  shape->nonce = ring->nonce();
+  shape->invariant = ring->invariant_offset();
+  shape->pause = arguments.pause ? 1 : 0;
+  shape->verify = Interval(arguments.verify);
+  SetRate(arguments.generator.rate_pps, arguments.generator.count, *shape);
   return true;
+}
+
+bool UploadRecording(const Recording& recording, const Arguments& arguments, Executor& executor,
+                     device::grid::WireShape* shape, std::string* error) {
+  Upload upload(executor, *shape, error);
+  for (const device::WireFrame& frame : recording.frames()) upload.Add(frame, 0, 0);
+  upload.Repeat(recording.repeat_from(), device::grid::kBatchFrames);  // A batch wraps only once.
+  shape->tagged = 0;
+  shape->repeat_from = recording.repeat_from();
+  shape->pause = arguments.pause ? 1 : 0;
+  shape->verify = Interval(recording.share());
+  SetRate(recording.rate_pps(), recording.limit(), *shape);
+  return upload.Finish(arguments.on.batch);
+}
+
+}  // namespace
+
+bool UploadWire(std::string_view name, const Arguments& arguments, const MacAddress& mac,
+                Executor& executor, device::grid::WireShape* shape, std::unique_ptr<Wire>* wire,
+                std::string* error) {
+  if (arguments.wire == Arguments::WireKind::kGenerator) {
+    return UploadGenerator(arguments, executor, shape, error);
+  }
+  if (arguments.wire == Arguments::WireKind::kReplay) {
+    std::string summary;
+    *wire = ReplayWire::Create(arguments.replay, arguments.verify, &summary, error);
+    if (*wire == nullptr) {
+      error->insert(0, "wire=pcap:");
+      return false;
+    }
+    Log(RTE_LOG_NOTICE, std::string(name) + ": replays " + summary);
+  } else {
+    LibraryOptions library = arguments.library;
+    library.nic = mac;
+    *wire = LoadWire(library, error);
+    if (*wire == nullptr) return false;
+  }
+  Recording* const recording = (*wire)->recording();
+  if (recording == nullptr) {
+    *error = "wire=library: the traffic of " + arguments.library.file +
+             " depends on the answers, so that a card cannot send it: omit on";
+    return false;
+  }
+  return recording->Record(error) && UploadRecording(*recording, arguments, executor, shape, error);
 }
 
 }  // namespace sluice::emulator

@@ -134,7 +134,13 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
   image_->control = &lines_->control;
   image_->report = &lines_->report;
   std::memcpy(&image_->address, mac_.data(), mac_.size());
-  if (!UploadWire(arguments, *executor_, &image_->wire.shape, error)) return false;
+  device::grid::WireShape& shape = image_->wire.shape;
+  if (!UploadWire(name_, arguments, mac_, *executor_, &shape, &wire_, error)) return false;
+  if (wire_ != nullptr) {
+    shape.samples = lines_->samples;
+    samples_ =
+        std::make_unique<SampleReader>(lines_->samples, lines_->control, *wire_->recording());
+  }
   watch_ = std::thread([this] { Watch(); });
   Log(RTE_LOG_NOTICE, name_ + ": the model runs on " + executor_->Describe() + ", " +
                           std::to_string(on_.roles.receivers) + " blocks receive, " +
@@ -194,8 +200,12 @@ std::string GridModel::Summary() const {
                   static_cast<double>(Quantile(counters_, share)) / 1e3);
     return std::string(text);
   };
-  std::string text = "microseconds until frames came back: p50 " + us(0.5) + ", p99 " + us(0.99) +
-                     ", p99.9 " + us(0.999) + "; bytes that crossed PCIe:";
+  std::string text;
+  if (Quantile(counters_, 0.5) != 0) {  // Frames of a recording have no time of departure.
+    text = "microseconds until frames came back: p50 " + us(0.5) + ", p99 " + us(0.99) +
+           ", p99.9 " + us(0.999) + "; ";
+  }
+  text += "bytes that crossed PCIe:";
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
     text += std::string(i == 0 ? " " : ", ") + std::string(kCrossingNames[i]) + " " +
             std::to_string(counters_.crossings[i]);
@@ -273,6 +283,7 @@ void GridModel::Watch() {
   bool dead = false;
   while (!stop_changed_.wait_for(stop, kHeartbeat, [this] { return stopping_; })) {
     std::atomic_ref(lines_->control.heartbeat).fetch_add(1, std::memory_order_relaxed);
+    if (samples_ != nullptr) samples_->CheckAll();
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || !running_ || dead) continue;
     if (executor_->Running()) continue;
@@ -283,6 +294,7 @@ void GridModel::Watch() {
 }
 
 uint64_t GridModel::Outstanding() const {
+  if (wire_ != nullptr && !wire_->IsSource()) return 0;
   const uint64_t distinct =
       Less(Of(counters_, WireEvent::kReturned),
            Of(counters_, WireEvent::kDuplicated) + Of(counters_, WireEvent::kForeign));
@@ -292,6 +304,17 @@ uint64_t GridModel::Outstanding() const {
 std::vector<Statistic> GridModel::Statistics() {
   const std::scoped_lock lock(mutex_);
   Request();
+  WireTotals checks;
+  std::vector<device::Counter> own;  // The recording's statistics.
+  const auto wire = [&](WireEvent event) { return Of(counters_, event); };
+  if (samples_ != nullptr) {
+    samples_->CheckAll();
+    samples_->Read([&](const Recording& recording) {
+      checks = recording.totals();
+      own = recording.Statistics(wire(WireEvent::kOffered), wire(WireEvent::kReturned));
+      own.push_back({"hash", wire(WireEvent::kHash)});
+    });
+  }
   std::vector<Statistic> statistics;
   const auto emit = [&](std::string_view prefix, std::string_view name, uint64_t value) {
     statistics.push_back({std::string(prefix).append(name), value});
@@ -299,8 +322,9 @@ std::vector<Statistic> GridModel::Statistics() {
   for (size_t i = 0; i < program_.events.size(); ++i) {
     emit("model_", program_.events[i], counters_.model[i]);
   }
-  const auto wire = [&](WireEvent event) { return Of(counters_, event); };
-  const uint64_t missing = Less(wire(WireEvent::kOffered), wire(WireEvent::kRecognised));
+  const uint64_t missing =
+      Less(wire(WireEvent::kOffered), Less(wire(WireEvent::kRecognised), checks.corrupted));
+  const bool source = wire_ == nullptr || wire_->IsSource();
   const bool on = std::atomic_ref(lines_->control.wire_on).load(std::memory_order_relaxed) != 0;
   emit("wire_", "offered", wire(WireEvent::kOffered));
   emit("wire_", "accepted", counters_.model[program_.received]);
@@ -308,15 +332,16 @@ std::vector<Statistic> GridModel::Statistics() {
   emit("wire_", "returned_bytes", wire(WireEvent::kReturnedBytes));
   emit("wire_", "outstanding", Outstanding());
   emit("wire_", "abandoned", abandoned_);
-  emit("wire_", "lost", on ? wire(WireEvent::kGaps) : missing);
-  emit("wire_", "corrupted", wire(WireEvent::kCorrupted));
+  emit("wire_", "lost", !source ? 0 : on ? wire(WireEvent::kGaps) : missing);
+  emit("wire_", "corrupted", wire(WireEvent::kCorrupted) + checks.corrupted);
   emit("wire_", "foreign", wire(WireEvent::kForeign));
   emit("wire_", "duplicated", wire(WireEvent::kDuplicated));
   emit("wire_", "reordered", wire(WireEvent::kReordered));
   emit("wire_", "late", wire(WireEvent::kLate));
-  emit("wire_", "verified", wire(WireEvent::kVerified));
-  emit("wire_", "skipped", 0);
+  emit("wire_", "verified", wire(WireEvent::kVerified) + checks.verified);
+  emit("wire_", "skipped", checks.skipped);
   emit("wire_", "source_late", wire(WireEvent::kSourceLate));
+  for (const device::Counter& counter : own) emit("wire_", counter.name, counter.value);
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
     emit("model_link_bytes_", kCrossingNames[i], counters_.crossings[i]);
   }

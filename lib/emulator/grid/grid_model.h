@@ -21,11 +21,14 @@
 #include "bar/dma.h"
 #include "bar/ring_memory.h"
 #include "device/grid/card.h"
+#include "device/grid/samples.h"
 #include "emulator/arguments.h"
 #include "emulator/grid/executor.h"
 #include "emulator/grid/host_pages.h"
 #include "emulator/grid/program.h"
+#include "emulator/grid/sample_reader.h"
 #include "emulator/hosted_model.h"
+#include "emulator/wire.h"
 
 namespace sluice::emulator {
 
@@ -58,6 +61,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   struct Lines {
     device::grid::Control control;
     device::grid::Report report;
+    device::grid::Sample samples[device::grid::kSamples];
   };
   /// Stops the blocks during its lifetime. Requires the mutex.
   class Pause;
@@ -101,6 +105,9 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   bool running_ = false;
   uint64_t abandoned_ = 0;
   device::grid::Counters counters_{};  ///< The last reported values.
+
+  std::unique_ptr<Wire> wire_;  ///< The owner of the recording; null for the generator.
+  std::unique_ptr<SampleReader> samples_;
 
   std::mutex stop_mutex_;
   std::condition_variable stop_changed_;
