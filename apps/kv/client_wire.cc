@@ -4,15 +4,15 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
+#include "client_frames.h"
+#include "client_recording.h"
 #include "emulator/client_counts.h"
 #include "emulator/options.h"
 #include "engine/kv/partition.h"
 #include "packet/datagram.h"
-#include "packet/ethernet.h"
 
 namespace sluice::kv {
 namespace {
@@ -23,8 +23,6 @@ using engine::kv::client::ClientCounters;
 using engine::kv::client::Protocol;
 using packet::Datagram;
 
-constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
-constexpr uint16_t kClientPort = 40000;
 // Bounds the memory of verification, which stores 16 bytes per item.
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;
 
@@ -108,25 +106,9 @@ ClientWire::ClientWire(const ClientWireOptions& options, const packet::MacAddres
   for (uint32_t i = 0; i < kSlots; ++i) free_.push_back(kSlots - 1 - i);
 }
 
-uint16_t ClientWire::PortOf(uint32_t endpoint) const {
-  return options_.client.protocol == Protocol::kMica
-             ? static_cast<uint16_t>(options_.mica_port + endpoint)
-             : options_.memcached_port;
-}
-
-uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing) {
-  const auto bytes = static_cast<uint32_t>(outgoing.bytes);
-  const packet::UdpPath path{kClientMac,
-                             server_,
-                             kClientWireAddress,
-                             options_.to,
-                             static_cast<uint16_t>(kClientPort + outgoing.endpoint),
-                             PortOf(outgoing.endpoint)};
-  Datagram::WritePlain(frame, path, bytes);  // The headers are those of MICA's clients.
-  const uint32_t length = kPayload + bytes;
-  if (length >= emulator::kMinFrameBytes) return length;
-  std::memset(frame + length, 0, emulator::kMinFrameBytes - length);
-  return emulator::kMinFrameBytes;
+emulator::Recording* ClientWire::recording() {
+  if (recording_ == nullptr) recording_ = std::make_unique<ClientRecording>(options_, server_);
+  return recording_.get();
 }
 
 std::span<const device::WireFrame> ClientWire::Pull(uint64_t now_ns, uint32_t max) {
@@ -134,10 +116,11 @@ std::span<const device::WireFrame> ClientWire::Pull(uint64_t now_ns, uint32_t ma
   while (frames_.size() < max && !free_.empty()) {
     uint8_t* const frame = Slot(free_.back());
     const auto outgoing =
-        client_.Next(now_ns, {frame + kPayload, options_.client.max_datagram_bytes});
+        client_.Next(now_ns, {frame + kClientHeaderBytes, options_.client.max_datagram_bytes});
     if (outgoing.bytes == 0) break;
     free_.pop_back();
-    frames_.push_back({frame, Finish(frame, outgoing)});
+    frames_.push_back({frame, FinishFrame(options_, server_, outgoing.endpoint,
+                                          static_cast<uint32_t>(outgoing.bytes), frame)});
   }
   return std::span<const device::WireFrame>(frames_).first(std::min<size_t>(max, frames_.size()));
 }

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/recording.h"
 #include "emulator/wire.h"
 #include "engine/kv/client/client.h"
 #include "packet/rewrite.h"
@@ -49,21 +50,19 @@ class ClientWire final : public emulator::Wire {
   void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
   const emulator::WireTotals& totals() const override { return totals_; }
   std::span<const device::Counter> Counters() override;
+  emulator::Recording* recording() override;
 
  private:
   /// Maximum frames that wait for the device.
   static constexpr uint32_t kSlots = 64;
   static constexpr uint32_t kSlotBytes = 2048;
-  static constexpr uint32_t kPayload = 42;  ///< Bytes of the Ethernet, IPv4 and UDP headers.
 
   uint8_t* Slot(uint32_t i) { return slots_.get() + size_t{i} * kSlotBytes; }
-  /// Writes the headers for the payload that follows them in `frame`. Returns the frame's length.
-  uint32_t Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing);
-  uint16_t PortOf(uint32_t endpoint) const;
 
   ClientWireOptions options_;
   packet::MacAddress server_;
   engine::kv::client::Client client_;
+  std::unique_ptr<emulator::Recording> recording_;  ///< Null until it is requested.
   std::unique_ptr<uint8_t[]> slots_;
   /// Frames that are not consumed yet, in order, each in a separate slot.
   std::vector<device::WireFrame> frames_;

@@ -294,7 +294,6 @@ void GridModel::Watch() {
 }
 
 uint64_t GridModel::Outstanding() const {
-  if (wire_ != nullptr && !wire_->IsSource()) return 0;
   const uint64_t distinct =
       Less(Of(counters_, WireEvent::kReturned),
            Of(counters_, WireEvent::kDuplicated) + Of(counters_, WireEvent::kForeign));
@@ -324,7 +323,6 @@ std::vector<Statistic> GridModel::Statistics() {
   }
   const uint64_t missing =
       Less(wire(WireEvent::kOffered), Less(wire(WireEvent::kRecognised), checks.corrupted));
-  const bool source = wire_ == nullptr || wire_->IsSource();
   const bool on = std::atomic_ref(lines_->control.wire_on).load(std::memory_order_relaxed) != 0;
   emit("wire_", "offered", wire(WireEvent::kOffered));
   emit("wire_", "accepted", counters_.model[program_.received]);
@@ -332,7 +330,7 @@ std::vector<Statistic> GridModel::Statistics() {
   emit("wire_", "returned_bytes", wire(WireEvent::kReturnedBytes));
   emit("wire_", "outstanding", Outstanding());
   emit("wire_", "abandoned", abandoned_);
-  emit("wire_", "lost", !source ? 0 : on ? wire(WireEvent::kGaps) : missing);
+  emit("wire_", "lost", on ? wire(WireEvent::kGaps) : missing);
   emit("wire_", "corrupted", wire(WireEvent::kCorrupted) + checks.corrupted);
   emit("wire_", "foreign", wire(WireEvent::kForeign));
   emit("wire_", "duplicated", wire(WireEvent::kDuplicated));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/kv/client/memcached_messages.h"
+#include "engine/kv/client/mica_answer.h"
 #include "engine/kv/mica_format.h"
 
 namespace sluice::engine::kv::client {
@@ -18,28 +19,11 @@ size_t MicaLongest(const ItemSizes& sizes) {
   return MicaMessageSize(sizes.key_bytes, sizes.value_bytes);
 }
 
-uint32_t BatchOf(const ClientOptions& options) {
-  if (options.protocol != Protocol::kMica) return 1;
-  const size_t fit = (options.max_datagram_bytes - kMicaHeaderBytes) / MicaLongest(options.sizes);
-  return static_cast<uint32_t>(std::min({fit, size_t{options.batch}, size_t{kMicaMaxMessages}}));
-}
-
 // Returns the number of slots. An open loop uses kMaxSlots, as many as ids can distinguish. A
 // protocol with 16-bit ids also uses kMaxSlots, so that an id is seldom reused.
 uint32_t SlotsOf(const ClientOptions& options) {
   if (options.rate > 0 || options.protocol == Protocol::kMemcachedAscii) return kMaxSlots;
   return std::min(kMaxSlots, std::bit_ceil(2 * options.outstanding));
-}
-
-Answer AnswerOf(const MicaMessage& message) {
-  Answer answer{.id = message.opaque, .outcome = Outcome::kError, .value = message.value};
-  const bool get = message.operation == MicaOperation::kGet;
-  if (message.result == MicaResult::kSuccess) {
-    answer.outcome = get ? Outcome::kHit : Outcome::kStored;
-  } else if (get && message.result == MicaResult::kNotFound) {
-    answer.outcome = Outcome::kMiss;
-  }
-  return answer;
 }
 
 }  // namespace
@@ -50,13 +34,23 @@ size_t ClientOptions::LongestMessage() const {
              : MemcachedLongest(protocol, sizes.key_bytes, sizes.value_bytes);
 }
 
+uint32_t ClientOptions::LargestBatch() const {
+  if (protocol != Protocol::kMica) return 1;
+  const size_t fit = (max_datagram_bytes - kMicaHeaderBytes) / MicaLongest(sizes);
+  return static_cast<uint32_t>(std::min({fit, size_t{batch}, size_t{kMicaMaxMessages}}));
+}
+
+uint32_t ClientOptions::EndpointOf(uint32_t server, uint64_t route) const {
+  return workers == 1 ? server : server * workers + PartitionOf(route, partitions) % workers;
+}
+
 size_t ClientOptions::MaxDatagram() const {
   return protocol == Protocol::kMica ? 65507 : kMemcachedMaxAnswerBytes;
 }
 
 Client::Client(const ClientOptions& options, bool preload)
     : options_(options),
-      batch_(BatchOf(options)),
+      batch_(options.LargestBatch()),
       phase_(preload ? Phase::kPreload : Phase::kReady),
       random_(options.seed),
       popularity_(options.items, options.zipf_exponent),
@@ -93,8 +87,7 @@ uint64_t Client::Place(std::vector<uint16_t> server_of_item, uint32_t servers) {
 
 uint32_t Client::EndpointOf(uint64_t item, uint64_t route) const {
   const uint32_t server = server_of_item_.empty() ? 0 : server_of_item_[item];
-  if (options_.workers == 1) return server;
-  return server * options_.workers + PartitionOf(route, options_.partitions) % options_.workers;
+  return options_.EndpointOf(server, route);
 }
 
 // Returns the next request if it is due and there is a free slot.

@@ -57,6 +57,10 @@ struct ClientOptions {
   size_t LongestMessage() const;
   /// Returns the upper limit of max_datagram_bytes.
   size_t MaxDatagram() const;
+  /// Returns the maximum number of requests in a datagram.
+  uint32_t LargestBatch() const;
+  /// Returns the endpoint of a server's worker that serves the key with this RouteHash.
+  uint32_t EndpointOf(uint32_t server, uint64_t route) const;
 };
 
 /// Counters of the measured run; members named preload… count the preloading.
