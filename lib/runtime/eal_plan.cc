@@ -78,8 +78,12 @@ void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* pla
   plan->embedded = options.iface->model;
   const size_t taken = options.workers + 1;  // Number of CPUs for main and the workers.
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
-  std::string device =
-      absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded, options.wire, device_cpu);
+  std::string device = absl::StrFormat("--vdev=%s,wire=%s", plan->embedded, options.wire);
+  if (options.on.empty() || options.on == "cpu") {
+    absl::StrAppendFormat(&device, ",device_cpu=%d", device_cpu);
+  } else {
+    device += ",on=" + options.on;
+  }
   if (options.iface->model_arguments != nullptr) {
     const bool waits = options.wire.find("rate=") == std::string::npos;
     device += options.iface->model_arguments(options.interface, waits);

@@ -44,6 +44,7 @@ DEFINE_uint32(flows, 1000, "Traffic: number of distinct flows");
 DEFINE_string(rate, "",
               "Traffic: packets per second, such as 500k or 10M; empty: as fast as possible");
 DEFINE_string(wire, "", "Embedded NIC: the NIC's wire, instead of the traffic flags");
+DEFINE_string(on, "", "Embedded NIC: cpu, or gpu or threads with options: runs its model there");
 DEFINE_uint64(seed, 0, "Traffic: seed; 0: the default seed");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free port");
 DEFINE_bool(
@@ -228,15 +229,16 @@ std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::str
     return std::nullopt;
   }
   if (traffic == TrafficFlags::kOfApplication) {
-    if (own_port && !FLAGS_wire.empty()) {
-      *error = host::FlagComplaint("wire", kEmbeddedOnly);
+    for (const char* flag : {"wire", "on"}) {
+      if (!own_port || host::IsDefault(flag)) continue;
+      *error = host::FlagComplaint(flag, kEmbeddedOnly);
       return std::nullopt;
     }
     options.wire = options.traffic = FLAGS_wire.empty() ? "loopback" : FLAGS_wire;
     options.wire_flag = "wire";
     options.frame_size = FLAGS_frame_size;
   } else if (own_port) {
-    for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed"}) {
+    for (const char* flag : {"wire", "pcap", "frame_size", "flows", "rate", "seed", "on"}) {
       if (host::IsDefault(flag)) continue;
       *error = host::FlagComplaint(flag, kEmbeddedOnly);
       return std::nullopt;
@@ -249,6 +251,7 @@ std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::str
   options.json = FLAGS_json;
   options.metrics = FLAGS_metrics;
   if (FLAGS_seed != 0) options.seed = FLAGS_seed;
+  options.on = FLAGS_on;
   options.port = FLAGS_port;
   options.promiscuous = FLAGS_promiscuous;
   options.exception_port = FLAGS_exception_port;

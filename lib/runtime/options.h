@@ -22,6 +22,7 @@ struct Options {
   double stats_period_s = 1;  ///< 0: no lines.
   std::string json;           ///< Path, "-" for standard output, empty for none.
   std::string wire;           ///< Wire of the embedded NIC; empty if no traffic flag was given.
+  std::string on;             ///< Executor of the embedded NIC's model; empty for the default.
   std::string wire_flag;      ///< The flag that names `wire` or its file; empty for none.
   std::string traffic;        ///< Description of the traffic for the report.
   std::string frame_size;     ///< "64" … "1518", "imix", "random"; empty for a capture.
