@@ -203,6 +203,30 @@ class EndToEnd(unittest.TestCase):
     def test_lines_of_the_model_on_threads(self):
         self.check_exchange_on_threads("coherent", (("64", 1),))
 
+    @unittest.skipUnless({"streaming", "packetized"} <= set(INTERFACES), "needs both interfaces")
+    def test_a_capture_on_threads_has_the_same_hash_on_every_interface(self):
+        """The frames arrive in different batches and orders, but they are the same frames."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "in.pcap")
+            # IPv4/UDP of different lengths, with a number at the end.
+            headers = bytes.fromhex("02000000009902000000009808004500")
+            harness.write_capture(path, [
+                headers + (46 + 37 * i % 1400).to_bytes(2, "big")
+                + bytes.fromhex("0000000040110000" "0a0000010a000002" "00070007001a0000")
+                + bytes(37 * i % 1400 + 14) + i.to_bytes(4, "big") for i in range(300)])
+            seen = set()
+            for iface, on in (("streaming", ""), ("streaming", "+receivers=2+senders=2+batch=100"),
+                              ("packetized", "")):
+                report = run_capture(1200, f"--iface={iface}", f"--on=threads:threads=2{on}",
+                                     f"--wire=pcap:{path}+loop=4")
+                self.check(report)
+                wire = report["wire"]
+                self.assertEqual(wire["offered"], 1200)
+                self.assertEqual(wire["returned"], 1200)
+                self.assertGreater(wire["verified"], 500)
+                seen.add(wire["hash"])
+            self.assertEqual(len(seen), 1)
+
     def check_capture(self, path, frames):
         data = pathlib.Path(path).read_bytes()
         # Blocks: u32 type, u32 length, …, u32 length (pcapng specification, 3.1).

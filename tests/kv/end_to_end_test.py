@@ -122,6 +122,31 @@ class Serving(unittest.TestCase):
         self.assertEqual(report["wire"]["accepted"], report["wire"]["returned"])
         self.assertEqual(report["wire"].get("client_wrong", 0), 0)
 
+    @unittest.skipUnless({"streaming", "packetized"} <= set(INTERFACES), "needs both interfaces")
+    def test_a_model_on_threads_sends_requests_that_were_drawn_before(self):
+        for iface, options in harness.each(
+                ("streaming", "packetized"), ("protocol=mica+batch=8", "protocol=binary")):
+            with self.subTest(iface=iface, options=options):
+                report = run_until(rf", {ITEMS} items; client: gets ", f"--iface={iface}",
+                                   "--on=threads:threads=2", f"--client={CLIENT}+{options}")
+                wire = report["wire"]
+                self.assertEqual(wire["returned"], wire["offered"])
+                self.assertEqual(wire["client_answered"], wire["client_requests"])
+                self.assertEqual(wire["client_preloaded"], ITEMS)
+                served = report["mica" if "mica" in options else "memcached"]
+                self.assertEqual(served["requests"], ITEMS + wire["client_requests"])
+                self.assertGreater(wire["client_hits"] + wire["client_stored"], 0)
+                self.assertGreater(wire["hash"], 0)
+                for nothing in ("wrong", "misses", "refused", "malformed", "unknown", "lost"):
+                    self.assertEqual(wire.get("client_" + nothing, 0), 0, nothing)
+
+    def test_a_model_on_threads_refuses_a_protocol_with_short_ids(self):
+        result = subprocess.run([KV, *EAL, "--iface=packetized", "--on=threads",
+                                 "--client=protocol=ascii"], capture_output=True, text=True,
+                                timeout=PATIENCE_S, check=False)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("protocol=ascii: ", result.stderr)
+
     def test_two_workers(self):
         # RSS ignores memcached's keys. A client with a single socket reaches a single worker, so
         # half of its sets belong to the other one.

@@ -75,6 +75,15 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(report["passed_pkts"], 0)
                 self.assertEqual(sum(report["drops"].values()), 0, report["drops"])
 
+    def test_a_model_on_threads(self):
+        for iface in {"streaming", "packetized"} & set(harness.interfaces(MAGLEV)):
+            with self.subTest(iface):
+                report = json.loads(run(f"--iface={iface}", "--duration_s=1", "--json=-",
+                                        "--on=threads:threads=2").stdout)
+                self.check(report)
+                self.assertEqual(report["wire"]["returned"], report["wire"]["offered"])
+                self.assertGreater(report["wire"]["hash"], 0)
+
     def test_every_interface_rewrites_in_place(self):
         config = sample()
         for vip, encapsulation in zip(config["vips"], ("mac", "nat", "mac")):

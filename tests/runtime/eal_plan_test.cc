@@ -97,6 +97,15 @@ TEST(EalPlan, WhatDoesNotComeBackAsItWasSentIsNotVerified) {
       Has(PlanEal(line, kTwoCpus, 7), "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0,verify=off"));
 }
 
+TEST(EalPlan, AModelOnACardNeedsNoCpu) {
+  CommandLine line = Line();
+  line.options.on = "threads:threads=2";
+  EXPECT_TRUE(
+      Has(PlanEal(line, kTwoCpus, 7), "--vdev=net_ipu0,wire=gen:size=64,on=threads:threads=2"));
+  line.options.on = "cpu";
+  EXPECT_TRUE(Has(PlanEal(line, kTwoCpus, 7), "--vdev=net_ipu0,wire=gen:size=64,device_cpu=0"));
+}
+
 TEST(EalPlan, BilateralTakesTheIpuModel) {
   CommandLine line = Line();
   line.options.iface = nic::FindInterface("bilateral");
