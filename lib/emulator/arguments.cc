@@ -92,10 +92,9 @@ void SetDefaults(Arguments* out) {
 std::string WhyNotOnCard(const Arguments& arguments) {
   if (arguments.on.kind == OnOptions::Kind::kCpu) return "";
   using Kind = Arguments::WireKind;
-  if (arguments.wire == Kind::kLoopback || arguments.wire == Kind::kPort ||
-      arguments.wire == Kind::kCable) {
+  if (arguments.wire == Kind::kPort || arguments.wire == Kind::kCable) {
     return "wire: with on=gpu or on=threads the frames come from the card's memory: give "
-           "wire=gen:OPTIONS, pcap:FILE or library:FILE.so";
+           "wire=gen:OPTIONS, pcap:FILE, library:FILE.so or loopback";
   }
   if (arguments.faults.Any()) return "faults: conflicts with on=gpu and on=threads: omit faults";
   if (arguments.device_cpu || arguments.on_workers) {

@@ -319,7 +319,7 @@ class CommandLine(unittest.TestCase):
                 (["--no-huge", "--wire=gen"], "--wire=gen: "),
                 (["--device_cpu=1000"], "--device_cpu=1000: "),
                 (["--on=card"], "--on=card: "), (["--on=threads:batch=0"], "--on=threads:batch=0: "),
-                (["--model=enso", "--on=threads"], "--wire: "),
+                (["--model=enso", "--on=threads", "--wire=cable:a"], "--wire: "),
                 (["--model=enso", "--on=threads", "--wire=gen", "--faults=drop:0.1"], "--faults: "),
                 (["--model=enso", "--on=threads", "--wire=gen", "--device_cpu=0"], "--device_cpu: "),
                 (["--model=enso", "--on=threads", "--wire=gen", "--vfio_user=bus"],

@@ -213,7 +213,6 @@ TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
       {{{"on", "threads:index=0"}}, "on=threads:index=0: index=0"},
       {{{"on", "threads:batch=2049"}}, "batch=2049"},
       {{{"on", "gpu:senders=0"}}, "senders=0"},
-      {{{"on", "threads"}}, "wire: "},
       {{{"on", "gpu"}, {"wire", "cable:a"}}, "wire: "},
       {{{"on", "gpu"}, {"wire", "port:a"}}, "wire: "},
       {{{"on", "gpu"}, {"wire", "gen"}, {"faults", "drop:0.1"}}, "faults: "},

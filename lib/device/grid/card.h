@@ -41,7 +41,8 @@ enum class WireEvent : uint32_t {
   kLate,
   kVerified,
   kSourceLate,
-  kHash,  ///< Sum of the hashes of returned frames without tags (samples.h).
+  kHash,          ///< Sum of the hashes of returned frames without tags (samples.h).
+  kLoopbackFull,  ///< Frames that found no free entry of the loopback's ring.
   kCount,
 };
 inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount);

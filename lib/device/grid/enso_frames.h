@@ -11,6 +11,7 @@
 
 #include "device/grid/enso_card.h"
 #include "device/grid/enso_search.h"
+#include "device/grid/loopback.h"
 #include "device/grid/phases.h"
 #include "device/grid/samples.h"
 #include "device/grid/team.h"
@@ -67,6 +68,7 @@ class EnsoFramer {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
   static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
+  static_assert(kMostFlits <= kLoopFlits);
 
   /// Claims the next chunk of a buffer. Returns false if another block was faster, or transmission
   /// is wedged. Called by one thread.
@@ -113,6 +115,10 @@ class EnsoFramer {
     uint64_t recognised = frames;
     if (frames != 0 && checks_) {
       recognised = RecordReturns(card_, shape_, team_, ToFindings(), frames, lap);
+    }
+    if (frames != 0 && shape_.looped != 0) {
+      LoopFrames(card_, shape_, team_, frames, memory_.orders, memory_.scratch,
+                 [&](uint32_t i) { return Frame(i); });
     }
     team_.One([&] { EndTurn(&buffer.checked, number_in_stream); });
     if (frames != 0) Account(frames, bytes, recognised);
@@ -192,7 +198,7 @@ class EnsoFramer {
       CompareSamples(card_, shape_, team_, ToFindings(), frames,
                      [&](uint32_t i) { return Frame(i); });
     }
-    if (shape_.tagged == 0) {
+    if (shape_.tagged == 0 && shape_.looped == 0) {
       RecordFrames(card_, shape_, team_, frames, memory_.orders, memory_.scratch,
                    [&](uint32_t i) { return Frame(i); });
     }

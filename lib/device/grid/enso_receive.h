@@ -67,7 +67,7 @@ class EnsoReceiver {
     phases.Next(Phase::kReceivePublish);
     team_.One([&] { AwaitTurn(&wire_.published, batch_.ticket); });
     if (reserved) Publish();
-    team_.One([&] { EndTurn(&wire_.published, batch_.ticket); });
+    team_.One([&] { EndPublish(wire_, shape_, batch_, reserved ? batch_.count : 0); });
     phases.End();
     if (reserved) Account();
     return true;

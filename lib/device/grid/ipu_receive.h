@@ -54,7 +54,7 @@ class IpuReceiver : private IpuReservation {
     phases.Next(Phase::kReceivePublish);
     team_.One([&] { AwaitTurn(&wire_.published, batch_.ticket); });
     if (count != 0) Complete();
-    team_.One([&] { EndTurn(&wire_.published, batch_.ticket); });
+    team_.One([&] { EndPublish(wire_, shape_, batch_, count); });
     phases.End();
     if (count != 0) Account();
     return true;

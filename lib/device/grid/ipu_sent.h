@@ -8,7 +8,7 @@
 
 #include "device/grid/ipu_card.h"
 #include "device/grid/ipu_fifo.h"
-#include "device/grid/samples.h"
+#include "device/grid/loopback.h"
 #include "device/grid/team.h"
 #include "device/grid/verifier.h"
 
@@ -19,7 +19,8 @@ namespace sluice::device::grid {
 inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
 inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
 static_assert(kIpuSendFlits * kFlitBytes <= kIpuStagingBytes &&
-              kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes);
+              kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes &&
+              kLoopFlits * kFlitBytes >= regs::ipu::kMaxFrameBytes);
 
 /// Indexed by frame, except `owners`.
 struct IpuSentMemory {
@@ -150,9 +151,11 @@ class IpuSent {
       CompareSamples(card_, shape_, team_, findings, frames_, [&](uint32_t i) { return Frame(i); });
       recognised = RecordReturns(card_, shape_, team_, findings, frames_, lap);
     }
-    if (shape_.tagged == 0) {
-      RecordFrames(card_, shape_, team_, frames_, memory_.orders, memory_.scratch,
-                   [&](uint32_t i) { return Frame(i); });
+    const auto frame_of = [&](uint32_t i) { return Frame(i); };
+    if (shape_.looped != 0) {
+      LoopFrames(card_, shape_, team_, frames_, memory_.orders, memory_.scratch, frame_of);
+    } else if (shape_.tagged == 0) {
+      RecordFrames(card_, shape_, team_, frames_, memory_.orders, memory_.scratch, frame_of);
     }
     team_.Lead([&] {
       card_.Count(regs::ipu::kStatTxFrames, sent);

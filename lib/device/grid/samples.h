@@ -33,23 +33,25 @@ constexpr uint64_t MixBits(uint64_t word) {
   return word ^ word >> 27;
 }
 
-/// Returns the hash of a flit of a frame. `bytes` of it, 1 … 64, belong to the frame; the others
-/// count as zeros. With w0 … w7, the flit's words in little-endian order, and h = the flit's
-/// number, the hash is h after h = MixBits(h ^ w) + w for each word w.
-inline uint64_t HashFlit(const uint8_t* flit, uint32_t number, uint32_t bytes) {
+/// Returns 16 bytes of a frame. Bytes beyond its end are zeros.
+inline Quad PartOf(const Returned& frame, uint32_t at) {
+  if (at >= frame.length) return {0, 0};
+  Quad quad = LoadPlain(frame.data + at);
+  const uint32_t left = frame.length - at;
+  const auto mask = [](uint32_t bytes) {
+    return bytes >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1;
+  };
+  quad.low &= mask(left);
+  quad.high &= left > 8 ? mask(left - 8) : 0;
+  return quad;
+}
+
+/// Returns the hash of flit `number` of a frame. With w0 … w7, the flit's words in little-endian
+/// order, and h = the flit's number, the hash is h after h = MixBits(h ^ w) + w for each word w.
+inline uint64_t HashFlit(const Returned& frame, uint32_t number) {
   uint64_t hash = number;
-  for (uint32_t at = 0; at < kFlitBytes; at += sizeof(Quad)) {
-    if (at >= bytes) {
-      hash = MixBits(MixBits(hash));
-      continue;
-    }
-    Quad quad = LoadPlain(flit + at);
-    const uint32_t left = bytes - at;
-    const auto mask = [](uint32_t own) {
-      return own >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * own) - 1;
-    };
-    quad.low &= mask(left);
-    quad.high &= left > 8 ? mask(left - 8) : 0;
+  for (uint32_t part = 0; part < kFlitBytes; part += sizeof(Quad)) {
+    const Quad quad = PartOf(frame, number * kFlitBytes + part);
     hash = MixBits(hash ^ quad.low) + quad.low;
     hash = MixBits(hash ^ quad.high) + quad.high;
   }
@@ -76,8 +78,7 @@ uint64_t HashFrames(const WireShape& shape, const Team& team, uint32_t count, ui
     uint32_t flit = i % stride;
     if (flit * kFlitBytes >= frame.length) return;
     for (; flit * kFlitBytes < frame.length; flit += stride) {
-      const uint32_t at = flit * kFlitBytes, left = frame.length - at;
-      const uint64_t hash = HashFlit(frame.data + at, flit, left < kFlitBytes ? left : kFlitBytes);
+      const uint64_t hash = HashFlit(frame, flit);
       sum_low += hash & ~0u;
       sum_high += hash >> 32;
     }

@@ -31,11 +31,39 @@ struct Pace {
   uint64_t start_ns, base;
 };
 
+/// Returns how many frames of a loopback's ring may be fetched as one batch.
+inline uint32_t DueOfLoopback(const Wire& wire, const WireShape& shape, const Batch& batch) {
+  const uint64_t waiting = LoadAcquire(&wire.loop_tail) - batch.position;
+  uint32_t most =
+      waiting < shape.batch_frames ? static_cast<uint32_t>(waiting) : shape.batch_frames;
+  if (most == 0) return 0;
+  // Returns the position of the flit after `count` frames, or before them if `count` is 0.
+  const auto flit = [&](uint32_t count) {
+    const uint32_t entry = (batch.entry + count - (count != 0)) % shape.entries;
+    const Quad frame = LoadQuad(&shape.frames[entry]);
+    const auto length = static_cast<uint32_t>(frame.low >> 32);
+    const auto first = static_cast<uint32_t>(frame.high >> 32);
+    return count == 0 ? first : first + (length + kFlitBytes - 1) / kFlitBytes;
+  };
+  const uint32_t begin = flit(0);
+  if (flit(most) - begin <= shape.batch_flits) return most;
+  uint32_t least = 1;  // `least` frames may be fetched; `most` are too many.
+  while (most - least > 1) {
+    const uint32_t middle = (least + most) / 2;
+    (flit(middle) - begin <= shape.batch_flits ? least : most) = middle;
+  }
+  return least;
+}
+
 /// Sets the number of frames of `batch` that may be sent now (emulator/pacer.h), and the time at
 /// which the first of them was due.
 inline void SetDue(Card& card, Wire& wire, const WireShape& shape, bool on, Pace pace,
                    Batch& batch) {
   if (!on) return Store(&wire.start_ns, uint64_t{0});
+  if (shape.looped != 0) {
+    batch.count = DueOfLoopback(wire, shape, batch);
+    return;
+  }
   const uint64_t left = shape.limit - batch.position;
   const uint64_t most = left < shape.batch_frames ? left : shape.batch_frames;
   if (shape.per_ns == 0) {
@@ -125,6 +153,13 @@ inline void AwaitTurn(const uint64_t* point, uint64_t ticket) {
   while (LoadAcquire(point) != ticket) RelaxPoll();
 }
 inline void EndTurn(uint64_t* point, uint64_t ticket) { StoreRelease(point, ticket + 1); }
+
+/// Ends the publication of a batch whose first `count` frames were delivered or dropped. The ring
+/// entries of a loopback are then free. Called by one thread.
+inline void EndPublish(Wire& wire, const WireShape& shape, const Batch& batch, uint32_t count) {
+  if (shape.looped != 0 && count != 0) StoreRelease(&wire.loop_head, batch.position + count);
+  EndTurn(&wire.published, batch.ticket);
+}
 
 /// Returns the index of the ring entry of the batch's frame `i`.
 inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) {

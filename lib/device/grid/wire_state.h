@@ -19,12 +19,13 @@ inline constexpr uint32_t kFlitBytes = 64;
 inline constexpr uint32_t kEntryBits = 20;
 
 /// A frame of the ring.
-struct RingFrame {
+struct alignas(16) RingFrame {
   /// Offset in the ring's data, in flits. The frame is padded with zeros to the next frame's flit.
   uint32_t flit;
   uint32_t length;
   uint32_t flow;
-  uint32_t rank;  ///< Number of earlier frames of the same flow in a lap.
+  uint32_t rank;  ///< Number of earlier frames of the same flow in a lap. Loopback: number of flits
+                  ///< that were appended before this frame.
 };
 
 struct Sample;
@@ -32,7 +33,7 @@ struct Sample;
 /// The part of a wire's state that is constant while blocks run. Each block copies it to its shared
 /// memory.
 struct WireShape {
-  const RingFrame* frames = nullptr;
+  RingFrame* frames = nullptr;
   uint8_t* data = nullptr;  ///< The bytes of the ring's frames.
   uint32_t entries = 0;     ///< Frames in the ring; if tagged, at least twice as many as fit in the
                             ///< batches of all blocks together.
@@ -46,8 +47,10 @@ struct WireShape {
   uint32_t pause = 1;         ///< 1: frames wait for room instead of being dropped.
   uint32_t verify = 64;       ///< Compares every `verify`-th frame, or copies it to `samples`;
                               ///< 0: checks no frame.
-  Sample* samples = nullptr;  ///< kSamples slots in host memory; only without tags.
-  double per_ns = 0;          ///< Frames per ns; 0: without a limit.
+  uint32_t looped = 0;        ///< 1: the ring contains frames that the host sent (loopback.h).
+  uint32_t batch_flits = kBatchFlits;  ///< Loopback: maximum flits of a batch of several frames.
+  Sample* samples = nullptr;           ///< kSamples slots in host memory; only without tags.
+  double per_ns = 0;                   ///< Frames per ns; 0: without a limit.
   uint64_t limit = ~uint64_t{0};
   uint32_t* laps = nullptr;         ///< Per entry: next lap that is expected to return.
   uint64_t* flow_orders = nullptr;  ///< Per flow: number of the newest returned frame.
@@ -81,6 +84,15 @@ struct Wire {
   alignas(64) uint64_t examined = 0;  ///< Returned frames, for the choice of samples.
   uint32_t sampled = 0;               ///< Slots of WireShape::samples that were reserved.
   uint32_t samples_read = 0;          ///< Samples that the host has read.
+
+  // Loopback (loopback.h). Numbers of frames start at the creation of the ring.
+  uint64_t loop_taken = 0;      ///< Tickets of appends.
+  uint64_t loop_reserved = 0;   ///< Tickets that have passed the reservation.
+  uint64_t loop_published = 0;  ///< Tickets that have passed the publication.
+  uint64_t loop_end = 0;        ///< Frames for which entries were reserved.
+  uint32_t loop_flits = 0;      ///< Flits of these frames, modulo 2^32.
+  uint64_t loop_tail = 0;       ///< Frames that were published.
+  uint64_t loop_head = 0;       ///< Frames that were delivered or dropped.
 };
 
 }  // namespace sluice::device::grid

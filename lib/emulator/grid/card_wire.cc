@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/grid/loopback.h"
 #include "emulator/frame_ring.h"
 #include "emulator/library_wire.h"
 #include "emulator/log.h"
@@ -157,6 +158,32 @@ bool UploadRecording(const Recording& recording, const Arguments& arguments, Exe
   return upload.Finish(arguments.on.batch);
 }
 
+/// Creates the empty ring of a loopback. Entries have fixed places.
+bool CreateLoopback(const Arguments& arguments, Executor& executor, device::grid::WireShape* shape,
+                    std::string* error) {
+  using device::grid::kLoopEntries, device::grid::kLoopFlits;
+  Upload upload(executor, *shape, error);
+  std::vector<RingFrame> table;
+  for (uint32_t i = 0; i < kLoopEntries; ++i) table.push_back({i * kLoopFlits, 0, 0, 0});
+  if (!upload.Allocate(&shape->data,
+                       size_t{kLoopEntries} * kLoopFlits * device::grid::kFlitBytes) ||
+      !upload.Allocate(&shape->frames, kLoopEntries)) {
+    return false;
+  }
+  if (!executor.Write(shape->frames, table.data(), table.size() * sizeof(RingFrame))) {
+    *error = "the card's memory cannot be written";
+    return false;
+  }
+  shape->entries = kLoopEntries;
+  shape->tagged = 0;
+  shape->looped = 1;
+  shape->largest = kLoopFlits;
+  shape->batch_frames = arguments.on.batch;
+  shape->pause = arguments.pause ? 1 : 0;
+  shape->verify = 0;
+  return true;
+}
+
 }  // namespace
 
 bool UploadWire(std::string_view name, const Arguments& arguments, const MacAddress& mac,
@@ -164,6 +191,9 @@ bool UploadWire(std::string_view name, const Arguments& arguments, const MacAddr
                 std::string* error) {
   if (arguments.wire == Arguments::WireKind::kGenerator) {
     return UploadGenerator(arguments, executor, shape, error);
+  }
+  if (arguments.wire == Arguments::WireKind::kLoopback) {
+    return CreateLoopback(arguments, executor, shape, error);
   }
   if (arguments.wire == Arguments::WireKind::kReplay) {
     std::string summary;

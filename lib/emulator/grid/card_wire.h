@@ -15,10 +15,10 @@
 namespace sluice::emulator {
 
 /// Copies the frames of the wire that `arguments` specify to the card and describes them in
-/// `shape`, except `samples`. Generated frames equal those of a model on the CPU. If the wire is
-/// not the generator, sets `wire` to a wire with a recording. If memory is insufficient, or a card
-/// cannot send the frames, returns false and sets `error` to one line. `name` and `mac` are the
-/// NIC's.
+/// `shape`, except `samples`. Generated frames equal those of a model on the CPU. Sets `wire` to a
+/// wire with a recording, unless the wire is the generator or a loopback. If memory is
+/// insufficient, or a card cannot send the frames, returns false and sets `error` to one line.
+/// `name` and `mac` are the NIC's.
 bool UploadWire(std::string_view name, const Arguments& arguments, const MacAddress& mac,
                 Executor& executor, device::grid::WireShape* shape, std::unique_ptr<Wire>* wire,
                 std::string* error);

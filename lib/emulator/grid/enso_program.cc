@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emulator/grid/enso_program.h"
 
+#include <algorithm>
 #include <new>
 
 #include "device/enso/counters.h"
@@ -34,8 +35,13 @@ const char* Reset(device::grid::Card& base, const SettingValues& settings, uint8
   card.nb_mask = config.nb_entries - 1;
   card.per_packet = config.notify_per_packet ? 1 : 0;
   // Limits a batch to the size of an empty pipe.
-  const uint32_t most = card.pipe_mask / card.wire.shape.largest;
-  if (card.wire.shape.batch_frames > most) card.wire.shape.batch_frames = most == 0 ? 1 : most;
+  device::grid::WireShape& shape = card.wire.shape;
+  if (shape.looped != 0) {
+    shape.batch_flits = std::min(device::grid::kBatchFlits, card.pipe_mask);
+    return nullptr;
+  }
+  const uint32_t most = card.pipe_mask / shape.largest;
+  if (shape.batch_frames > most) shape.batch_frames = most == 0 ? 1 : most;
   return nullptr;
 }
 

@@ -135,6 +135,7 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
   image_->report = &lines_->report;
   std::memcpy(&image_->address, mac_.data(), mac_.size());
   device::grid::WireShape& shape = image_->wire.shape;
+  source_ = arguments.wire != Arguments::WireKind::kLoopback;
   if (!UploadWire(name_, arguments, mac_, *executor_, &shape, &wire_, error)) return false;
   if (wire_ != nullptr) {
     shape.samples = lines_->samples;
@@ -294,6 +295,7 @@ void GridModel::Watch() {
 }
 
 uint64_t GridModel::Outstanding() const {
+  if (!source_) return 0;
   const uint64_t distinct =
       Less(Of(counters_, WireEvent::kReturned),
            Of(counters_, WireEvent::kDuplicated) + Of(counters_, WireEvent::kForeign));
@@ -330,7 +332,7 @@ std::vector<Statistic> GridModel::Statistics() {
   emit("wire_", "returned_bytes", wire(WireEvent::kReturnedBytes));
   emit("wire_", "outstanding", Outstanding());
   emit("wire_", "abandoned", abandoned_);
-  emit("wire_", "lost", on ? wire(WireEvent::kGaps) : missing);
+  emit("wire_", "lost", !source_ ? 0 : on ? wire(WireEvent::kGaps) : missing);
   emit("wire_", "corrupted", wire(WireEvent::kCorrupted) + checks.corrupted);
   emit("wire_", "foreign", wire(WireEvent::kForeign));
   emit("wire_", "duplicated", wire(WireEvent::kDuplicated));
@@ -339,6 +341,7 @@ std::vector<Statistic> GridModel::Statistics() {
   emit("wire_", "verified", wire(WireEvent::kVerified) + checks.verified);
   emit("wire_", "skipped", checks.skipped);
   emit("wire_", "source_late", wire(WireEvent::kSourceLate));
+  if (!source_) emit("wire_", "loopback_full", wire(WireEvent::kLoopbackFull));
   for (const device::Counter& counter : own) emit("wire_", counter.name, counter.value);
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
     emit("model_link_bytes_", kCrossingNames[i], counters_.crossings[i]);

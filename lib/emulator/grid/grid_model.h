@@ -106,7 +106,8 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   uint64_t abandoned_ = 0;
   device::grid::Counters counters_{};  ///< The last reported values.
 
-  std::unique_ptr<Wire> wire_;  ///< The owner of the recording; null for the generator.
+  bool source_ = true;          ///< False: the wire is a loopback.
+  std::unique_ptr<Wire> wire_;  ///< The owner of the recording; may be null.
   std::unique_ptr<SampleReader> samples_;
 
   std::mutex stop_mutex_;
