@@ -61,6 +61,16 @@ class Interfaces(unittest.TestCase):
                 self.assertEqual(report["unsent_pkts"], 0)
                 self.assertAlmostEqual(report["mpps"], 0.1, delta=1e-4)
 
+    def test_everything_comes_back_from_a_model_on_threads(self):
+        for iface in {"streaming", "packetized"} & set(harness.interfaces(APP)):
+            with self.subTest(iface):
+                report, _ = run(f"--iface={iface}", "--on=threads:threads=2+receivers=2+senders=2",
+                                "--rate=20k", "--frame_size=imix", "--flows=100",
+                                "--duration_s=0.5", "--workers=2", *PATIENT)
+                self.conserved(report)
+                self.assertEqual({name: report[name] for name in LOSSES}, none(report))
+                self.assertEqual(report["streams"][0]["sent_pkts"], 10_000)
+
     def test_no_interface_waits_for_a_link_that_is_up(self):
         for iface in harness.interfaces(APP):
             with self.subTest(iface):
