@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "load_library.h"
 
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "emulator/client_counts.h"
 #include "emulator/options.h"
+#include "load_recording.h"
 #include "packet/bytes.h"
 
 namespace sluice::rpc_app {
@@ -40,7 +41,7 @@ bool ReadOption(std::string_view key, std::string_view value, LoadOptions* optio
 /// in flight.
 class CountingLoadWire final : public LoadWire {
  public:
-  using LoadWire::LoadWire;
+  explicit CountingLoadWire(const LoadOptions& options) : LoadWire(options), options_(options) {}
 
   std::span<const device::Counter> Counters() override {
     const LoadFigures figures = Figures();
@@ -58,8 +59,14 @@ class CountingLoadWire final : public LoadWire {
                                        {"client_max_ns", latency().max()}});
     return counters_;
   }
+  emulator::Recording* recording() override {
+    if (recording_ == nullptr) recording_ = std::make_unique<LoadRecording>(options_);
+    return recording_.get();
+  }
 
  private:
+  const LoadOptions options_;
+  std::unique_ptr<emulator::Recording> recording_;  ///< Null until it is requested.
   std::vector<device::Counter> counters_;
 };
 
@@ -98,5 +105,5 @@ extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_
   auto read = sluice::rpc_app::ReadLoadOptions(options, seed, error);
   if (!read) return nullptr;
   read->server = sluice::packet::Load<sluice::packet::MacAddress>(nic);
-  return new sluice::rpc_app::CountingLoadWire(*std::move(read));
+  return new sluice::rpc_app::CountingLoadWire(*read);
 }

@@ -23,10 +23,6 @@ constexpr uint32_t kCallBytes = 40;
 constexpr uint32_t kReplyBytes = 24;
 /// Size of a key in XDR: its length, and four bytes.
 constexpr uint32_t kKeyBytes = 8;
-/// The upper bits of an xid are its slot's turn, the lower 12 bits the slot. The turn differs
-/// between successive calls in the same slot.
-constexpr uint32_t kTurnShift = 12;
-constexpr uint32_t kMaxSlots = 1u << kTurnShift;
 /// Number of slots that each step checks for lost calls.
 constexpr uint32_t kExpirePerStep = 4;
 
@@ -109,6 +105,12 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
   frames_.push_back({slot.frame.data(), length});
 }
 
+std::span<const device::WireFrame> LoadWire::MakeAll() {
+  free_.clear();
+  for (uint32_t i = 0; i < slots_.size() && !options_.targets.empty(); ++i) Make(i, 0);
+  return frames_;
+}
+
 std::span<const device::WireFrame> LoadWire::Pull(uint64_t now_ns, uint32_t max) {
   // Frames that are not pulled yet still point to their slots, so no slot may be reused.
   const bool taken = first_frame_ == frames_.size();
@@ -168,33 +170,41 @@ bool LoadWire::ResultHolds(const LoadTarget& target, uint32_t xid, const uint8_t
   return false;
 }
 
-void LoadWire::OnReply(uint64_t clock_ns, const device::WireFrame& frame) {
-  Count(figures_.rx_bytes, frame.length);
+LoadWire::Verdict LoadWire::Judge(const device::WireFrame& frame, uint32_t* number) const {
   const Datagram datagram = Datagram::In(frame.data, frame.length);
   if (datagram.kind != Datagram::Kind::kUdp || datagram.payload_bytes < kReplyBytes ||
       LoadBe32(frame.data + datagram.payload + 4) !=
           static_cast<uint32_t>(rpc::MessageType::kReply)) {
-    ++totals_.foreign;
-    return Count(figures_.unknown);
+    return Verdict::kUnknown;
   }
   const uint8_t* const reply = frame.data + datagram.payload;
   const uint32_t xid = LoadBe32(reply);
-  const uint32_t number = xid & (kMaxSlots - 1);
-  if (number >= slots_.size() || slots_[number].xid != xid || !slots_[number].waits) {
-    return Count(figures_.late);
+  *number = xid & (kMaxSlots - 1);
+  if (*number >= slots_.size() || slots_[*number].xid != xid) return Verdict::kNoCall;
+  // Checks for MSG_ACCEPTED, an AUTH_NONE verifier without a body, and SUCCESS.
+  if (LoadBe32(reply + 8) != 0 || LoadBe32(reply + 20) != 0) return Verdict::kRefused;
+  const bool holds = LoadBe32(reply + 12) == 0 && LoadBe32(reply + 16) == 0 &&
+                     ResultHolds(options_.targets[slots_[*number].target], xid, reply + kReplyBytes,
+                                 datagram.payload_bytes - kReplyBytes);
+  return holds ? Verdict::kRight : Verdict::kWrong;
+}
+
+void LoadWire::OnReply(uint64_t clock_ns, const device::WireFrame& frame) {
+  Count(figures_.rx_bytes, frame.length);
+  uint32_t number = 0;
+  const Verdict verdict = Judge(frame, &number);
+  if (verdict == Verdict::kUnknown) {
+    ++totals_.foreign;
+    return Count(figures_.unknown);
   }
-  Slot& slot = slots_[number];
-  slot.waits = false;
+  if (verdict == Verdict::kNoCall || !slots_[number].waits) return Count(figures_.late);
+  slots_[number].waits = false;
   free_.push_back(number);
   ++totals_.recognised;
-  // Checks for MSG_ACCEPTED, an AUTH_NONE verifier without a body, and SUCCESS.
-  if (LoadBe32(reply + 8) != 0 || LoadBe32(reply + 20) != 0) return Count(figures_.refused);
-  const bool holds = LoadBe32(reply + 12) == 0 && LoadBe32(reply + 16) == 0 &&
-                     ResultHolds(options_.targets[slot.target], xid, reply + kReplyBytes,
-                                 datagram.payload_bytes - kReplyBytes);
-  if (!holds) return Count(figures_.wrong);
+  if (verdict == Verdict::kRefused) return Count(figures_.refused);
+  if (verdict == Verdict::kWrong) return Count(figures_.wrong);
   Count(figures_.answered);
-  latency_.Record(clock_ns - slot.begun_ns);
+  latency_.Record(clock_ns - slots_[number].begun_ns);
 }
 
 LoadFigures LoadWire::Figures() const {

@@ -60,6 +60,19 @@ struct LoadFigures {
 
 class LoadWire : public emulator::Wire {
  public:
+  /// The lower 12 bits of an xid are the call's slot. The upper bits are the slot's turn, which
+  /// differs between successive calls in the same slot.
+  static constexpr uint32_t kTurnShift = 12;
+  static constexpr uint32_t kMaxSlots = 1u << kTurnShift;
+
+  enum class Verdict : uint8_t {
+    kRight,
+    kWrong,    ///< An answer with wrong results.
+    kRefused,  ///< An answer with a protocol error.
+    kNoCall,   ///< An answer, but not to the last call of a slot.
+    kUnknown,  ///< Not an answer.
+  };
+
   explicit LoadWire(LoadOptions options);
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
@@ -67,6 +80,11 @@ class LoadWire : public emulator::Wire {
   void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
   bool IsSource() const override { return true; }
   const emulator::WireTotals& totals() const override { return totals_; }
+
+  /// Makes a call in each slot and returns their frames. Instead of Pull.
+  std::span<const device::WireFrame> MakeAll();
+  /// Checks a frame of the server. If it answers a call, sets `number` to the call's slot.
+  Verdict Judge(const device::WireFrame& frame, uint32_t* number) const;
 
   /// Stops new calls. May be called by any thread.
   void Stop() { std::atomic_ref(stopped_).store(true, std::memory_order_relaxed); }

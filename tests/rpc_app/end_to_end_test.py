@@ -191,6 +191,18 @@ class Runs(unittest.TestCase):
         self.assertFalse([name for name, pid in left.items()
                           if pathlib.Path(f"/proc/{pid}").exists()], "processes are left over")
 
+    def test_a_model_on_threads_repeats_its_calls(self):
+        for iface in ("packetized", "streaming"):
+            with self.subTest(iface):
+                report, _ = run("--no-huge", "-m", "512", "--", f"--iface={iface}",
+                                "--on=threads:threads=2", "--duration_s=1", "--stats_period_s=0")
+                self.check_endings(report)
+                self.assertGreater(report["answered"], 0)
+                self.assertGreater(report["wire"]["verified"], 0)
+                self.assertEqual([report[key] for key in ("lost", "refused", "late", "corrupted")],
+                                 [0] * 4, report)
+                self.assertEqual(report["rpc"]["rpc_sent"], report["answered"])
+
     def test_every_interface_that_carries_frames_answers_every_call(self):
         flags = {"packetized": ["--workers=2", "--outstanding=64", "--run_calls=7"],
                  "streaming": ["--outstanding=8", "--echo_bytes=1400"],

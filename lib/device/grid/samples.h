@@ -6,6 +6,7 @@
 // does not wait: the sample is then smaller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "device/grid/verifier.h"

@@ -215,7 +215,12 @@ bool UploadWire(std::string_view name, const Arguments& arguments, const MacAddr
              " depends on the answers, so that a card cannot send it: omit on";
     return false;
   }
-  return recording->Record(error) && UploadRecording(*recording, arguments, executor, shape, error);
+  if (!recording->Record(error)) return false;
+  if (recording->frames().empty()) {
+    *error = "wire=library: " + arguments.library.file + " has no frame to send: omit on";
+    return false;
+  }
+  return UploadRecording(*recording, arguments, executor, shape, error);
 }
 
 }  // namespace sluice::emulator
