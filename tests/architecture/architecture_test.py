@@ -38,7 +38,7 @@ LIBRARIES = {
 WIRE_STRUCTS = ["rte_ether.h", "rte_ip.h", "rte_udp.h", "rte_tcp.h"]
 
 # Headers for applications with clients on the wire of a model NIC.
-WIRE = ["emulator/wire.h", "emulator/options.h", "emulator/client_counts.h"]
+WIRE = ["emulator/wire.h", "emulator/recording.h", "emulator/options.h", "emulator/client_counts.h"]
 # Headers that an application with a session may include.
 FRAME_APP = ["engine", "nic", "runtime", "host", "config", "packet", "dpdk", "gflags", "absl",
              "json"]
