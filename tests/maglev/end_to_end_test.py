@@ -19,6 +19,7 @@ import threading
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import card_hash
 import harness
 import running
 from running import EAL, SAMPLE, sample
@@ -83,6 +84,23 @@ class EndToEnd(unittest.TestCase):
                 self.check(report)
                 self.assertEqual(report["wire"]["returned"], report["wire"]["offered"])
                 self.assertGreater(report["wire"]["hash"], 0)
+
+    def test_a_model_on_threads_gets_the_frames_of_an_offline_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            capture, out = (os.path.join(folder, name) for name in ("in.pcap", "out.pcap"))
+            # As below, with 100 clients.
+            harness.write_capture(capture, [
+                bytes.fromhex("02000000000a02000000000b0800")
+                + bytes.fromhex(f"4500002800000000400600000a0000{i:02x}c000020a")
+                + bytes.fromhex(f"30{i:02x}0050{'00' * 8}5002ffff00000000") for i in range(1, 101)])
+            run(f"--pcap={capture}", f"--out_pcap={out}", eal=None)
+            for iface in {"streaming", "packetized"} & set(harness.interfaces(MAGLEV)):
+                with self.subTest(iface):
+                    report = json.loads(run(f"--iface={iface}", "--on=threads:threads=2",
+                                            f"--wire=pcap:{capture}+loop=1", "--duration_s=1",
+                                            "--json=-").stdout)
+                    self.assertEqual(report["wire"]["returned"], 100)
+                    self.assertEqual(report["wire"]["hash"], card_hash.hash_capture(out))
 
     def test_every_interface_rewrites_in_place(self):
         config = sample()
