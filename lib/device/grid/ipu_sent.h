@@ -151,12 +151,8 @@ class IpuSent {
       CompareSamples(card_, shape_, team_, findings, frames_, [&](uint32_t i) { return Frame(i); });
       recognised = RecordReturns(card_, shape_, team_, findings, frames_, lap);
     }
-    const auto frame_of = [&](uint32_t i) { return Frame(i); };
-    if (shape_.looped != 0) {
-      LoopFrames(card_, shape_, team_, frames_, memory_.orders, memory_.scratch, frame_of);
-    } else if (shape_.tagged == 0) {
-      RecordFrames(card_, shape_, team_, frames_, memory_.orders, memory_.scratch, frame_of);
-    }
+    KeepFrames(card_, shape_, team_, frames_, memory_.orders, memory_.scratch,
+               [&](uint32_t i) { return Frame(i); });
     team_.Lead([&] {
       card_.Count(regs::ipu::kStatTxFrames, sent);
       card_.Count(regs::ipu::kStatTxBytes, bytes);

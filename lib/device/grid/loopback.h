@@ -91,4 +91,16 @@ void LoopFrames(Card& card, const WireShape& shape, const Team& team, uint32_t c
   });
 }
 
+/// Handles the frames that one queue sent if they have no tags. The arguments are those of
+/// HashFrames. Called by all threads.
+template <typename FrameOf>
+void KeepFrames(Card& card, const WireShape& shape, const Team& team, uint32_t count, uint32_t* low,
+                uint32_t* high, FrameOf frame_of) {
+  if (shape.looped != 0) {
+    LoopFrames(card, shape, team, count, low, high, frame_of);
+  } else if (shape.tagged == 0) {
+    RecordFrames(card, shape, team, count, low, high, frame_of);
+  }
+}
+
 }  // namespace sluice::device::grid
