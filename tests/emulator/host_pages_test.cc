@@ -96,6 +96,9 @@ TEST(HostPages, ThatCannotBeRegisteredAreLeftOut) {
   ledger.refused = 10 * ledger.page;
   pages.Change(std::vector{At(10 * ledger.page, 1), At(20 * ledger.page, 1)});
   EXPECT_EQ(ledger.pages, std::set<uintptr_t>{20 * ledger.page});
+  EXPECT_FALSE(pages.Holds(At(10 * ledger.page, 1)));
+  EXPECT_FALSE(pages.Holds(At(20 * ledger.page, ledger.page + 1)));
+  EXPECT_TRUE(pages.Holds(At(20 * ledger.page, ledger.page)));
   std::string error;
   EXPECT_FALSE(pages.Keep(At(10 * ledger.page, 1), &error));
   EXPECT_EQ(error, "refused");

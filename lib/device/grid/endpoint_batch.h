@@ -34,7 +34,6 @@ struct EndpointLook {
   IpuExchange kind;              ///< kEndpoint: the gate was passed.
   uint32_t epoch;                ///< IpuEndpoint::epoch.
   uint32_t head, tail;           ///< Received frames that wait in the card.
-  uint64_t now_ns;
 };
 
 struct EndpointMemory {
@@ -42,9 +41,11 @@ struct EndpointMemory {
   EndpointLook looks[kIpuQueues];
   EndpointState states[kIpuQueues];
   uint32_t epochs[kIpuQueues];  ///< Epoch to which `states` belongs; 0: none yet.
+  uint64_t now_ns;              ///< Time of this turn's poll.
   // The endpoint of this turn.
   EndpointTake takes[coherent::kPairs];
-  uint32_t fault;  ///< 1: the host has violated the protocol.
+  uint32_t fault;   ///< 1: the host has violated the protocol.
+  uint32_t faults;  ///< Queues whose hosts have violated the protocol in this turn, by bit.
   // Frames that are written to a line.
   uint32_t starts[kLineFrames + 1];  ///< Position of each record after the first one, in units of
                                      ///< 8 bytes; then the end of the last one.
@@ -60,7 +61,6 @@ struct EndpointMemory {
   uint32_t frames;
   uint32_t bytes[kEndpointFrames];
   const uint8_t* sources[kEndpointFrames];
-  IpuSentMemory sent;  ///< The frames that are checked together.
 };
 
 /// Returns the index of the last of `count` ascending values that is at most `value`. The first one

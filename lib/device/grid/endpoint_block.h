@@ -23,12 +23,19 @@ class EndpointServer {
  public:
   /// Creates block `block` of `blocks`, which serves the queues block, block + blocks, ….
   EndpointServer(IpuCard& card, const Team& team, const WireShape& shape, EndpointMemory& memory,
-                 uint32_t block, uint32_t blocks)
-      : card_(card), team_(team), shape_(shape), memory_(memory), block_(block), blocks_(blocks) {}
+                 IpuSentMemory& sent, uint32_t block, uint32_t blocks)
+      : card_(card),
+        team_(team),
+        shape_(shape),
+        memory_(memory),
+        sent_(sent),
+        block_(block),
+        blocks_(blocks) {}
 
   /// Returns the protocol of a queue pair as of the last turn.
   IpuExchange KindOf(uint32_t queue) const { return memory_.looks[queue].kind; }
 
+  /// A barrier must follow before the next turn, in which other threads pass the gates.
   void Turn() {
     if (block_ >= kIpuQueues) return;
     Poll();
@@ -43,7 +50,7 @@ class EndpointServer {
         team_.Lead([&] { card_.gates[queue].Leave(); });
       }
     }
-    team_.Sync();  // In the next turn, other threads pass the gates.
+    team_.Lead([&] { CloseFaulty(); });
   }
 
  private:
@@ -57,6 +64,7 @@ class EndpointServer {
       const uint32_t lane = i % kWarpThreads, task = i / kWarpThreads % kTasks;
       const uint32_t queue = block_ + i / kWarpThreads / kTasks * blocks_;
       EndpointLook& look = memory_.looks[queue];
+      if (i == 0) memory_.now_ns = NowNs();
       if (task == kPass && lane == 0) {
         look.kind = Pass(card_.gates[queue]);
         look.epoch = Load(&At(queue).epoch);
@@ -69,7 +77,6 @@ class EndpointServer {
         look.head = FifoEnd(card_, queue).head();
         FenceCard();  // The frames before it are read afterwards.
         look.tail = FifoEnd(card_, queue).tail();
-        look.now_ns = NowNs();
         Add(&card_.counters[Crossing::kDescriptors], uint64_t{sizeof(look.words)});
       }
     });
@@ -118,7 +125,7 @@ class EndpointServer {
     }
     if (CanFill(queue)) return true;
     return state.Waits(Pair::kReceive) &&
-           look.now_ns - state.pair(Pair::kReceive).since_ns >= coherent::kTryAgainNs;
+           memory_.now_ns - state.pair(Pair::kReceive).since_ns >= coherent::kTryAgainNs;
   }
   bool CanFill(uint32_t queue) const {
     const EndpointState& state = memory_.states[queue];
@@ -128,6 +135,7 @@ class EndpointServer {
   }
 
   void Serve(uint32_t queue) {
+    team_.Sync();  // Decide changes the state that other threads read in HasNews.
     EndpointState& state = memory_.states[queue];
     EndpointFiller filler(card_, At(queue), team_, memory_, state, queue);
     Phases phases(card_, team_, Phase::kSendSlots);
@@ -136,8 +144,8 @@ class EndpointServer {
     if (state.Waits(coherent::Pair::kReceive) && CanFill(queue)) {
       filler.Run(memory_.looks[queue]);
     }
-    EndpointTaker taker(card_, At(queue), team_, memory_, state, EndpointCopiesOf(card_, queue),
-                        shape_, ExchangeStaging(card_, block_));
+    EndpointTaker taker(card_, At(queue), team_, memory_, sent_, state,
+                        EndpointCopiesOf(card_, queue), shape_, ExchangeStaging(card_, block_));
     const bool takes = memory_.takes[0].taken != 0 || memory_.takes[1].taken != 0;
     phases.Next(Phase::kSendBytes);
     if (takes) taker.Take();
@@ -148,11 +156,20 @@ class EndpointServer {
     if (takes) taker.Send();
     phases.End();
     StoreState(queue);
-    const uint32_t epoch = memory_.epochs[queue];
     team_.One([&] {
       card_.gates[queue].Leave();
-      if (memory_.fault != 0) IpuRegisters(card_).CloseFaulty(queue, epoch);
+      if (memory_.fault != 0) memory_.faults |= 1u << queue;
     });
+  }
+
+  /// Closes the endpoints whose hosts violated the protocol in this turn, when the block has left
+  /// all gates: the register block may hold the lock that this needs, and wait at a gate. Called by
+  /// one thread.
+  void CloseFaulty() {
+    for (; memory_.faults != 0; memory_.faults &= memory_.faults - 1) {
+      const auto queue = static_cast<uint32_t>(__builtin_ctz(memory_.faults));
+      IpuRegisters(card_).CloseFaulty(queue, memory_.epochs[queue]);
+    }
   }
 
   /// Handles the words of the host. Called by one thread.
@@ -169,7 +186,7 @@ class EndpointServer {
     const bool returns = sends.low != state.pair(Pair::kTransmit).number;
     if (returns) words = LoadQuad(state.Words(Pair::kReceive));
     const auto look = [&](Pair pair, Quad seen) {
-      return end.Look(pair, seen.low, words.high != 0, memory_.looks[queue].now_ns,
+      return end.Look(pair, seen.low, words.high != 0, memory_.now_ns,
                       &memory_.takes[static_cast<uint32_t>(pair)]);
     };
     if (!look(Pair::kReceive, words)) {
@@ -188,6 +205,7 @@ class EndpointServer {
   const Team& team_;
   const WireShape& shape_;
   EndpointMemory& memory_;
+  IpuSentMemory& sent_;
   const uint32_t block_, blocks_;
 };
 

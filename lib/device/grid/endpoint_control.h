@@ -83,6 +83,8 @@ inline bool OpenEndpoint(IpuCard& card, uint32_t queue) {
   if (memory == nullptr || !ReadEndpoint(card, memory, endpoint.bytes, &endpoint.state)) {
     return false;
   }
+  endpoint.opened_base = endpoint.base;
+  endpoint.opened_bytes = endpoint.bytes;
   FifoEnd(card, queue).Open(endpoint.state.most);
   Store(&endpoint.epoch, endpoint.epoch + 1);
   card.gates[queue].Open(IpuExchange::kEndpoint);

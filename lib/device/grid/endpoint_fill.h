@@ -125,8 +125,10 @@ class EndpointFiller {
                                   .Word()};
     }
     if (within < before) return {Content::kSpare, 0};
-    const uint8_t* const data = fifo_.Data(tail + frame) + (within - before) * kWord;
-    return {Content::kData, Load(reinterpret_cast<const uint64_t*>(data))};
+    const uint32_t offset = (within - before) * kWord, left = length - offset;
+    const uint8_t* const data = fifo_.Data(tail + frame) + offset;
+    const uint64_t word = Load(reinterpret_cast<const uint64_t*>(data));
+    return {Content::kData, left < kWord ? word & ((uint64_t{1} << 8 * left) - 1) : word};
   }
 
   IpuCard& card_;

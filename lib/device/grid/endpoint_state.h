@@ -73,7 +73,8 @@ struct alignas(64) IpuEndpoint {
   // Values as the host stored them.
   uint64_t base;
   uint64_t bytes;
-  uint32_t epoch;  ///< Number of times that the endpoint was opened.
+  uint64_t opened_base, opened_bytes;  ///< The same values when the endpoint was opened.
+  uint32_t epoch;                      ///< Number of times that the endpoint was opened.
   EndpointState state;
   /// Positions of the records that the card wrote to each line of the receive pair, in units of
   /// 8 bytes of the payload.

@@ -17,12 +17,13 @@ namespace sluice::device::grid {
 class EndpointTaker {
  public:
   EndpointTaker(IpuCard& card, const IpuEndpoint& endpoint, const Team& team,
-                EndpointMemory& memory, const EndpointState& state, EndpointCopies& copies,
-                const WireShape& shape, uint8_t* staging)
+                EndpointMemory& memory, IpuSentMemory& sent, const EndpointState& state,
+                EndpointCopies& copies, const WireShape& shape, uint8_t* staging)
       : card_(card),
         endpoint_(endpoint),
         team_(team),
         memory_(memory),
+        sent_(sent),
         state_(state),
         copies_(copies),
         shape_(shape),
@@ -177,9 +178,9 @@ class EndpointTaker {
   /// number.
   uint32_t Send(uint32_t first, uint32_t count) {
     team_.ForEach(count, [&](uint32_t i) {
-      memory_.sent.lengths[i] = static_cast<uint16_t>(memory_.bytes[first + i]);
+      sent_.lengths[i] = static_cast<uint16_t>(memory_.bytes[first + i]);
     });
-    IpuSent sent(card_, shape_, team_, memory_.sent, staging_);
+    IpuSent sent(card_, shape_, team_, sent_, staging_);
     sent.Measure(count);
     sent.Read([&](uint32_t i, uint32_t offset) {
       return LoadAcross(memory_.sources[first + i] + offset,
@@ -193,6 +194,7 @@ class EndpointTaker {
   const IpuEndpoint& endpoint_;
   const Team& team_;
   EndpointMemory& memory_;
+  IpuSentMemory& sent_;
   const EndpointState& state_;
   EndpointCopies& copies_;
   const WireShape& shape_;

@@ -26,7 +26,7 @@ class FifoEnd {
   uint32_t Length(uint32_t at) const {
     return static_cast<uint32_t>(LoadQuad(place_.At(at)).high & 0xffff);
   }
-  /// Returns the bytes of a frame; 64-byte aligned. Zeros follow up to a multiple of 16 bytes.
+  /// Returns the bytes of a frame; 64-byte aligned. Bytes of an earlier frame may follow.
   const uint8_t* Data(uint32_t at) const { return fifo_.Slot(at & (entries_ - 1)); }
   /// Removes the frames before `tail`, which have been read. Called by one thread.
   void Release(uint32_t tail) const {

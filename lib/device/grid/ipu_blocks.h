@@ -25,6 +25,11 @@ union IpuMemory {
   IpuExchangeMemory exchange;
 };
 
+/// The smallest limit of a block's shared memory that GPUs of compute capability 8.0 and newer have
+/// (CUDA C++ Programming Guide, "Compute Capabilities": 99 KB with 8.6, 8.9 and 12.x).
+inline constexpr size_t kSharedBytes = 99 * 1024;
+static_assert(sizeof(IpuMemory) + sizeof(TeamMemory) <= kSharedBytes);
+
 enum class IpuRole { kRegisters, kReceive, kSend, kExchange };
 
 /// Calls f.template operator()<role>(number, count) with the role of block `block`, its index

@@ -90,7 +90,7 @@ struct alignas(64) IpuExchangeGate {
     if (has(IpuExchange::kNone)) return 0;
     grid::Exchange(&busy, 1);
     FenceCard();
-    const uint32_t protocol = Load(&kind);
+    const uint32_t protocol = LoadAcquire(&kind);
     if (protocol == 0) Leave();
     return protocol;
   }

@@ -17,6 +17,7 @@ namespace sluice::device::grid {
 
 struct IpuExchangeMemory {
   WireShape shape;
+  IpuSentMemory sent;  ///< The frames that are checked together.
   IpuLinkMemory link;
   EndpointMemory endpoints;
 };
@@ -29,7 +30,8 @@ class IpuExchanger {
 
   /// Serves each queue pair of this block once.
   void Turn(uint32_t blocks) {
-    EndpointServer endpoints(card_, team_, memory_.shape, memory_.endpoints, block_, blocks);
+    EndpointServer endpoints(card_, team_, memory_.shape, memory_.endpoints, memory_.sent, block_,
+                             blocks);
     endpoints.Turn();
     for (uint32_t queue = block_; queue < kIpuQueues; queue += blocks) {
       if (endpoints.KindOf(queue) != IpuExchange::kLink) continue;
@@ -39,12 +41,14 @@ class IpuExchanger {
       Serve(queue, protocol);
       team_.One([&] { gate.Leave(); });
     }
+    team_.Sync();  // The next turn overwrites the words that all threads have read.
   }
 
  private:
   void Serve(uint32_t queue, IpuExchange protocol) {
     if (protocol == IpuExchange::kLink) {
-      IpuLinker(card_, memory_.shape, team_, memory_.link, ExchangeStaging(card_, block_), queue)
+      IpuLinker(card_, memory_.shape, team_, memory_.link, memory_.sent,
+                ExchangeStaging(card_, block_), queue)
           .Turn();
     }
   }

@@ -34,6 +34,7 @@ struct alignas(16) IpuLinkEnd {
 
   // Constant while the link is enabled.
   uint8_t* memory;
+  uint64_t bus, bytes;  ///< The memory's bus address and size, as the host stored them at Open.
   swap::Geometry geometry;
 
   // Used by the exchange block, which works on a copy in its shared memory.
@@ -92,9 +93,7 @@ struct alignas(64) IpuLink {
   alignas(64) uint32_t supplied;       ///< End of the queue. Stored by the exchange block.
   uint8_t regions[swap::kMaxRegions];  ///< By position: the region.
 
-  uint8_t* RegionAt(uint32_t position) const {
-    return end.Region(Load(&regions[position % swap::kMaxRegions]));
-  }
+  uint8_t RegionAt(uint32_t position) const { return Load(&regions[position % swap::kMaxRegions]); }
   uint32_t& StartOf(uint32_t position) { return starts[position % swap::kMaxRegions]; }
 
   /// Closes the open region. Requires the lock.

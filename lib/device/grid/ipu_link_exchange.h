@@ -14,7 +14,7 @@
 
 namespace sluice::device::grid {
 
-struct IpuLinkMemory : IpuSentMemory {
+struct IpuLinkMemory {
   IpuLinkEnd end;  ///< Copy of IpuLink::end during a turn.
   uint32_t sent;   ///< Frames that the last turn sent, including those of invalid entries.
   swap::Entry entries[kIpuSendWindow];
@@ -24,16 +24,17 @@ struct IpuLinkMemory : IpuSentMemory {
 
 class IpuLinker {
  public:
-  /// `shape` and `memory` are in the block's shared memory; `staging` has room for
+  /// `shape`, `memory` and `sent` are in the block's shared memory; `staging` has room for
   /// kIpuStagingBytes.
   IpuLinker(IpuCard& card, const WireShape& shape, const Team& team, IpuLinkMemory& memory,
-            uint8_t* staging, uint32_t queue)
+            IpuSentMemory& sent, uint8_t* staging, uint32_t queue)
       : card_(card),
         link_(card.links[queue]),
         end_(memory.end),
         team_(team),
         memory_(memory),
-        sent_(card, shape, team_, memory, staging) {}
+        frames_(sent),
+        sent_(card, shape, team_, sent, staging) {}
 
   void Turn() {
     team_.ForEach(kWords, [&](uint32_t i) { Words(end_)[i] = Load(&Words(link_.end)[i]); });
@@ -93,8 +94,8 @@ class IpuLinker {
     ReadEntries(region, at, count);
     sent_.Measure(count);
     const uint32_t end = at + sent_.frames();
-    // Stored before the frames are passed on, so that a later device does not send them again. Poll
-    // orders both.
+    // Stored before the frames are passed on, so that a later device does not send them again: the
+    // frames are checked after Poll's barrier, and the region is supplied again after its fence.
     team_.Lead([&] {
       Store(reinterpret_cast<uint32_t*>(region + offsetof(swap::RegionHeader, cursor)), end);
     });
@@ -109,7 +110,7 @@ class IpuLinker {
       sent_.ReadWhole(data_of);
     } else {
       sent_.Read([&](uint32_t frame, uint32_t offset) {
-        const uint32_t left = memory_.lengths[frame] - offset;
+        const uint32_t left = frames_.lengths[frame] - offset;
         return LoadAcross(data_of(frame) + offset, Least(left, sizeof(Quad)));
       });
     }
@@ -139,8 +140,8 @@ class IpuLinker {
       const swap::Entry entry = memory_.entries[i];
       const bool hole = swap::EntryLength(entry) == 0;
       const bool sound = !hole && swap::EntryIsSound(entry, end_.geometry);
-      memory_.lengths[i] = static_cast<uint16_t>(sound ? swap::EntryLength(entry) : 0);
-      memory_.orders[i] = hole ? kNoOrder : uint32_t{regs::ipu::kStatLinkBadEntry};
+      frames_.lengths[i] = static_cast<uint16_t>(sound ? swap::EntryLength(entry) : 0);
+      frames_.orders[i] = hole ? kNoOrder : uint32_t{regs::ipu::kStatLinkBadEntry};
     });
   }
 
@@ -247,6 +248,7 @@ class IpuLinker {
   IpuLinkEnd& end_;
   const Team team_;
   IpuLinkMemory& memory_;
+  IpuSentMemory& frames_;
   IpuSent sent_;
   bool locked_ = false;
 };

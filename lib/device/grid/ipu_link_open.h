@@ -22,6 +22,8 @@ class IpuLinkOpener {
     uint8_t* const memory = Find();
     if (memory == nullptr) return false;
     end_.memory = memory;
+    end_.bus = link_.base;
+    end_.bytes = link_.bytes;
     const swap::Message own = ReadLine(offsetof(swap::LinkHeader, nic_line));
     const swap::Message host = ReadLine(offsetof(swap::LinkHeader, host_line));
     const uint64_t owners = swap::OwnersAfter(

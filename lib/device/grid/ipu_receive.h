@@ -259,7 +259,8 @@ class IpuReceiver : private IpuReservation {
       if (IsLinked(queue)) {
         Spans(queue).Publish(memory_.starts[queue] + memory_.taken[queue]);
       } else {
-        Store(&card_.rx[queue].head, memory_.bases[queue] + memory_.taken[queue]);
+        // Publishes the lengths in descriptors on the card (FifoEnd).
+        StoreRelease(&card_.rx[queue].head, memory_.bases[queue] + memory_.taken[queue]);
       }
     });
   }

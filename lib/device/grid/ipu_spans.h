@@ -13,11 +13,13 @@
 namespace sluice::device::grid {
 
 struct IpuSpan {
-  uint8_t* region;
-  uint32_t first;  ///< The first sorted frame.
-  uint32_t entry;  ///< Its entry in the region.
-  uint32_t flit;   ///< Its slot, counted from the beginning of the region's data.
+  uint16_t first;  ///< The first sorted frame.
+  uint16_t entry;  ///< Its entry in the region.
+  uint16_t flit;   ///< Its slot, counted from the beginning of the region's data.
+  uint8_t region;  ///< Number of the region.
 };
+static_assert(kBatchFrames <= 0xffff && swap::kMaxRegionBytes / kFlitBytes <= 0xffff &&
+              swap::kMaxRegions <= 0xff);
 
 /// The spans of one queue of a batch, in a block's shared memory.
 struct IpuSpans {
@@ -49,23 +51,23 @@ class IpuSpanWalk {
     const uint32_t supplied = Load(&link_.supplied);
     FenceCard();
     uint32_t position = Load(&link_.open), at = first_;
-    IpuSpan span = {nullptr, at, Load(&link_.frames), Load(&link_.flits)};
+    uint32_t entry = Load(&link_.frames), flit = Load(&link_.flits);
     spans_.open = position;
     spans_.count = 0;
     for (; at != last_ && position != supplied; ++position) {
-      span.region = link_.RegionAt(position);
-      span.first = at;
-      spans_.list[spans_.count++] = span;
+      const uint32_t first = at;
+      spans_.list[spans_.count++] = {static_cast<uint16_t>(first), static_cast<uint16_t>(entry),
+                                     static_cast<uint16_t>(flit), link_.RegionAt(position)};
       const auto fits = [&](uint32_t i) {
-        return span.entry + (i + 1 - span.first) <= geometry.max_frames &&
-               span.flit + Slots(span.first, i + 1) <= capacity;
+        return entry + (i + 1 - first) <= geometry.max_frames &&
+               flit + Slots(first, i + 1) <= capacity;
       };
       uint32_t end = last_;
       while (at < end) {
         const uint32_t middle = (at + end) / 2;
         fits(middle) ? at = middle + 1 : end = middle;
       }
-      span.entry = span.flit = 0;
+      entry = flit = 0;
     }
     return at;
   }
@@ -96,9 +98,10 @@ class IpuSpanWalk {
     const IpuSpan& span = spans_.list[i];
     const uint32_t offset = link_.end.geometry.DataOffset() +
                             (span.flit + Slots(span.first, frame) + headroom_) * kFlitBytes;
-    auto* const entries = reinterpret_cast<swap::Entry*>(span.region + swap::kRegionLineBytes);
+    uint8_t* const region = link_.end.Region(span.region);
+    auto* const entries = reinterpret_cast<swap::Entry*>(region + swap::kRegionLineBytes);
     Store(&entries[span.entry + frame - span.first], swap::MakeEntry(offset, length));
-    return span.region + offset;
+    return region + offset;
   }
 
   /// Publishes the frames before `end`, which are complete.
@@ -108,7 +111,7 @@ class IpuSpanWalk {
       const uint32_t next = i + 1 < spans_.count ? Least(spans_.list[i + 1].first, end) : end;
       // A region without room for the batch's first frame may already belong to the host.
       if (next == span.first) continue;
-      auto* const count = span.region + offsetof(swap::RegionHeader, count);
+      auto* const count = link_.end.Region(span.region) + offsetof(swap::RegionHeader, count);
       Store(reinterpret_cast<uint32_t*>(count), span.entry + next - span.first);
     }
     // The host may write the header once it owns the region.

@@ -62,6 +62,7 @@ class IpuTransmitter {
       if (posted == 0 || posted > ring.entries()) continue;
       Serve(queue, ring, posted < kIpuSendWindow ? posted : kIpuSendWindow);
     }
+    team_.Sync();  // The next turn overwrites the words that all threads have read.
   }
 
  private:

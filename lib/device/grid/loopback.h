@@ -43,7 +43,7 @@ void LoopFrames(Card& card, const WireShape& shape, const Team& team, uint32_t c
   const uint64_t ticket = team.Agree([&] { return Add(&wire.loop_taken, uint64_t{1}); });
   const auto accepted = static_cast<uint32_t>(team.Agree([&] {
     AwaitTurn(&wire.loop_reserved, ticket);
-    const uint64_t room = kLoopEntries - (Load(&wire.loop_end) - Load(&wire.loop_head));
+    const uint64_t room = kLoopEntries - (Load(&wire.loop_end) - LoadAcquire(&wire.loop_head));
     return wanted < room ? wanted : room;
   }));
   const uint64_t first = Load(&wire.loop_end);
@@ -86,7 +86,7 @@ void LoopFrames(Card& card, const WireShape& shape, const Team& team, uint32_t c
   team.ForEach(kTeamThreads, [&](uint32_t) { FenceCard(); });
   team.One([&] {
     AwaitTurn(&wire.loop_published, ticket);
-    Store(&wire.loop_tail, first + accepted);
+    StoreRelease(&wire.loop_tail, first + accepted);
     EndTurn(&wire.loop_published, ticket);
   });
 }

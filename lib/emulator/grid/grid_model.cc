@@ -27,6 +27,8 @@ using device::grid::Crossing;
 using device::grid::WireEvent;
 
 constexpr std::chrono::milliseconds kPatience{1000};
+/// Time limit for the blocks to stop.
+constexpr std::chrono::seconds kStopLimit{30};
 constexpr std::chrono::milliseconds kHeartbeat{100};
 
 constexpr std::string_view kCrossingNames[] = {"payload_to_host", "payload_from_host",
@@ -231,7 +233,12 @@ void GridModel::ShareMemory(const std::vector<bar::DmaMapping>& ranges) {
   if (queue_ != nullptr) all.push_back({queue_, sizeof(*queue_)});
   for (const bar::DmaMapping& range : ranges) all.push_back({range.host, range.bytes});
   pages_->Change(all);
-  FillTable(ranges, &image_->dma);
+  // An access to memory that could not be registered would end the kernel.
+  std::vector<bar::DmaMapping> held;
+  for (const bar::DmaMapping& range : ranges) {
+    if (pages_->Holds({range.host, range.bytes})) held.push_back(range);
+  }
+  FillTable(held, &image_->dma);
 }
 
 void GridModel::Fetch() { executor_->Read(image_, card_, program_.card_bytes); }
@@ -249,6 +256,15 @@ bool GridModel::StartBlocks(std::string* error) {
 
 void GridModel::StopBlocks() {
   std::atomic_ref(lines_->control.stop).store(1, std::memory_order_release);
+  // Nothing but the end of the process ends a kernel that does not stop.
+  const auto end = std::chrono::steady_clock::now() + kStopLimit;
+  while (executor_->Running()) {
+    if (std::chrono::steady_clock::now() > end) {
+      Log(RTE_LOG_ERR, name_ + ": the card does not stop: this process ends");
+      std::_Exit(EXIT_FAILURE);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
   executor_->Join();
   running_ = false;
 }

@@ -81,6 +81,18 @@ void HostPages::Change(std::span<const Range> ranges) {
   }
 }
 
+bool HostPages::Holds(const Range& range) const {
+  Disjoint pages;
+  Add(range, &pages);
+  const auto [begin, end] = *pages.begin();
+  for (uintptr_t at = begin; at < end;) {
+    const auto next = registered_.upper_bound(at);
+    if (next == registered_.begin() || std::prev(next)->second <= at) return false;
+    at = std::prev(next)->second;
+  }
+  return true;
+}
+
 void FillTable(const std::vector<bar::DmaMapping>& ranges, device::grid::DmaTable* table) {
   std::vector<bar::DmaMapping> sorted = ranges;
   std::ranges::sort(sorted, {}, &bar::DmaMapping::bus);

@@ -41,6 +41,8 @@ class HostPages {
   /// the pages that are missing, and unregisters all other pages. Writes a log line for each range
   /// that cannot be registered.
   void Change(std::span<const Range> ranges);
+  /// Returns whether all pages of `range` are registered.
+  bool Holds(const Range& range) const;
 
  private:
   bool Register(uintptr_t begin, uintptr_t end, std::string* error);

@@ -55,7 +55,7 @@ void FindRings(device::grid::Card& base) {
     }
     IpuLink& link = card.links[i];
     if (card.gates[i].has(IpuExchange::kLink) &&
-        card.dma.Translate(link.base, link.bytes) != link.end.memory) {
+        card.dma.Translate(link.end.bus, link.end.bytes) != link.end.memory) {
       card.Count(regs::ipu::kStatLinkFaults);
       card.gates[i].Close();
       card.settings.rings[i] = {};
@@ -63,7 +63,7 @@ void FindRings(device::grid::Card& base) {
     }
     const IpuEndpoint& endpoint = card.endpoints[i];
     if (HasEndpoint(card, i) &&
-        FindEndpoint(card, endpoint.base, endpoint.bytes) != endpoint.state.memory) {
+        FindEndpoint(card, endpoint.opened_base, endpoint.opened_bytes) != endpoint.state.memory) {
       card.Count(regs::ipu::kStatLineFaults);
       AbandonEndpoint(card, i);
       card.config += 2;

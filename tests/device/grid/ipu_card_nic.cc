@@ -200,17 +200,17 @@ void IpuCardNic::KeepSent(uint32_t queue, const IpuSentMemory& memory, uint32_t 
 }
 
 void IpuCardNic::ServeEndpoints() {
-  EndpointMemory& memory =
-      reinterpret_cast<IpuExchangeMemory*>(exchanger_.memory.data())->endpoints;
+  auto& exchange = *reinterpret_cast<IpuExchangeMemory*>(exchanger_.memory.data());
+  EndpointMemory& memory = exchange.endpoints;
   for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
     // The first turn loads the state, the second one serves the host.
     for (uint32_t turn = 0; HasEndpoint(*card_, queue) && turn < 4; ++turn) {
       memory.frames = 0;
       RunTurn(1 + kRoles.receivers + kRoles.senders + queue, exchanger_);
       EXPECT_EQ(card_->gates[queue].busy, 0u);
-      EXPECT_TRUE(std::equal(memory.bytes, memory.bytes + memory.frames, memory.sent.lengths))
+      EXPECT_TRUE(std::equal(memory.bytes, memory.bytes + memory.frames, exchange.sent.lengths))
           << "more frames than the staging memory holds";
-      KeepSent(queue, memory.sent, memory.frames);
+      KeepSent(queue, exchange.sent, memory.frames);
     }
   }
 }
@@ -228,7 +228,7 @@ bool IpuCardNic::Exchange(uint32_t queue) {
   RunTurn(1 + kRoles.receivers + kRoles.senders + queue, exchanger_);
   EXPECT_EQ(card_->gates[queue].busy, 0u);
   EXPECT_EQ(card_->links[queue].lock, 0u);
-  KeepSent(queue, memory.link, memory.link.sent);
+  KeepSent(queue, memory.sent, memory.link.sent);
   return memory.link.sent != 0 || swaps != card_->counters.model[regs::ipu::kStatLinkSwaps];
 }
 

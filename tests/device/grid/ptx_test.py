@@ -128,11 +128,21 @@ class Function:
         for line in self.definitions.get(address, []):
             if line.startswith("ld.param"):
                 return True
+            kept = re.match(r"ld\.local\.u64\s+\S+, (\[[^\]]+\])", line)
+            if kept and address not in seen and self.all_stored_in_card(kept[1], (*seen, address)):
+                return True
             if re.match(r"(add|sub|mov|cvta)\b", line) and address not in seen and any(
                     self.in_card(name, (*seen, address)) for name in self.read(line)
                     if name.startswith("%rd")):
                 return True
         return False
+
+    def all_stored_in_card(self, place, seen):
+        """Returns whether every pointer that is stored at this place of the stack is in_card."""
+        stored = [re.findall(r"%rd\d+", line.rsplit("]", 1)[1]) for block in self.blocks
+                  for line in block if line.startswith("st.local") and place in line]
+        return bool(stored) and all(
+            len(names) == 1 and self.in_card(names[0], seen) for names in stored)
 
 
 def functions(text):
@@ -239,6 +249,13 @@ class TheReader(unittest.TestCase):
     def test_a_poll_is_found_where_the_address_was_loaded(self):
         self.assertTrue(polls(*functions(SPIN.replace("ADDRESS", "%rd2+4"))))
         self.assertFalse(polls(*functions(SPIN.replace("ADDRESS", "%rd3"))))
+
+    def test_a_pointer_on_the_stack_is_that_which_was_stored_there(self):
+        load = "ld.local.u64 \t%rd4, [%rd9+8];"
+        spin = SPIN.replace("$L1:", f"STORE\n\t{load}\n$L1:", 1).replace("ADDRESS", "%rd4")
+        for register, found in (("%rd3", False), ("%rd2", True)):
+            text = spin.replace("STORE", f"\tst.local.u64 \t[%rd9+8], {register};")
+            self.assertEqual(bool(polls(*functions(text))), found)
 
     def test_a_missing_fence_is_found(self):
         self.assertTrue(unfenced(*functions(COPY.replace("FENCE\n", ""))))
