@@ -86,7 +86,7 @@ def pmdinfo(plugin):
     """Every key that the driver accepts is listed, and only valid values."""
     info = pmd_info(plugin)["net_ipu"]
     keys = dict(part.split("=", 1) for part in info["params"].split())
-    assert set(keys) == {"port", "queues", "device", "device_uid", "wire", "on", "device_cpu",
+    assert set(keys) == {"port", "queues", "ring", "device", "device_uid", "wire", "on", "device_cpu",
                          "seed", "faults", "verify", "pause"}, keys
     assert keys["pause"] == "<on|off>" and info["pci_ids"] == [], info
 

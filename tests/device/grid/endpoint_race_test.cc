@@ -4,7 +4,9 @@
 // separate thread. Runs under ThreadSanitizer, without EAL.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <new>
@@ -49,18 +51,33 @@ class LineHost {
     Write(kRssFields, kRssIpv4Udp | kRssIpv4Tcp);
     for (uint32_t at = 0; at < kRssKeyBytes; at += 4) Write(kRssKey + at, 0x6d5a'6d5a);
     for (uint32_t at = 0; at < kRetaEntries; at += 4) Write(kReta + at, 0x0100'0100);
-    for (uint32_t queue = 0; queue < kQueues; ++queue) {
-      uint8_t* const memory = memory_.get() + queue * kStride;
-      ends_[queue] = std::make_unique<coherent::FrameHost>(coherent::EndpointMemory::Format(
-          {memory, kStride}, {.overflow_lines = 128, .headroom_bytes = 64}));
-      const uint32_t page = QueuePage(queue) + kEndpointBlock;
-      queue_->Post(page + kEndpointBase, 8, kBus + queue * kStride);
-      queue_->Post(page + kEndpointBytes, 8, kStride);
-      Write(page + kEndpointControl, kEndpointEnable);
-      EXPECT_EQ(queue_->Read({page + kEndpointStatus, 4, 0}), 1u);
-    }
+    for (uint32_t queue = 0; queue < kQueues; ++queue) Enable(queue);
   }
   ~LineHost() { model_.Disconnect(false); }
+
+  /// Opens the endpoint of a queue in new memory.
+  void Enable(uint32_t queue) {
+    uint8_t* const memory = memory_.get() + queue * kStride;
+    std::fill(memory, memory + kStride, uint8_t{0});
+    ends_[queue] = std::make_unique<coherent::FrameHost>(coherent::EndpointMemory::Format(
+        {memory, kStride}, {.overflow_lines = 128, .headroom_bytes = 64}));
+    const uint32_t page = QueuePage(queue) + kEndpointBlock;
+    queue_->Post(page + kEndpointBase, 8, kBus + queue * kStride);
+    queue_->Post(page + kEndpointBytes, 8, kStride);
+    Write(page + kEndpointControl, kEndpointEnable);
+    EXPECT_EQ(Status(queue), 1u);
+  }
+  void PostDisable(uint32_t queue) {
+    Write(QueuePage(queue) + kEndpointBlock + kEndpointControl, 0);
+  }
+  uint64_t Status(uint32_t queue) {
+    return queue_->Read({QueuePage(queue) + kEndpointBlock + kEndpointStatus, 4, 0});
+  }
+  /// Stores a load that does not follow the last one.
+  void Violate(uint32_t queue) {
+    auto& header = *reinterpret_cast<coherent::EndpointHeader*>(memory_.get() + queue * kStride);
+    std::atomic_ref(header.host[0].load).store(7, std::memory_order_release);
+  }
 
   /// Returns the frames of the endpoints once. Returns whether there were any.
   bool Step() {
@@ -82,8 +99,8 @@ class LineHost {
   }
   void Disable() {
     for (uint32_t queue = 0; queue < kQueues; ++queue) {
-      Write(QueuePage(queue) + kEndpointBlock + kEndpointControl, 0);
-      EXPECT_EQ(queue_->Read({QueuePage(queue) + kEndpointBlock + kEndpointStatus, 4, 0}), 0u);
+      PostDisable(queue);
+      EXPECT_EQ(Status(queue), 0u);
     }
   }
 
@@ -149,6 +166,34 @@ TEST_P(EndpointsRace, LoseNothing) {
   for (const char* name : {"wire_lost", "wire_corrupted", "wire_foreign", "wire_duplicated",
                            "wire_reordered", "model_line_faults", "model_line_bad_records"}) {
     EXPECT_EQ(value(name), 0u) << name;
+  }
+}
+
+// One exchange block serves both endpoints. It closes that of the faulty host while the register
+// block disables the other.
+TEST(EndpointFaults, BesideAnEndpointThatIsDisabledStopNoBlock) {
+  constexpr uint32_t kRounds = 200;
+  std::string error;
+  const std::pair<std::string, std::string> given[] = {
+      {"wire", "gen:size=64"}, {"on", "threads:threads=4+receivers=1+senders=1+exchangers=1"}};
+  const auto arguments = emulator::ParseArguments(given, &error);
+  ASSERT_TRUE(arguments) << error;
+  const auto model = emulator::MakeModel("faults", emulator::kIpuModel, *arguments, &error);
+  ASSERT_NE(model, nullptr) << error;
+  LineHost host(*model);
+  for (uint32_t round = 0; round < kRounds && !HasFailure(); ++round) {
+    host.Violate(0);
+    host.PostDisable(1);
+    EXPECT_EQ(host.Status(1), 0u);
+    while (host.Status(0) != 0) std::this_thread::yield();
+    host.Enable(0);
+    host.Enable(1);
+  }
+  host.Disable();
+  for (const emulator::Statistic& statistic : model->Statistics()) {
+    if (statistic.name == "model_line_faults") {
+      EXPECT_EQ(statistic.value, kRounds);
+    }
   }
 }
 
