@@ -129,7 +129,10 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
     }
     if (!port) {
       const std::string what = "the embedded NIC cannot be created: " + why;
-      *error = options.wire_flag.empty() ? what : host::FlagComplaint(options.wire_flag, what);
+      const bool names_on =
+          !options.on.empty() && why.find("on=" + options.on) != std::string::npos;
+      const std::string flag = names_on ? "on" : options.wire_flag;
+      *error = flag.empty() ? what : host::FlagComplaint(flag, what);
       return false;
     }
     port_ = *port;

@@ -60,6 +60,9 @@ BAD = {
         --burst=65
         --regions=2
         --region_bytes=5000
+        --region_frames=17
+        --on=moon
+        --on=threads:threads=0
         --capture={NOWHERE}
         --capture=CAPTURE --pcap=CAPTURE
         --capture={NOWHERE},n=5
