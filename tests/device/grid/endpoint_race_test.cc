@@ -55,14 +55,16 @@ class LineHost {
   }
   ~LineHost() { model_.Disconnect(false); }
 
-  /// Opens the endpoint of a queue in new memory.
+  /// Opens the endpoint of a queue in other memory than before: a block may poll the words of an
+  /// endpoint once more after it was closed.
   void Enable(uint32_t queue) {
-    uint8_t* const memory = memory_.get() + queue * kStride;
+    slots_[queue] ^= 1;
+    uint8_t* const memory = MemoryOf(queue);
     std::fill(memory, memory + kStride, uint8_t{0});
     ends_[queue] = std::make_unique<coherent::FrameHost>(coherent::EndpointMemory::Format(
         {memory, kStride}, {.overflow_lines = 128, .headroom_bytes = 64}));
     const uint32_t page = QueuePage(queue) + kEndpointBlock;
-    queue_->Post(page + kEndpointBase, 8, kBus + queue * kStride);
+    queue_->Post(page + kEndpointBase, 8, kBus + (memory - memory_.get()));
     queue_->Post(page + kEndpointBytes, 8, kStride);
     Write(page + kEndpointControl, kEndpointEnable);
     EXPECT_EQ(Status(queue), 1u);
@@ -75,7 +77,7 @@ class LineHost {
   }
   /// Stores a load that does not follow the last one.
   void Violate(uint32_t queue) {
-    auto& header = *reinterpret_cast<coherent::EndpointHeader*>(memory_.get() + queue * kStride);
+    auto& header = *reinterpret_cast<coherent::EndpointHeader*>(MemoryOf(queue));
     std::atomic_ref(header.host[0].load).store(7, std::memory_order_release);
   }
 
@@ -106,11 +108,14 @@ class LineHost {
 
  private:
   static constexpr uint64_t kBus = 0x4000'0000;
-  static constexpr uint32_t kStride = 128 << 10, kBytes = kQueues * kStride;
+  static constexpr uint32_t kStride = 128 << 10, kBytes = 2 * kQueues * kStride;
   struct Free {
     void operator()(uint8_t* at) const { operator delete[](at, std::align_val_t{4096}); }
   };
 
+  uint8_t* MemoryOf(uint32_t queue) const {
+    return memory_.get() + (2 * queue + slots_[queue]) * kStride;
+  }
   void Write(uint32_t offset, uint32_t value) { queue_->Post(offset, 4, value); }
 
   emulator::HostedModel& model_;
@@ -118,6 +123,7 @@ class LineHost {
   alignas(4096) std::array<uint8_t, 4096> spare_{};
   bar::DmaSpace dma_;
   std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
+  std::array<uint32_t, kQueues> slots_{};
   std::array<std::unique_ptr<coherent::FrameHost>, kQueues> ends_;
   std::array<Frame, coherent::FrameHost::kMaxFrames> frames_{};
 };
