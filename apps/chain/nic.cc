@@ -116,8 +116,8 @@ uint32_t Nic::Begin(uint32_t flow, const NodeSlot& slot, std::span<uint8_t> room
 
 bool Nic::SendStream(uint32_t flow, NodeSlot& slot) {
   uint32_t count = 0;
-  // At most four messages start at a time: messages that wait for credits have been accepted, and
-  // would be lost if the chain changed.
+  // The limit of four is for messages that wait for credits: they have been accepted, and would be
+  // lost if the chain changed.
   for (; count < 4 && (count != 0 || slot.MayPut()) && flows_[flow]->MayBegin(); ++count) {
     uint32_t ticket;
     const uint32_t bytes = Begin(flow, slot, room_, &ticket);

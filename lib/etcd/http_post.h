@@ -21,8 +21,8 @@ class HttpPoster {
 
   /// Posts JSON and passes the answer to `take` in pieces, until `take` returns false. `timeout_s`
   /// limits the whole request; 0 means no limit, but a vanished peer is detected in half a minute.
-  /// Returns an empty text if the answer is complete or `take` returned false, else the error. May
-  /// be called by one thread at a time.
+  /// Returns an empty string if the answer is complete or `take` returned false; otherwise returns
+  /// the error. Only one thread may call it at a time.
   std::string Post(const std::string& url, const std::string& json, int timeout_s,
                    const std::function<bool(std::string_view)>& take);
 

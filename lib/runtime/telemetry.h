@@ -16,9 +16,9 @@
 namespace sluice::runtime {
 
 /// Answers /sluice/stats, /sluice/map and the application's commands while it exists; later answers
-/// are empty. At most one instance at a time. EAL's telemetry thread calls `take` and `commands`.
-/// Characters that DPDK does not accept in names are replaced by _; if the value is an object, its
-/// member "name" contains the original name.
+/// are empty. At most one instance may exist at a time. EAL's telemetry thread calls `take` and
+/// `commands`. Characters that DPDK does not accept in names are replaced by _; if the value is an
+/// object, its member "name" contains the original name.
 class TelemetryScope {
  public:
   TelemetryScope(std::function<Sample()> take, std::span<const std::string_view> reasons,

@@ -140,7 +140,8 @@ class Etcd(unittest.TestCase):
         self.assertTrue(self.run_and_fail(self.source).startswith(self.source))
 
     def test_questions_know_what_etcd_adds(self):
-        # Without a file there is no common router, so each backend has a MAC address.
+        # The configuration in etcd has no router that all backends share, so the backend is given a
+        # MAC address.
         self.put("vips/ntp", NTP)
         self.put("backends/ntp/1", {**WEB4, "mac": "02:00:00:00:00:04"})
         ask = [MAGLEV, self.source, "--explain=udp 1.2.3.4:5 192.0.2.123:123"]

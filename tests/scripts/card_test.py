@@ -259,7 +259,8 @@ class Robustness(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertEqual([row["traffic"] for row in found["card"] if row["iface"] == "streaming"],
                          ["64", "512", "1518"])
-        # After two failures there is no third run; a probe ran packetized once more.
+        # An interface on which two runs failed is not run a third time. The probe ran packetized
+        # once more.
         self.assertEqual({name: programs.runs()[name] for name in ("bilateral", "coherent")},
                          {"bilateral": 2, "coherent": 2})
         self.assertIn("omitted: port net_ipu0 cannot open link 0: Input/output error: "

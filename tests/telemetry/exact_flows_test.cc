@@ -224,8 +224,8 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
 // Before the sketch is sampled, its sampling rate is chosen from the counts of the table too.
 TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   Choice setup = SmallTable();
-  // With this sampling probability, the sketch converges after 1500 packets of one flow. The table
-  // does not change this number.
+  // With this sampling probability, the sketch needs 1500 packets of one flow to converge, with or
+  // without the table.
   setup.probability = 0.5;
   Lab lab(setup);
   lab.Send(1, 40'000);

@@ -72,8 +72,8 @@ class IpuSpanWalk {
     return at;
   }
 
-  /// Reserves room for the frames before `end`. If `full`, there is no room for frame `end`, and
-  /// the open region is closed. Requires the lock, and that nothing has changed since Look.
+  /// Reserves room for the frames before `end`. `full` means that frame `end` has no room; the open
+  /// region is then closed. Requires the lock, and that nothing has changed since Look.
   void Reserve(uint32_t end, bool full) {
     const uint32_t base = Load(&link_.reserved);
     Store(&link_.reserved, base + end - first_);

@@ -55,8 +55,8 @@ inline uint64_t WholeOrder(uint32_t order, uint32_t lap) {
   return uint64_t{lap - behind} << kEntryBits | (order & kEntryMask);
 }
 
-/// What the checks of a turn's frames compute, in the block's shared memory. Each array has room
-/// for all frames of a turn.
+/// Results of the checks of a turn's frames, in the block's shared memory. Each array has room for
+/// all frames of a turn.
 struct Findings {
   uint32_t* orders;   ///< Number of each frame, or kNoOrder.
   uint32_t* flows;    ///< Flow of each frame that has a number.

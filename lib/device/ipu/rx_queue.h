@@ -80,7 +80,8 @@ class RxQueue {
   void WriteBack();
 
  private:
-  /// At least the number of segments of the longest frame.
+  /// Maximum number of descriptors that are fetched ahead. It is at least the number of segments of
+  /// the longest frame.
   static constexpr uint32_t kFetchMax = 128;
   static constexpr uint32_t kFetchLow = 32;
   static constexpr uint32_t kFetchBatch = 32;

@@ -76,7 +76,7 @@ void FindRings(device::grid::Card& base) {
   }
 }
 
-// Counts what the endpoints of a dead host held, like IpuNic::HostDied.
+// Counts the frames that the endpoints of a dead host held, like IpuNic::HostDied.
 void HostDied(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
   for (uint32_t i = 0; i < kIpuQueues; ++i) AbandonEndpoint(card, i);
