@@ -18,6 +18,7 @@
 #include "bar/dma.h"
 #include "coherent/frame_host.h"
 #include "device/ipu/ipu_nic.h"
+#include "host.h"
 #include "ipu_card_nic.h"
 
 namespace sluice::device::grid::lines {
@@ -29,16 +30,6 @@ using coherent::Pair;
 struct Frame {
   uint8_t* data;
   uint32_t length, headroom, tailroom;
-};
-
-class Sink final : public FrameSink {
- public:
-  void Deliver(std::span<const WireFrame> frames) override {
-    for (const WireFrame& frame : frames) {
-      sent.emplace_back(reinterpret_cast<const char*>(frame.data), frame.length);
-    }
-  }
-  std::vector<std::string> sent;
 };
 
 constexpr uint64_t kBus = 0x4000'0000;
@@ -202,7 +193,7 @@ class Side {
   std::array<std::optional<coherent::FrameHost>, kQueues> ends;
   std::array<std::array<Frame, coherent::FrameHost::kMaxFrames>, kQueues> frames{};
   std::array<uint32_t, kQueues> held{};
-  Sink sink;
+  ipu::test::RecordingSink sink;
 
  private:
   struct Free {
@@ -251,10 +242,10 @@ class Endpoints {
   }
 
   void Compare() {
-    EXPECT_TRUE(cpu_.sink.sent == card_.sink.sent)
-        << cpu_.sink.sent.size() << " " << card_.sink.sent.size();
-    cpu_.sink.sent.clear();
-    card_.sink.sent.clear();
+    EXPECT_TRUE(cpu_.sink.frames == card_.sink.frames)
+        << cpu_.sink.frames.size() << " " << card_.sink.frames.size();
+    cpu_.sink.frames.clear();
+    card_.sink.frames.clear();
     for (uint32_t at = 0; at < kStatisticCount; ++at) Same(StatisticRegister(at), 8);
     for (uint32_t queue = 0; queue < kQueues; ++queue) {
       Same(QueuePage(queue) + kEndpointBlock + kEndpointStatus, 4);

@@ -22,6 +22,7 @@
 #include "emulator/hosted_model.h"
 #include "emulator/ipu_model.h"
 #include "emulator/model.h"
+#include "model_statistics.h"
 #include "regs/ipu.h"
 #include "regs/ipu_port.h"
 
@@ -143,14 +144,7 @@ TEST_P(EndpointsRace, LoseNothing) {
   ASSERT_NE(model, nullptr) << error;
   LineHost host(*model);
   model->EnableWire(true);
-  std::vector<emulator::Statistic> statistics;
-  const auto value = [&](std::string_view name) -> uint64_t {
-    for (const emulator::Statistic& statistic : statistics) {
-      if (statistic.name == name) return statistic.value;
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  };
+  ModelStatistics value(*model);
   const auto end = steady_clock::now() + std::chrono::seconds(60);
   for (uint64_t idle = 0, turns = 0; steady_clock::now() < end;) {
     if (host.Step()) {
@@ -158,13 +152,13 @@ TEST_P(EndpointsRace, LoseNothing) {
       if (++turns % 100 == 0) host.ChangeMemory();
     } else if (++idle % 64 == 0) {
       std::this_thread::yield();
-      statistics = model->Statistics();
+      value.Update();
       if (value("wire_returned") == kFrames) break;
     }
   }
   model->EnableWire(false);
   host.Disable();
-  statistics = model->Statistics();
+  value.Update();
   EXPECT_EQ(value("wire_returned"), kFrames);
   EXPECT_EQ(value("wire_verified"), kFrames);
   EXPECT_EQ(value("model_rx_frames"), kFrames);
@@ -196,11 +190,9 @@ TEST(EndpointFaults, BesideAnEndpointThatIsDisabledStopNoBlock) {
     host.Enable(1);
   }
   host.Disable();
-  for (const emulator::Statistic& statistic : model->Statistics()) {
-    if (statistic.name == "model_line_faults") {
-      EXPECT_EQ(statistic.value, kRounds);
-    }
-  }
+  ModelStatistics value(*model);
+  value.Update();
+  EXPECT_EQ(value("model_line_faults"), kRounds);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EndpointsRace, testing::Values("gen:size=64", "gen:size=imix"),

@@ -24,8 +24,6 @@ struct Untagged {
 };
 std::vector<Untagged> untagged;
 
-uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
-
 }  // namespace
 
 /// Called when a card reads the clock, between the phases of a turn: after it has written the tags

@@ -17,6 +17,7 @@
 #include "bar/dma.h"
 #include "device/grid/ipu_steer.h"
 #include "device/ipu/ipu_nic.h"
+#include "host.h"
 #include "ipu_card_nic.h"
 
 namespace sluice::device::grid {
@@ -76,16 +77,6 @@ WireFrame Wire(const std::string& frame) {
   return {reinterpret_cast<const uint8_t*>(frame.data()), static_cast<uint32_t>(frame.size())};
 }
 
-class Sink final : public FrameSink {
- public:
-  void Deliver(std::span<const WireFrame> frames) override {
-    for (const WireFrame& frame : frames) {
-      sent.emplace_back(reinterpret_cast<const char*>(frame.data), frame.length);
-    }
-  }
-  std::vector<std::string> sent;
-};
-
 /// One of the two devices, with separate host memory.
 template <typename Nic>
 struct Side {
@@ -104,7 +95,7 @@ struct Side {
   std::unique_ptr<uint8_t[], Free> memory;
   bar::DmaSpace dma;
   Nic nic;
-  Sink sink;
+  ipu::test::RecordingSink sink;
 };
 
 class Pair {
@@ -251,11 +242,11 @@ class Rings : public Pair {
   }
 
   void Compare() {
-    std::sort(cpu.sink.sent.begin(), cpu.sink.sent.end());
-    std::sort(card.sink.sent.begin(), card.sink.sent.end());
-    EXPECT_TRUE(cpu.sink.sent == card.sink.sent);
-    cpu.sink.sent.clear();
-    card.sink.sent.clear();
+    std::sort(cpu.sink.frames.begin(), cpu.sink.frames.end());
+    std::sort(card.sink.frames.begin(), card.sink.frames.end());
+    EXPECT_TRUE(cpu.sink.frames == card.sink.frames);
+    cpu.sink.frames.clear();
+    card.sink.frames.clear();
     for (uint32_t at = 0; at < kStatisticCount; ++at) {
       EXPECT_TRUE(Same(StatisticRegister(at), 8))
           << kStatisticNames[at] << " " << cpu.nic.ReadRegister(StatisticRegister(at), 8) << " "

@@ -16,6 +16,7 @@
 #include "bar/dma.h"
 #include "bar/shared_line.h"
 #include "device/ipu/ipu_nic.h"
+#include "host.h"
 #include "ipu_card_nic.h"
 #include "swap/host_link.h"
 
@@ -27,16 +28,6 @@ using namespace regs::ipu;  // NOLINT: the registers of this device
 constexpr uint32_t kQueues = 2;
 constexpr uint32_t kMemoryBytes = 1u << 20;
 constexpr uint64_t kLinkBus = 0x4000'0000;
-
-class LinkSink final : public FrameSink {
- public:
-  void Deliver(std::span<const WireFrame> frames) override {
-    for (const WireFrame& frame : frames) {
-      sent.emplace_back(reinterpret_cast<const char*>(frame.data), frame.length);
-    }
-  }
-  std::vector<std::string> sent;
-};
 
 /// One of the two devices and its host.
 template <typename Nic>
@@ -106,7 +97,7 @@ class LinkSide {
  public:
   bar::DmaSpace dma;
   Nic nic;
-  LinkSink sink;
+  ipu::test::RecordingSink sink;
   std::array<std::unique_ptr<swap::HostLink>, kQueues> links;
 };
 
@@ -183,11 +174,11 @@ class Links {
       }
     }
     // The order of frames of different queues is undefined.
-    std::sort(cpu.sink.sent.begin(), cpu.sink.sent.end());
-    std::sort(card.sink.sent.begin(), card.sink.sent.end());
-    ASSERT_EQ(cpu.sink.sent, card.sink.sent);
-    cpu.sink.sent.clear();
-    card.sink.sent.clear();
+    std::sort(cpu.sink.frames.begin(), cpu.sink.frames.end());
+    std::sort(card.sink.frames.begin(), card.sink.frames.end());
+    ASSERT_EQ(cpu.sink.frames, card.sink.frames);
+    cpu.sink.frames.clear();
+    card.sink.frames.clear();
     for (uint32_t at = 0; at < kStatisticCount; ++at) {
       ASSERT_EQ(cpu.nic.ReadRegister(StatisticRegister(at), 8),
                 card.nic.ReadRegister(StatisticRegister(at), 8))

@@ -22,6 +22,7 @@
 #include "emulator/hosted_model.h"
 #include "emulator/ipu_model.h"
 #include "emulator/model.h"
+#include "model_statistics.h"
 #include "regs/ipu.h"
 #include "swap/host_link.h"
 
@@ -147,17 +148,10 @@ TEST_P(LinksRace, BesideAHostLoseNothing) {
   ASSERT_NE(model, nullptr) << error;
   LinkedHost host(*model);
   model->EnableWire(true);
-  std::vector<emulator::Statistic> statistics;
-  const auto value = [&](std::string_view name) -> uint64_t {
-    for (const emulator::Statistic& statistic : statistics) {
-      if (statistic.name == name) return statistic.value;
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  };
+  ModelStatistics value(*model);
   const uint64_t frames = arguments->generator.count;
   EXPECT_TRUE(host.Run([&] {
-    statistics = model->Statistics();
+    value.Update();
     return value("wire_offered") == frames && value("wire_returned") == value("wire_accepted");
   }));
   EXPECT_EQ(value("wire_offered"), frames);

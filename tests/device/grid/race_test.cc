@@ -23,6 +23,7 @@
 #include "emulator/enso_model.h"
 #include "emulator/hosted_model.h"
 #include "emulator/model.h"
+#include "model_statistics.h"
 #include "pipe_bench.h"
 
 namespace sluice::device::grid {
@@ -244,24 +245,6 @@ class Driver {
   uint64_t bytes_ = 0;
 };
 
-/// A model's statistics by name.
-class Findings {
- public:
-  explicit Findings(emulator::HostedModel& model) : model_(model) {}
-  void Update() { statistics_ = model_.Statistics(); }
-  uint64_t operator()(std::string_view name) const {
-    for (const emulator::Statistic& statistic : statistics_) {
-      if (statistic.name == name) return statistic.value;
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
-
- private:
-  emulator::HostedModel& model_;
-  std::vector<emulator::Statistic> statistics_;
-};
-
 struct Traffic {
   const char* name;
   const char* on;
@@ -283,7 +266,7 @@ TEST_P(BlocksRace, BesideADriverLoseNothing) {
   ASSERT_NE(model, nullptr) << error;
   Driver driver(*model);
   model->EnableWire(true);
-  Findings value(*model);
+  ModelStatistics value(*model);
   const uint64_t frames = arguments->generator.count;
   EXPECT_TRUE(driver.Run([&] {
     value.Update();
@@ -329,7 +312,7 @@ TEST_P(Verification, FindsOneWrongFrame) {
   Driver driver(*model);
   driver.SetMisdeed(expected.misdeed, apart);
   model->EnableWire(true);
-  Findings value(*model);
+  ModelStatistics value(*model);
   const uint64_t returned = 3000 + expected.returned;
   ASSERT_TRUE(driver.Run([&] {
     value.Update();
