@@ -66,6 +66,15 @@ enum class Kind : uint8_t {
   kCall,     ///< The request is answered later; the payload is a call to make first.
 };
 inline constexpr uint8_t kKinds = 10;
+/// Returns whether the NIC delivers content of this kind.
+constexpr bool IsContent(Kind kind) {
+  return kind == Kind::kRequest || kind == Kind::kFrames || kind == Kind::kGrant;
+}
+/// Returns whether the host returns a line with this kind.
+constexpr bool IsReturn(Kind kind) {
+  return kind == Kind::kReply || kind == Kind::kFrames || kind == Kind::kNoReply ||
+         kind == Kind::kCall;
+}
 /// All ones: the result of a load after the device has disappeared.
 inline constexpr uint64_t kPoison = ~uint64_t{0};
 

@@ -4,17 +4,6 @@
 #include <utility>
 
 namespace sluice::coherent {
-namespace {
-
-bool IsContent(Kind kind) {
-  return kind == Kind::kRequest || kind == Kind::kFrames || kind == Kind::kGrant;
-}
-bool IsReturn(Kind kind) {
-  return kind == Kind::kReply || kind == Kind::kFrames || kind == Kind::kNoReply ||
-         kind == Kind::kCall;
-}
-
-}  // namespace
 
 NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t now_ns,
                const Machine& machine)

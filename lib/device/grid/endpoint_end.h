@@ -94,20 +94,9 @@ class EndpointEnd {
     state_.asked_ns = now_ns;
   }
 
-  static bool IsReturn(coherent::Kind kind) {
-    using coherent::Kind;
-    return kind == Kind::kReply || kind == Kind::kFrames || kind == Kind::kNoReply ||
-           kind == Kind::kCall;
-  }
-
  private:
   /// Time limit for a host to leave (coherent::NicOptions).
   static constexpr uint64_t kLeaveNs = 10'000'000;
-
-  static bool IsContent(coherent::Kind kind) {
-    using coherent::Kind;
-    return kind == Kind::kRequest || kind == Kind::kFrames || kind == Kind::kGrant;
-  }
 
   coherent::Action Move(coherent::Pair pair, coherent::Input input) {
     EndpointPair& line = state_.pair(pair);

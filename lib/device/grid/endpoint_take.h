@@ -52,7 +52,6 @@ class EndpointTaker {
   /// Payload bytes of a transmit line that are read together with its control word.
   static constexpr uint32_t kGuess = 4096;
 
-  static uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
   const uint8_t* Payload(coherent::Pair pair) const {
     return copies_.lines[static_cast<uint32_t>(pair)] + kLinePayload;
   }
@@ -69,7 +68,7 @@ class EndpointTaker {
         *reinterpret_cast<const uint64_t*>(copies_.lines[static_cast<uint32_t>(pair)]));
     const uint32_t room = control.in_buffer ? 0 : capacity;
     const bool valid = control.number == static_cast<uint32_t>(take.number) &&
-                       EndpointEnd::IsReturn(control.kind) && control.length <= room;
+                       coherent::IsReturn(control.kind) && control.length <= room;
     if (valid && control.kind == Kind::kNoReply) return;
     if (!valid || control.kind != Kind::kFrames) {
       return team_.Lead([&] { card_.Count(regs::ipu::kStatLineBadRecord); });

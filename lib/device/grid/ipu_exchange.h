@@ -38,21 +38,17 @@ class IpuExchanger {
       IpuExchangeGate& gate = card_.gates[queue];
       const auto protocol = static_cast<IpuExchange>(team_.Agree([&] { return gate.Enter(); }));
       if (protocol == IpuExchange::kNone) continue;
-      Serve(queue, protocol);
+      if (protocol == IpuExchange::kLink) {
+        IpuLinker(card_, memory_.shape, team_, memory_.link, memory_.sent,
+                  ExchangeStaging(card_, block_), queue)
+            .Turn();
+      }
       team_.One([&] { gate.Leave(); });
     }
     team_.Sync();  // The next turn overwrites the words that all threads have read.
   }
 
  private:
-  void Serve(uint32_t queue, IpuExchange protocol) {
-    if (protocol == IpuExchange::kLink) {
-      IpuLinker(card_, memory_.shape, team_, memory_.link, memory_.sent,
-                ExchangeStaging(card_, block_), queue)
-          .Turn();
-    }
-  }
-
   IpuCard& card_;
   const Team team_;
   IpuExchangeMemory& memory_;

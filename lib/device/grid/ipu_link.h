@@ -23,9 +23,6 @@
 
 namespace sluice::device::grid {
 
-/// Returns the smaller of two numbers.
-constexpr uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
-
 /// The NIC's end of a link. Positions in the queue of regions and numbers of frames are
 /// free-running.
 struct alignas(16) IpuLinkEnd {

@@ -20,7 +20,6 @@ class IpuReservation {
   static constexpr uint8_t kFault = 0x80;
 
   uint32_t QueueOf(uint32_t arrival) const { return memory_.queues[arrival] & ~uint32_t{kFault}; }
-  static uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
   uint32_t Segments(uint32_t queue, uint32_t length) const {
     const uint32_t room = settings_.rings[queue].room;
     return length <= room ? 1 : (length + room - 1) / room;

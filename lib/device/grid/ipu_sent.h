@@ -37,16 +37,6 @@ struct IpuSentMemory {
   uint32_t lap;     ///< The newest lap on the wire at that time.
 };
 
-/// Clears the bytes of a quad from byte `bytes` on.
-inline Quad Truncate(Quad quad, uint32_t bytes) {
-  if (bytes < sizeof(Quad)) {
-    if (bytes <= 8) quad.high = 0;
-    if (bytes > 8) quad.high &= (uint64_t{1} << 8 * (bytes - 8)) - 1;
-    if (bytes < 8) quad.low &= (uint64_t{1} << 8 * bytes) - 1;
-  }
-  return quad;
-}
-
 /// Loads bytes at an unaligned address. The bus reads whole quads, which contain the bytes.
 inline Quad LoadAcross(const uint8_t* from, uint32_t bytes) {
   const auto odd = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) % sizeof(Quad));
@@ -166,7 +156,6 @@ class IpuSent {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  static uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
   uint32_t OffsetOf(uint32_t part, uint32_t frame) const {
     return static_cast<uint32_t>((part / kParts - memory_.before[frame]) * kFlitBytes +
                                  part % kParts * sizeof(Quad));

@@ -28,9 +28,7 @@ void LoopFrames(Card& card, const WireShape& shape, const Team& team, uint32_t c
   const auto length_of = [&](const Returned& frame) {
     return frame.length > kLeastBytes || frame.length == 0 ? frame.length : kLeastBytes;
   };
-  const auto flits_of = [&](const Returned& frame) {
-    return (length_of(frame) + kFlitBytes - 1) / kFlitBytes;
-  };
+  const auto flits_of = [&](const Returned& frame) { return Flits(length_of(frame)); };
   team.ForEach(count, [&](uint32_t i) {
     const Returned frame = frame_of(i);
     indices[i] = frame.length != 0 ? 1 : 0;

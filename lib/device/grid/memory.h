@@ -19,6 +19,19 @@ struct alignas(16) Quad {
   uint64_t high;
 };
 
+/// Clears the bytes of a quad from byte `bytes` on.
+constexpr Quad Truncate(Quad quad, uint32_t bytes) {
+  if (bytes < sizeof(Quad)) {
+    if (bytes <= 8) quad.high = 0;
+    if (bytes > 8) quad.high &= (uint64_t{1} << 8 * (bytes - 8)) - 1;
+    if (bytes < 8) quad.low &= (uint64_t{1} << 8 * bytes) - 1;
+  }
+  return quad;
+}
+
+/// Returns the smaller of two numbers.
+constexpr uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 #ifdef __CUDA_ARCH__
 
 template <typename T>

@@ -37,14 +37,7 @@ constexpr uint64_t MixBits(uint64_t word) {
 /// Returns 16 bytes of a frame. Bytes beyond its end are zeros.
 inline Quad PartOf(const Returned& frame, uint32_t at) {
   if (at >= frame.length) return {0, 0};
-  Quad quad = LoadPlain(frame.data + at);
-  const uint32_t left = frame.length - at;
-  const auto mask = [](uint32_t bytes) {
-    return bytes >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1;
-  };
-  quad.low &= mask(left);
-  quad.high &= left > 8 ? mask(left - 8) : 0;
-  return quad;
+  return Truncate(LoadPlain(frame.data + at), frame.length - at);
 }
 
 /// Returns the hash of flit `number` of a frame. With w0 … w7, the flit's words in little-endian

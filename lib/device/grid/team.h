@@ -133,7 +133,6 @@ class Team {
 
  private:
   static uint32_t Thread() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_tid_x()); }
-  static uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
   /// Returns the sum of `value` over all threads of the warp. Callers may pack two sums of 32 bits
   /// into one value if neither overflows.
   static uint64_t AllLanes(uint64_t value) {

@@ -43,7 +43,7 @@ inline uint32_t DueOfLoopback(const Wire& wire, const WireShape& shape, const Ba
     const Quad frame = LoadQuad(&shape.frames[entry]);
     const auto length = static_cast<uint32_t>(frame.low >> 32);
     const auto first = static_cast<uint32_t>(frame.high >> 32);
-    return count == 0 ? first : first + (length + kFlitBytes - 1) / kFlitBytes;
+    return count == 0 ? first : first + Flits(length);
   };
   const uint32_t begin = flit(0);
   if (flit(most) - begin <= shape.batch_flits) return most;

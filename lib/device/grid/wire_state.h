@@ -14,6 +14,7 @@ inline constexpr uint32_t kTagBytes = 16;
 inline constexpr uint32_t kBatchFrames = 2048;
 inline constexpr uint32_t kBatchFlits = 4096;
 inline constexpr uint32_t kFlitBytes = 64;
+constexpr uint32_t Flits(uint32_t bytes) { return (bytes + kFlitBytes - 1) / kFlitBytes; }
 
 /// Bits of a frame's number that contain its ring entry; limits the entries of a ring.
 inline constexpr uint32_t kEntryBits = 20;

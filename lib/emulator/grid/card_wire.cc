@@ -20,11 +20,8 @@
 namespace sluice::emulator {
 namespace {
 
+using device::grid::Flits;
 using device::grid::RingFrame;
-
-constexpr uint32_t Flits(uint32_t length) {
-  return (length + device::grid::kFlitBytes - 1) / device::grid::kFlitBytes;
-}
 
 /// Returns the largest number n such that any n consecutive frames of the ring fit into a batch.
 uint32_t LongestBatch(std::span<const RingFrame> ring, uint32_t repeat_from) {
@@ -56,6 +53,14 @@ class Upload {
     return *array != nullptr;
   }
 
+  /// Copies `from` to the card.
+  template <typename T>
+  bool Write(T* to, const std::vector<T>& from) {
+    if (executor_.Write(to, from.data(), from.size() * sizeof(T))) return true;
+    *error_ = "the card's memory cannot be written";
+    return false;
+  }
+
   /// Adds an entry. Frames with the same bytes in this process share them on the card, too.
   void Add(const device::WireFrame& frame, uint32_t flow, uint32_t rank) {
     const auto [place, fresh] = places_.try_emplace(frame.data, flits_);
@@ -84,11 +89,7 @@ class Upload {
       std::memcpy(&data[size_t{places_[frame.data]} * device::grid::kFlitBytes], frame.data,
                   frame.length);
     }
-    if (!executor_.Write(shape_.data, data.data(), bytes) ||
-        !executor_.Write(card_frames, table_.data(), table_.size() * sizeof(RingFrame))) {
-      *error_ = "the card's memory cannot be written";
-      return false;
-    }
+    if (!Write(shape_.data, data) || !Write(card_frames, table_)) return false;
     shape_.frames = card_frames;
     shape_.entries = static_cast<uint32_t>(table_.size());
     shape_.batch_frames = std::min(LongestBatch(table_, shape_.repeat_from), most_frames);
@@ -167,11 +168,7 @@ bool CreateLoopback(const Arguments& arguments, Executor& executor, device::grid
   for (uint32_t i = 0; i < kLoopEntries; ++i) table.push_back({i * kLoopFlits, 0, 0, 0});
   if (!upload.Allocate(&shape->data,
                        size_t{kLoopEntries} * kLoopFlits * device::grid::kFlitBytes) ||
-      !upload.Allocate(&shape->frames, kLoopEntries)) {
-    return false;
-  }
-  if (!executor.Write(shape->frames, table.data(), table.size() * sizeof(RingFrame))) {
-    *error = "the card's memory cannot be written";
+      !upload.Allocate(&shape->frames, kLoopEntries) || !upload.Write(shape->frames, table)) {
     return false;
   }
   shape->entries = kLoopEntries;
