@@ -154,24 +154,27 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
 
 bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
                         bar::PostedQueue* queue, std::string* error) {
-  Pause pause(*this);
-  if (const char* const wrong = program_.reset(*image_, settings, staging_)) {
-    *error = wrong;
-    return false;
+  {
+    const Pause pause(*this);
+    if (const char* const wrong = program_.reset(*image_, settings, staging_)) {
+      *error = wrong;
+      return false;
+    }
+    const bar::PostedQueue::Layout layout = bar::PostedQueue::GetLayout();
+    image_->queue = reinterpret_cast<uint8_t*>(queue);
+    image_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth, layout.entries,
+                      layout.head,  layout.reply_sequence, layout.reply_value};
+    image_->link = 0;
+    for (uint32_t lane = 0; lane < device::grid::kLanes; ++lane) {
+      image_->heads[lane] = queue->Head(lane);
+    }
+    static_assert(device::grid::kLanes == bar::PostedQueue::kLanes);
+    queue_ = queue;
+    dma_ = &dma;
   }
-  const bar::PostedQueue::Layout layout = bar::PostedQueue::GetLayout();
-  image_->queue = reinterpret_cast<uint8_t*>(queue);
-  image_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth, layout.entries,
-                    layout.head,  layout.reply_sequence, layout.reply_value};
-  image_->link = 0;
-  for (uint32_t lane = 0; lane < device::grid::kLanes; ++lane) {
-    image_->heads[lane] = queue->Head(lane);
-  }
-  static_assert(device::grid::kLanes == bar::PostedQueue::kLanes);
-  queue_ = queue;
-  dma_ = &dma;
+  // Outside of a pause: the space, while it is locked, calls RangesChanged, which pauses.
   dma.SetObserver(this);
-  pause.Resume();
+  Pause(*this).Resume();
   return true;
 }
 
@@ -182,11 +185,14 @@ void GridModel::ChangeMemory(const std::function<void()>& change) {
 
 void GridModel::Disconnect(bool died) {
   EnableWire(false);
-  Pause pause(*this);
-  pause.Stay();
-  if (died && program_.host_died != nullptr) program_.host_died(*image_);
-  counters_ = image_->counters;  // The final values: frames returned until the blocks ended.
-  if (dma_ != nullptr) dma_->SetObserver(nullptr);
+  {
+    Pause pause(*this);
+    pause.Stay();
+    if (died && program_.host_died != nullptr) program_.host_died(*image_);
+    counters_ = image_->counters;  // The final values: frames returned until the blocks ended.
+  }
+  if (dma_ != nullptr) dma_->SetObserver(nullptr);  // Outside of a pause, as in Connect.
+  const Pause pause(*this);
   ShareMemory({});
   dma_ = nullptr;
   queue_ = nullptr;

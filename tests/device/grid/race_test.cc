@@ -287,6 +287,38 @@ TEST_P(BlocksRace, BesideADriverLoseNothing) {
   EXPECT_GT(driver.bytes(), 0u);
 }
 
+// One thread maps and unmaps memory while another one connects and disconnects the model.
+TEST(Memory, ChangesWhileAModelConnectsAndDisconnects) {
+  constexpr uint64_t kBus = 0x55'0000'0000;
+  constexpr size_t kBytes = 1 << 20;
+  std::string error;
+  const std::pair<std::string, std::string> given[] = {{"on", "threads:threads=1"}};
+  const auto arguments = emulator::ParseArguments(given, &error);
+  ASSERT_TRUE(arguments) << error;
+  const auto model = emulator::MakeModel("memory", emulator::kEnsoModel, *arguments, &error);
+  ASSERT_NE(model, nullptr) << error;
+  bar::DmaSpace dma;
+  const auto queue = std::make_unique<bar::PostedQueue>();
+  std::vector<uint8_t> memory(kBytes);
+  std::atomic<uint32_t> changes = 0;
+  std::atomic<bool> over = false;
+  std::thread mapper([&] {
+    do {
+      EXPECT_TRUE(dma.Add(kBus, memory.data(), kBytes));
+      dma.Remove(kBus);
+      ++changes;
+    } while (!over);
+  });
+  for (uint32_t i = 0; i < 10; ++i) {
+    for (const uint32_t before = changes; changes == before;) std::this_thread::yield();
+    EXPECT_TRUE(model->Connect(emulator::EnsoSettings(256, 64), dma, queue.get(), &error)) << error;
+    for (const uint32_t before = changes; changes == before;) std::this_thread::yield();
+    model->Disconnect(false);
+  }
+  over = true;
+  mapper.join();
+}
+
 struct Case {
   const char* name;
   Misdeed misdeed;
