@@ -33,6 +33,7 @@ static_assert(sizeof(bar::PostedQueue) <= kQueueSpacing);
 /// processes may be unable to map it.
 inline bar::RingMemory AllocateQueueMemory() {
   constexpr auto kPages = bar::RingMemory::Pages::kPreferHuge;
+#ifndef __SANITIZE_THREAD__  // ThreadSanitizer ends a program that maps memory in these areas.
   for (const uint64_t area : kQueueAreas) {
     for (uint64_t i = 0; i < kQueuePlaces; ++i) {
       void* const place = reinterpret_cast<void*>(area + i * kQueueSpacing);
@@ -41,6 +42,7 @@ inline bar::RingMemory AllocateQueueMemory() {
       if (errno != EEXIST) break;
     }
   }
+#endif
   return bar::RingMemory::Create(QueueBytes(), false, kPages);
 }
 

@@ -85,8 +85,8 @@ class Summary(unittest.TestCase):
             self.assertIn("scripts: 3000 s of tests, ", over[0])
 
     def test_each_run_has_a_budget_of_its_own(self):
-        for run in ("scripts", "programs", "asan", "tsan", "fuzz", "aarch64", "dpdk-24.11",
-                    "dpdk-25.11"):
+        for run in ("scripts", "programs", "asan", "tsan", "tsan_programs", "fuzz",
+                    "aarch64", "dpdk-24.11", "dpdk-25.11"):
             for duration, expected in ((1.0, 0), (1e5, 1)):
                 code, lines = self.said([entry("t", duration=duration)], runs=(run,),
                                         flags=("--strict",))
