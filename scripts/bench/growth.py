@@ -15,7 +15,7 @@ import workloads
 from rows import MAX_UNSETTLED, envelope, why_unusable
 
 FLAT = 1.3  # Maximum ratio of the last point to the first.
-WORKERS = "tools/paper_rows/sluice-paper-rows"
+WORKERS = "tools/simulation/paper_rows/sluice-paper-rows"
 
 
 class BareTable(NamedTuple):

@@ -27,7 +27,7 @@ from progress import Progress  # pylint: disable=wrong-import-position
 MEASURED = "build/measured/paper_tables.json"  # scripts/report reads this file.
 VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
 RANGES = VALUES.parent / "ranges.json"
-PROGRAM = "tools/paper_rows/sluice-paper-rows"
+PROGRAM = "tools/simulation/paper_rows/sluice-paper-rows"
 BEGIN, END = "<!-- begin: scripts/paper_tables --page -->", "<!-- end -->"
 
 

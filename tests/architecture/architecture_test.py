@@ -59,6 +59,8 @@ LAYERS = [
     ("lib/simulation/rpc", ["simulation", "device/rpc/*.h", "coherent", "fabric"]),
     ("lib/simulation/chain", ["simulation", "device/switch/*.h", "fabric", "bar"]),
     ("lib/simulation/barrier", ["simulation", "swap", "fabric", "bar"]),
+    ("lib/simulation/tiering", ["simulation", "offload", "fabric", "bar", "engine", "packet",
+                                "absl"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/rpc", ["rpc", "packet"]),
     ("lib/engine", ["engine", "packet", "absl"]),
@@ -69,7 +71,6 @@ LAYERS = [
     ("lib/engine/telemetry/export", ["engine", "packet", "absl", "json"]),
     ("lib/engine/rpc", ["engine", "rpc", "packet", "device/rpc/*.h"]),
     ("lib/engine/sched", ["engine", "packet", "absl", "offload/item.h"]),
-    ("lib/engine/tiering", ["engine", "packet", "absl", "offload/item.h"]),
     ("include/sluice", ["sluice"]),
     ("examples", ["sluice", "dpdk"]),
     ("lib/c_api", ["c_api", "sluice", "engine", "packet", "config", "json"]),
@@ -109,13 +110,10 @@ LAYERS = [
     ("apps/device", ["emulator", "host", "runtime/nic_drops.h", "runtime/port_stats.h",
                      "runtime/runtime_folder.h", "runtime/start_log.h", "dpdk", "json"]),
     ("tools/control", ["json"]),
-    ("tools/barrier", ["simulation", "gflags"]),
-    ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
-    ("tools/paper_rows", ["fabric_costs", "simulation", "device/switch/*.h", "coherent", "fabric",
-                          "bar", "swap", "engine", "json"]),
     ("tools/pauses", ["gflags"]),
     ("tools/rpc_kernel", ["packet", "json"]),
-    ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
+    ("tools/simulation", ["simulation", "device/switch/*.h", "coherent", "fabric", "bar", "swap",
+                          "engine", "gflags", "json"]),
 ]
 # Every folder may include these, like the standard library.
 FOR_ALL = {"base", "cpu"}
@@ -133,7 +131,7 @@ PROCESSOR = re.compile(r"\b_mm\d*_\w+|\b__m(?:128|256|512)i?\b|__builtin_(?:ia32
 MAX_LINES = 400
 
 # Headers are named relative to these folders.
-INCLUDE_ROOTS = ("include", "lib", "drivers", "plugins", "tools")
+INCLUDE_ROOTS = ("include", "lib", "drivers", "plugins")
 # Matches a program that is built below tests/. Pages and scripts may run only benchmarks.
 PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-]+")
 
@@ -152,6 +150,8 @@ WHY = {
     "lib/simulation/rpc": "the NIC's dispatcher, in virtual time",
     "lib/simulation/chain": "the programmable switch as a node of the PCIe model",
     "lib/simulation/barrier": "a barrier of N parties, by swaps or with time-outs",
+    "lib/simulation/tiering": "memory tiering: a decision is an item; its channel is a template "
+                              "parameter",
     "lib/packet": "wire formats, and quantities in human notation; only the capture reader includes "
                   "libpcap",
     "lib/rpc": "ONC-RPC and XDR as pure functions, for models and hosts",
@@ -167,7 +167,6 @@ WHY = {
     "plugins/node_sluice": "nodes of rte_graph, on the C API alone",
     "lib/engine/rpc": "the NIC's RPC unit and a host run the same services",
     "lib/engine/sched": "a decision is an item; its channel is a template parameter",
-    "lib/engine/tiering": "a decision is an item; its channel is a template parameter",
     "lib/device": "models, which use neither DPDK nor drivers",
     "lib/device/grid": "models as blocks of threads: clang compiles them for a GPU, g++ for tests",
     "lib/device/switch": "a model of the switch between devices; uses only the standard library",
@@ -194,12 +193,9 @@ WHY = {
     "apps/chain/executors": "the executors of chains' stages; they know neither NICs nor the switch",
     "apps/device": "the only application that is a device and not a host",
     "tools/control": "measures this host's memory system, with the standard library alone",
-    "tools/barrier": "barriers of N workers, by swaps or with time-outs",
-    "tools/fabric_costs": "costs of exchanges on the model of PCIe",
-    "tools/paper_rows": "rows of docs/paper_tables.md",
     "tools/pauses": "measures pauses of this host, and the detection of dead processes",
+    "tools/simulation": "programs that run lib/simulation and print tables or JSON",
     "tools/rpc_kernel": "clients of sluice-rpc and a server of libtirpc, without a NIC of Sluice",
-    "tools/tiering": "runs of memory tiering",
 }
 TITLES = {"dpdk": "DPDK", "absl": "Abseil", "pcap": "libpcap", "json": "nlohmann JSON",
           "curl": "libcurl", "context": "Boost.Context", "onednn": "oneDNN", "hs": "Hyperscan", "pcre2": "PCRE2", "re2": "RE2",

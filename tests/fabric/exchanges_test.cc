@@ -2,7 +2,7 @@
 //
 // Compares the cost of exchanges on the model's link with costs derived by hand. The parameters:
 // one way needs 379 ns, a read 750 ns, and MSI-X 1600 ns; TLPs have 24 + n and 20 + n bytes.
-#include "fabric_costs/exchanges.h"
+#include "fabric/exchanges.h"
 
 #include <gtest/gtest.h>
 

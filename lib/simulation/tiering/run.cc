@@ -12,10 +12,8 @@
 #include "offload/wave_nic.h"
 
 namespace sluice::simulation {
-
 namespace {
 
-namespace tiering = engine::tiering;
 using fabric::HostEnd;
 using fabric::NicEnd;
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bar/tlp.h"
-#include "engine/tiering/agent.h"
-#include "engine/tiering/host.h"
+#include "simulation/tiering/agent.h"
+#include "simulation/tiering/host.h"
 #include "simulation/tiering/traces.h"
 
 namespace sluice::simulation {
@@ -25,8 +25,8 @@ struct TieringRun {
   uint32_t ticks = 2000;     ///< Maximum number of ticks to play.
   uint32_t bulk_pieces = 8;  ///< Buffer pieces for scans in flight.
   uint32_t bulk_piece_bytes = 12'288;
-  engine::tiering::HostOptions host;
-  engine::tiering::LearnerOptions learner;
+  tiering::HostOptions host;
+  tiering::LearnerOptions learner;
 };
 
 struct TieringResult {
@@ -45,9 +45,9 @@ struct TieringResult {
   uint64_t full_rate_scans = 0;
   uint64_t bulk_bytes = 0, scan_bytes = 0;
   bar::LinkBytes link;  ///< Link bytes of items.
-  engine::tiering::HostCounters host;
-  engine::tiering::AgentCounters agent;
-  engine::tiering::LearnerCounters learner;
+  tiering::HostCounters host;
+  tiering::AgentCounters agent;
+  tiering::LearnerCounters learner;
   /// For each arm, the number of regions that had it as the learned best arm at the end.
   std::vector<uint32_t> arms;
   const char* violation = nullptr;

@@ -8,9 +8,9 @@
 #include <memory>
 #include <numeric>
 
-#include "engine/tiering/abi.h"
 #include "engine/workload/popularity.h"
 #include "engine/workload/random.h"
+#include "simulation/tiering/abi.h"
 
 namespace sluice::simulation {
 
@@ -19,7 +19,7 @@ namespace {
 using engine::workload::Popularity;
 using engine::workload::Random;
 
-constexpr double kTickSeconds = engine::tiering::kTickNanoseconds * 1e-9;
+constexpr double kTickSeconds = tiering::kTickNanoseconds * 1e-9;
 
 class Zipf {
  public:
@@ -117,7 +117,7 @@ RecordedTrace OpenTrace(const std::string& path, double seconds) {
     return trace;
   }
   trace.pages = Little(bytes + 4);
-  if (trace.pages == 0 || trace.pages > engine::tiering::kMaxPages || !(seconds > 0)) {
+  if (trace.pages == 0 || trace.pages > tiering::kMaxPages || !(seconds > 0)) {
     trace.error = path + " has an invalid number of pages, or the duration is not above 0";
     return trace;
   }

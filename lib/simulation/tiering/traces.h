@@ -16,7 +16,7 @@ struct Access {
   uint32_t times = 1;
 };
 
-/// Fills in the accesses of the next tick (engine::tiering::kTickNanoseconds). Returns false at the
+/// Fills in the accesses of the next tick (tiering::kTickNanoseconds). Returns false at the
 /// end of the trace.
 using AccessSource = std::function<bool(std::vector<Access>&)>;
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Selects the pages that should change their tier, based on their access rates.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simulation/tiering/abi.h"
+
+namespace sluice::simulation::tiering {
+
+struct PageRate {
+  float rate = 0;  ///< Estimated accesses per tick.
+  Vpn page = 0;
+  bool fast = false;
+  /// The page must stay: since its last scan a migration was done or refused, so another would be
+  /// refused.
+  bool fixed = false;
+};
+
+struct PlacementGoal {
+  uint32_t fast_capacity = 0;
+  uint32_t fast_used = 0;
+  /// Maximum total rate of all pages outside the fast tier, in accesses per tick. Rates are summed
+  /// from the coldest page on, because estimates of rare accesses are the most accurate; the
+  /// remaining, hotter pages belong in the fast tier.
+  double slow_rate = 0;
+  bool fill = true;    ///< Pages may be promoted; false if the share of the fast tier suffices.
+  bool shrink = true;  ///< Cold pages are demoted even if there is room.
+  /// A page replaces another one only if its rate is higher by at least this factor.
+  float advantage = 1.25f;
+  /// Maximum number of pages to move; an exchange at the limit exceeds it by 1.
+  uint32_t max_moves = 0;
+};
+
+/// Pages to move, each list sorted by page number. Demotions must be applied first, because
+/// promotions need their room.
+struct Moves {
+  std::vector<Vpn> demote;
+  std::vector<Vpn> promote;
+};
+
+/// Selects the pages to move. Reorders `pages`.
+Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal);
+
+}  // namespace sluice::simulation::tiering
