@@ -9,6 +9,7 @@
 #include "base/monotonic_clock.h"
 #include "packet/bytes.h"
 #include "packet/datagram.h"
+#include "rpc/call.h"
 #include "rpc/message.h"
 
 namespace sluice::rpc_app {
@@ -19,7 +20,6 @@ using packet::LoadBe32;
 using packet::StoreBe32;
 
 /// Sizes of a call without credentials and of a successful reply (RFC 5531 section 9).
-constexpr uint32_t kCallBytes = 40;
 constexpr uint32_t kReplyBytes = 24;
 /// Size of a key in XDR: its length, and four bytes.
 constexpr uint32_t kKeyBytes = 8;
@@ -39,8 +39,8 @@ LoadWire::LoadWire(LoadOptions options)
     : options_(std::move(options)),
       slots_(std::clamp(options_.outstanding, 1u, kMaxSlots)),
       turn_(static_cast<uint32_t>(options_.seed)) {
-  const uint32_t longest =
-      Datagram::kPlainPayload + kCallBytes + kKeyBytes + 4 + ((options_.echo_bytes + 3) & ~3u) + 8;
+  const uint32_t longest = Datagram::kPlainPayload + rpc::kCallBytes + kKeyBytes + 4 +
+                           ((options_.echo_bytes + 3) & ~3u) + 8;
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     slots_[i].frame.resize(std::max(longest, emulator::kMinFrameBytes));
     free_.push_back(i);
@@ -89,14 +89,8 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
   slot.waits = true;
   const LoadTarget& target = options_.targets[slot.target];
   uint8_t* const call = slot.frame.data() + Datagram::kPlainPayload;
-  StoreBe32(call, slot.xid);
-  StoreBe32(call + 4, static_cast<uint32_t>(rpc::MessageType::kCall));
-  StoreBe32(call + 8, rpc::kRpcVersion);
-  StoreBe32(call + 12, target.program);
-  StoreBe32(call + 16, target.version);
-  StoreBe32(call + 20, target.procedure);
-  std::memset(call + 24, 0, kCallBytes - 24);  // AUTH_NONE as credentials and as verifier.
-  const uint32_t bytes = kCallBytes + WriteArguments(target, slot.xid, call + kCallBytes);
+  rpc::WriteCall(call, slot.xid, target.program, target.version, target.procedure);
+  const uint32_t bytes = rpc::kCallBytes + WriteArguments(target, slot.xid, call + rpc::kCallBytes);
   Datagram::WritePlain(slot.frame.data(),
                        {kClientMac, options_.server, Address(1), Address(2),
                         static_cast<uint16_t>(40000 + number % 16), target.port},

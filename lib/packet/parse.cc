@@ -234,48 +234,4 @@ uint32_t Headers::L4ChecksumOffset() const {
   }
 }
 
-std::string_view ParseErrorName(ParseError error) {
-  switch (error) {
-    case ParseError::kNone:
-      return "none";
-    case ParseError::kEthernetTruncated:
-      return "ethernet_truncated";
-    case ParseError::kLlcLength:
-      return "llc_length";
-    case ParseError::kArpTruncated:
-      return "arp_truncated";
-    case ParseError::kIpv4Truncated:
-      return "ipv4_truncated";
-    case ParseError::kIpv4Version:
-      return "ipv4_version";
-    case ParseError::kIpv4HeaderLength:
-      return "ipv4_header_length";
-    case ParseError::kIpv4TotalLength:
-      return "ipv4_total_length";
-    case ParseError::kIpv4Options:
-      return "ipv4_options";
-    case ParseError::kIpv6Truncated:
-      return "ipv6_truncated";
-    case ParseError::kIpv6Version:
-      return "ipv6_version";
-    case ParseError::kIpv6PayloadLength:
-      return "ipv6_payload_length";
-    case ParseError::kIpv6Extension:
-      return "ipv6_extension";
-    case ParseError::kFragmentRange:
-      return "fragment_range";
-    case ParseError::kUdpTruncated:
-      return "udp_truncated";
-    case ParseError::kUdpLength:
-      return "udp_length";
-    case ParseError::kTcpTruncated:
-      return "tcp_truncated";
-    case ParseError::kTcpHeaderLength:
-      return "tcp_header_length";
-    case ParseError::kIcmpTruncated:
-      return "icmp_truncated";
-  }
-  return "unknown";
-}
-
 }  // namespace sluice::packet

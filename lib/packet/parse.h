@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace sluice::packet {
 
@@ -33,9 +32,6 @@ enum class ParseError : uint8_t {
   kTcpHeaderLength,    ///< TCP data offset below 20 bytes, or beyond the packet.
   kIcmpTruncated,      ///< Shorter than the 8-byte ICMP header.
 };
-
-/// Returns the static, lower-case text of an error, for counters and messages.
-std::string_view ParseErrorName(ParseError error);
 
 /// The network layer of a frame.
 enum class Network : uint8_t { kOther, kArp, kIpv4, kIpv6 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpc/call.h"
 
+#include <cstring>
+
 namespace sluice::rpc {
 namespace {
 
@@ -73,24 +75,11 @@ CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call) {
   return CallError::kNone;
 }
 
-std::string_view CallErrorName(CallError error) {
-  switch (error) {
-    case CallError::kNone:
-      return "none";
-    case CallError::kTruncated:
-      return "truncated";
-    case CallError::kNotACall:
-      return "not_a_call";
-    case CallError::kRpcVersion:
-      return "rpc_version";
-    case CallError::kBadCredential:
-      return "bad_credential";
-    case CallError::kFlavor:
-      return "flavor";
-    case CallError::kBadVerifier:
-      return "bad_verifier";
-  }
-  return "unknown";
+void WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version, uint32_t procedure) {
+  const uint32_t words[] = {
+      xid, static_cast<uint32_t>(MessageType::kCall), kRpcVersion, program, version, procedure};
+  for (uint32_t i = 0; i < 6; ++i) packet::StoreBe32(to + 4 * i, words[i]);
+  std::memset(to + 24, 0, kCallBytes - 24);  // Credential and verifier of AUTH_NONE.
 }
 
 }  // namespace sluice::rpc

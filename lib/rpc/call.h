@@ -50,12 +50,15 @@ enum class CallError : uint8_t {
   kBadVerifier,    ///< Answer AUTH_BADVERF: longer than allowed.
 };
 
-/// Returns the static, lower-case text of an error, for counters and messages.
-std::string_view CallErrorName(CallError error);
-
 /// Parses the header of the `bytes` bytes at `message` and reads no other bytes. Bodies of
 /// AUTH_NONE credentials and of verifiers are skipped and never checked (RFC 5531 section 10.1).
 /// Sets the fields of `*call` that are valid according to CallError; they point into `message`.
 CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call);
+
+/// Bytes of the header of a call with AUTH_NONE.
+inline constexpr uint32_t kCallBytes = 40;
+
+/// Writes the header of a call with AUTH_NONE, kCallBytes bytes, at `to`.
+void WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version, uint32_t procedure);
 
 }  // namespace sluice::rpc

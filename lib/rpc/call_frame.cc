@@ -40,24 +40,4 @@ FrameError ReadCallFrame(const uint8_t* frame, uint32_t length, CallFrame* read)
   return read->error == CallError::kNone ? FrameError::kNone : FrameError::kCall;
 }
 
-std::string_view FrameErrorName(FrameError error) {
-  switch (error) {
-    case FrameError::kNone:
-      return "none";
-    case FrameError::kNotUdp:
-      return "not_udp";
-    case FrameError::kMalformed:
-      return "malformed";
-    case FrameError::kFragment:
-      return "fragment";
-    case FrameError::kOptions:
-      return "options";
-    case FrameError::kBadChecksum:
-      return "bad_checksum";
-    case FrameError::kCall:
-      return "call";
-  }
-  return "unknown";
-}
-
 }  // namespace sluice::rpc

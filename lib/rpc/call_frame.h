@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "packet/datagram.h"
 #include "rpc/call.h"
@@ -22,9 +21,6 @@ enum class FrameError : uint8_t {
   kBadChecksum,  ///< Bad checksum of IPv4 or UDP.
   kCall,         ///< `CallFrame::error` is the error of the message.
 };
-
-/// Returns the static, lower-case text of an error, for counters and messages.
-std::string_view FrameErrorName(FrameError error);
 
 /// A parsed frame. Its pointers refer to the bytes of the frame.
 struct CallFrame {

@@ -24,7 +24,7 @@
 #include "engine/rpc/server.h"
 #include "packet/datagram.h"
 #include "process_page.h"
-#include "rpc/client.h"
+#include "rpc/call.h"
 #include "service_functions.h"
 
 using namespace sluice;  // NOLINT

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "engine/kv/snapshot_writer.h"
 
 namespace sluice::engine::kv {
@@ -26,31 +27,18 @@ std::string SystemError(const char* what, const std::string& path) {
   return absl::StrCat(what, " ", path, ": ", std::strerror(errno));
 }
 
-class File {
- public:
-  explicit File(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
+/// Reads `bytes`, or fewer at the end of the file. Returns nullopt on error.
+std::optional<size_t> ReadUpTo(const base::OwnedFd& file, void* data, size_t bytes) {
+  size_t all = 0;
+  while (all < bytes) {
+    const ssize_t got = read(file.fd(), static_cast<char*>(data) + all, bytes - all);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    all += static_cast<size_t>(got);
   }
-  File(const File&) = delete;
-
-  bool is_open() const { return descriptor_ >= 0; }
-  /// Reads `bytes`, or fewer at the end of the file. Returns nullopt on error.
-  std::optional<size_t> Read(void* data, size_t bytes) const {
-    size_t all = 0;
-    while (all < bytes) {
-      const ssize_t got = read(descriptor_, static_cast<char*>(data) + all, bytes - all);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return std::nullopt;
-      if (got == 0) break;
-      all += static_cast<size_t>(got);
-    }
-    return all;
-  }
-
- private:
-  int descriptor_;
-};
+  return all;
+}
 
 /// Calls `see(record, key, value)` for each record of a file. Verifies the checksum of each block
 /// before it passes the block's records. Stops and returns false with a reason if a block is
@@ -59,7 +47,7 @@ class Reader {
  public:
   using See = std::function<bool(const Record&, Bytes key, Bytes value)>;
 
-  Reader(const File& file, std::string* error) : file_(file), error_(error) {}
+  Reader(const base::OwnedFd& file, std::string* error) : file_(file), error_(error) {}
 
   bool Run(const See& see, End* end) {
     SnapshotHeader header;
@@ -97,7 +85,7 @@ class Reader {
       return Fail("the last CAS number of the file is invalid");
     }
     uint8_t more;
-    const auto got = file_.Read(&more, 1);
+    const auto got = ReadUpTo(file_, &more, 1);
     return (got && *got == 0) || Fail("the file continues after its last block");
   }
 
@@ -107,7 +95,7 @@ class Reader {
     return false;
   }
   bool Read(void* data, size_t bytes) {
-    const auto got = file_.Read(data, bytes);
+    const auto got = ReadUpTo(file_, data, bytes);
     if (!got) return Fail(std::strerror(errno));
     return *got == bytes || Fail("truncated");
   }
@@ -146,7 +134,7 @@ class Reader {
     return true;
   }
 
-  const File& file_;
+  const base::OwnedFd& file_;
   std::string* error_;
 };
 
@@ -168,8 +156,8 @@ bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
                   const std::function<KeyHash(Bytes key)>& hash, uint32_t now_s,
                   std::string* error) {
   const auto pass = [&](const Reader::See& see, End* end) {
-    const File file(path);
-    if (!file.is_open()) {
+    const base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) {
       *error = SystemError("cannot read", path);
       return false;
     }

@@ -101,29 +101,4 @@ class Trial {
   std::vector<Worker> workers_;
 };
 
-/// Runs the trial in virtual time, for pure devices. `device` accepts frames with Send(frame,
-/// length, now_ps). It returns them with Receive(now_ps, see), which calls see(frame, length) for
-/// each frame that has arrived. Uses one worker. Polls every `step_ps`, until `settle_ps` after the
-/// last frame.
-template <typename Device>
-TrialResult RunVirtually(Trial& trial, Device& device, uint64_t step_ps, uint64_t settle_ps) {
-  std::array<uint8_t, 2048> frame;
-  Sender& sender = trial.sender(0);
-  uint64_t end_ps = kNever;
-  for (uint64_t now_ps = 0; now_ps < end_ps; now_ps += step_ps) {
-    for (uint32_t count; (count = sender.Plan(now_ps)) > 0;) {
-      for (uint32_t i = 0; i < count; ++i) {
-        sender.Write(i, frame.data());
-        device.Send(frame.data(), sender.length(i), now_ps);
-      }
-      sender.Sent(count, now_ps);
-    }
-    device.Receive(now_ps, [&](const uint8_t* data, uint32_t length) {
-      trial.checker(0).See(data, length, now_ps / 1000);
-    });
-    if (end_ps == kNever && sender.over()) end_ps = now_ps + settle_ps;
-  }
-  return trial.Result(true);
-}
-
 }  // namespace sluice::engine::pktgen
