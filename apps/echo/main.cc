@@ -15,12 +15,10 @@
 
 DEFINE_string(mode, "reflect",
               "reflect: return every frame to its sender; increment: add 1 to one payload byte");
-DECLARE_string(ip);
 
 namespace {
 
 using sluice::engine::IncrementEcho;
-using sluice::engine::Neighbor;
 using sluice::engine::ReflectEcho;
 using sluice::engine::WithNeighbor;
 using sluice::runtime::Session;
@@ -29,13 +27,8 @@ using sluice::runtime::WorkerInfo;
 // Runs `Echo` on all workers, without a neighbor engine if there are no addresses.
 template <typename Echo>
 int RunEcho(Session& session) {
-  if (FLAGS_ip.empty()) return session.Run([](const WorkerInfo&) { return Echo(); });
-  return session.Run([](const WorkerInfo& info) {
-    Neighbor neighbor(info.mac);
-    std::string error;  // Stays empty: the list was checked before EAL was started.
-    neighbor.AddAddresses(FLAGS_ip, &error);
-    return WithNeighbor<Echo>(neighbor, Echo());
-  });
+  if (session.own().empty()) return session.Run([](const WorkerInfo&) { return Echo(); });
+  return session.Run([](const WorkerInfo& info) { return WithNeighbor<Echo>(info.own, Echo()); });
 }
 
 }  // namespace
@@ -47,10 +40,6 @@ int main(int argc, char** argv) {
   if (!line) return exit_code;
   if (FLAGS_mode != "reflect" && FLAGS_mode != "increment") {
     return sluice::runtime::BadFlag("mode", "give reflect or increment");
-  }
-  std::string error;
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &error)) {
-    return sluice::runtime::BadFlag("ip", error);
   }
   line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);

@@ -15,7 +15,6 @@
 
 #include "commands.h"
 #include "engine/kv/server.h"
-#include "engine/neighbor/neighbor.h"
 #include "handoff_rings.h"
 #include "host/argument_faults.h"
 #include "live_snapshots.h"
@@ -29,7 +28,6 @@
 #include "steering.h"
 #include "workers.h"
 
-DECLARE_string(ip);
 DEFINE_string(snapshot, "",
               "Snapshot file: read at the start if it exists; written on SIGHUP and when the "
               "server ends normally");
@@ -40,7 +38,6 @@ namespace {
 /// commands or the binary protocol, which are those of memcached 1.6.18.
 constexpr char kProtocolVersion[] = "1.6.18-sluice-" SLUICE_VERSION;
 
-using sluice::engine::Neighbor;
 using sluice::engine::kv::ServiceOptions;
 using sluice::etcd::Registration;
 using sluice::kv::Engine;
@@ -74,7 +71,6 @@ int main(int argc, char** argv) {
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
   if (!sluice::kv::FitsMachine(*settings, &flag, &fix)) return Unavailable(flag, fix);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   std::optional<Registration::Entry> entry;
   if (!sluice::kv::ReadRegistration(&entry, &flag, &fix)) return BadFlag(flag, fix);
   fix = sluice::host::ReplacedFileFault(FLAGS_snapshot);
@@ -142,12 +138,9 @@ int main(int argc, char** argv) {
   };
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
-        Neighbor neighbor(info.mac);
-        std::string error;  // Stays empty: the list was checked before EAL was started.
-        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         ServiceOptions service = settings->service;
-        service.gate.own = neighbor.own();
-        return Engine(neighbor, std::in_place, store, info.worker, service,
+        service.gate.own = info.own;
+        return Engine(info.own, std::in_place, store, info.worker, service,
                       RingHandoffQueue(handoffs, info.worker), rte_get_tsc_hz());
       },
       std::move(hooks));

@@ -9,9 +9,7 @@
 
 #include "client_wire.h"
 #include "engine/kv/available_memory.h"
-#include "engine/neighbor/own_addresses.h"
-
-DECLARE_string(ip);
+#include "packet/own_addresses.h"
 
 DEFINE_string(mode, "cache",
               "cache: evicts the oldest items; store: rejects items that do not fit");
@@ -51,10 +49,8 @@ constexpr uint64_t kMaxExcessKb = 1'000'000'000;
 
 // Sets the client's option for the server's address: the address of --ip that the client of the
 // embedded NIC uses.
-bool FindServer(std::string* option, std::string* fix) {
-  if (FLAGS_ip.empty()) return true;
-  engine::OwnAddresses own{packet::MacAddress{}};
-  if (!own.Add(FLAGS_ip, fix)) return false;
+bool FindServer(const packet::OwnAddresses& own, std::string* option, std::string* fix) {
+  if (own.empty()) return true;
   if (own.ipv4().empty() || own.Owns(kClientWireAddress)) {
     *fix = "the client on the embedded NIC's wire has 10.0.0.1: give another IPv4 address";
     return false;
@@ -102,7 +98,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
 
   if (!line->own_port && !line->options.frame_size.empty()) {
     std::string to;
-    if (!FindServer(&to, fix)) {
+    if (!FindServer(line->options.own, &to, fix)) {
       *flag = "ip";
       return std::nullopt;
     }

@@ -17,7 +17,6 @@
 
 #include "collector.h"
 #include "engine/logmon/scan/rule_set.h"
-#include "engine/neighbor/neighbor.h"
 #include "recorder.h"
 #include "report.h"
 #include "runtime/command_line.h"
@@ -26,13 +25,11 @@
 #include "test_filter.h"
 #include "worker.h"
 
-DECLARE_string(ip);
 DEFINE_string(test_filter, "",
               "Print, as JSON, the lines of standard input that this pattern matches, and exit");
 
 namespace {
 
-using sluice::engine::Neighbor;
 using sluice::engine::logmon::RuleSet;
 using sluice::logmon::Collector;
 using sluice::logmon::Figures;
@@ -112,7 +109,6 @@ int main(int argc, char** argv) {
   std::optional<sluice::runtime::SampleCapture> capture;
   std::optional<Settings> settings = sluice::logmon::ReadSettings(*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   const auto rules = RuleSet::Compile(std::move(settings->config.filters), &fix);
   if (rules == nullptr) return BadFlag("filters", fix);
   if (!MakeSample(*settings, &*line, &capture, &flag, &fix)) return BadFlag(flag, fix);
@@ -145,11 +141,8 @@ int main(int argc, char** argv) {
   collector.Start();
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
-        Neighbor neighbor(info.mac);
-        std::string error;  // Stays empty: the list was checked before EAL was started.
-        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         auto& batches = collector.batches(info.worker);
-        return Worker(neighbor, *rules, settings->monitor,
+        return Worker(info.own, *rules, settings->monitor,
                       Recorder(settings->config, clock, batches), batches, seed);
       },
       MakeHooks(collector, *settings));

@@ -10,6 +10,7 @@
 #include "engine/logmon/monitor.h"
 #include "engine/neighbor/neighbor.h"
 #include "packet/burst.h"
+#include "packet/own_addresses.h"
 #include "recorder.h"
 #include "runtime/handover.h"
 
@@ -21,14 +22,13 @@ class Worker {
   using Engine = engine::WithNeighbor<Monitor>;
   static constexpr auto& kDropReasons = Engine::kDropReasons;
 
-  Worker(const engine::Neighbor& neighbor, const engine::logmon::RuleSet& rules,
+  Worker(const packet::OwnAddresses& own, const engine::logmon::RuleSet& rules,
          const engine::logmon::MonitorOptions& options, Recorder recorder,
          runtime::Handover<Batch>& batches, uint64_t seed)
-      : batches_(batches),
-        engine_(neighbor, std::in_place, rules, options, std::move(recorder), seed) {}
+      : batches_(batches), engine_(own, std::in_place, rules, options, std::move(recorder), seed) {}
   Worker(const Worker&) = delete;
 
-  const engine::OwnAddresses& own() const { return engine_.own(); }
+  const packet::OwnAddresses& own() const { return engine_.own(); }
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) {
     engine_.ProcessBurst(burst, now);

@@ -39,10 +39,10 @@ int Bind(int socket, const std::string& interface) {
 
 }  // namespace
 
-PacketWire::PacketWire(base::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu,
+PacketWire::PacketWire(base::OwnedFd socket, const packet::OwnAddresses& own, uint32_t mtu,
                        bool shared)
     : socket_(std::move(socket)),
-      neighbor_(mac),
+      neighbor_(own),
       fragmenter_(mtu),
       defragmenter_(kDatagrams, kTimeoutNs, std::random_device()()),
       shared_(shared),
@@ -68,8 +68,9 @@ std::unique_ptr<PacketWire> PacketWire::Open(const std::string& interface,
     return nullptr;
   }
   const auto mtu = static_cast<uint32_t>(request.ifr_mtu);
-  std::unique_ptr<PacketWire> wire(new PacketWire(std::move(made), mac, mtu, shared));
-  return wire->neighbor_.AddAddresses(addresses, error) ? std::move(wire) : nullptr;
+  packet::OwnAddresses own(mac);
+  if (!own.Add(addresses, error)) return nullptr;
+  return std::unique_ptr<PacketWire>(new PacketWire(std::move(made), own, mtu, shared));
 }
 
 std::span<const device::WireFrame> PacketWire::Pull(uint64_t now_ns, uint32_t max) {
@@ -139,7 +140,7 @@ uint32_t PacketWire::Reassemble(uint32_t number, uint32_t length) {
 }
 
 bool PacketWire::IsToUs(const uint8_t* frame, uint32_t length) const {
-  const engine::OwnAddresses& own = neighbor_.own();
+  const packet::OwnAddresses& own = neighbor_.own();
   if (length < packet::kEthernetHeaderBytes || !own.IsOurMac(frame)) return false;
   const uint16_t type = packet::LoadBe16(frame + 12);
   const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;

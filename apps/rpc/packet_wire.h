@@ -16,6 +16,7 @@
 #include "engine/neighbor/neighbor.h"
 #include "packet/defragmenter.h"
 #include "packet/fragmenter.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::rpc_app {
 
@@ -54,7 +55,7 @@ class PacketWire final : public emulator::Wire {
     kCounters
   };
 
-  PacketWire(base::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu, bool shared);
+  PacketWire(base::OwnedFd socket, const packet::OwnAddresses& own, uint32_t mtu, bool shared);
   /// Returns the length of the frame for the device in buffer `number`, which contains a received
   /// frame of `length` bytes; 0 if there is none.
   uint32_t AcceptFrame(uint32_t number, uint32_t length, uint32_t status);

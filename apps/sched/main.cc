@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/neighbor/neighbor.h"
+#include "packet/own_addresses.h"
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
@@ -21,12 +22,9 @@
 #include "views.h"
 #include "worker.h"
 
-DECLARE_string(ip);
-
 namespace {
 
 using namespace sluice::sched;
-using sluice::engine::Neighbor;
 using sluice::engine::WithNeighbor;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
@@ -41,8 +39,9 @@ class Lcore {
   static constexpr bool kOwnFramesOnly = WithNeighbor<Worker>::kOwnFramesOnly;
   static constexpr uint32_t kPollsPerRest = 1;
 
-  Lcore(const Neighbor& neighbor, Play& play, uint32_t number, const WorkerOptions& options)
-      : engine_(neighbor, std::in_place, play, number, options) {}
+  Lcore(const sluice::packet::OwnAddresses& own, Play& play, uint32_t number,
+        const WorkerOptions& options)
+      : engine_(own, std::in_place, play, number, options) {}
 
   const auto& own() const { return engine_.own(); }
   void set_outbox(sluice::packet::Outbox outbox) { engine_.set_outbox(outbox); }
@@ -71,12 +70,7 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
   };
   hooks.commands = Commands(play);
   const int exit_code = session.Run(
-      [&](const WorkerInfo& info) {
-        Neighbor neighbor(info.mac);
-        std::string error;  // Stays empty: the list was checked before EAL was started.
-        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
-        return Lcore(neighbor, play, info.worker, settings.worker);
-      },
+      [&](const WorkerInfo& info) { return Lcore(info.own, play, info.worker, settings.worker); },
       std::move(hooks));
   play.Close();
   std::fputs(Totals(play.board()).c_str(), text);
@@ -97,7 +91,6 @@ int main(int argc, char** argv) {
   std::string flag, fix;
   const std::optional<Settings> settings = ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   try {

@@ -7,16 +7,16 @@
 
 namespace sluice::c_api {
 
-engine::Neighbor ReadHost(config::ObjectReader& reader) {
+packet::OwnAddresses ReadHost(config::ObjectReader& reader) {
   packet::MacAddress mac{};
   const bool has_mac =
       reader.Parsed("mac", "a MAC address such as 02:00:00:00:00:01", packet::ParseMac, &mac);
-  engine::Neighbor neighbor(mac);
+  packet::OwnAddresses own(mac);
   std::string list, error;
-  if (!reader.Text("ip", &list)) return neighbor;
+  if (!reader.Text("ip", &list)) return own;
   if (!has_mac) reader.Complain("mac", "missing: \"ip\" requires the port's MAC address");
-  if (!neighbor.AddAddresses(list, &error)) reader.Complain("ip", error);
-  return neighbor;
+  if (!own.Add(list, &error)) reader.Complain("ip", error);
+  return own;
 }
 
 }  // namespace sluice::c_api

@@ -5,12 +5,12 @@
 #pragma once
 
 #include "config/json_reader.h"
-#include "engine/neighbor/neighbor.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::c_api {
 
 /// Reads "mac", the port's address, and "ip", a list of addresses for which ARP, neighbour
 /// discovery and echo requests are answered, for example "10.0.0.2,fe80::2".
-engine::Neighbor ReadHost(config::ObjectReader& reader);
+packet::OwnAddresses ReadHost(config::ObjectReader& reader);
 
 }  // namespace sluice::c_api

@@ -17,11 +17,11 @@
 #include "engine/kv/server.h"
 #include "engine/kv/totals.h"
 #include "engine/neighbor/neighbor.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::c_api {
 namespace {
 
-using engine::Neighbor;
 using engine::kv::Mode;
 using engine::kv::PartitionCounters;
 using engine::kv::PartitionOptions;
@@ -40,7 +40,7 @@ struct Settings {
   bool concurrent_read = true;
   bool allow_flush = false;
   ServiceOptions service;
-  Neighbor host{packet::MacAddress{}};
+  packet::OwnAddresses host;
 };
 
 std::optional<Mode> ParseMode(std::string_view name) {
@@ -88,8 +88,8 @@ void ReadService(config::ObjectReader& reader, Settings* settings) {
   reader.Flag("any_destination", &service.gate.any_destination);
   reader.Flag("any_source_port", &service.gate.any_source_port);
   settings->host = ReadHost(reader);
-  service.gate.own = settings->host.own();
-  if (!service.gate.any_destination && settings->host.own().mac() == packet::MacAddress{}) {
+  service.gate.own = settings->host;
+  if (!service.gate.any_destination && settings->host.mac() == packet::MacAddress{}) {
     reader.Complain("mac", "give the port's MAC address: only requests to it are answered");
   }
 }
@@ -110,7 +110,8 @@ std::optional<Settings> ReadSettings(std::string_view text, uint32_t workers, Er
 class KvWorker final : public sluice_worker {
  public:
   template <typename... Arguments>
-  KvWorker(uint8_t no_memory, uint64_t now, const Neighbor& host, Arguments&&... arguments)
+  KvWorker(uint8_t no_memory, uint64_t now, const packet::OwnAddresses& host,
+           Arguments&&... arguments)
       : sluice_worker(no_memory),
         server_(host, std::in_place, std::forward<Arguments>(arguments)...) {
     server_.set_outbox(outbox());

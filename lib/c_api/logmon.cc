@@ -16,7 +16,6 @@
 namespace sluice::c_api {
 namespace {
 
-using engine::Neighbor;
 using engine::logmon::FilterConfig;
 using engine::logmon::FilterSet;
 using engine::logmon::MatchedLine;

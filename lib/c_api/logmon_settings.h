@@ -12,14 +12,14 @@
 #include "engine/logmon/config/config.h"
 #include "engine/logmon/monitor.h"
 #include "engine/logmon/scan/rule_set.h"
-#include "engine/neighbor/neighbor.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::c_api {
 
 struct LogmonSettings {
   engine::logmon::Config filters;
   engine::logmon::MonitorOptions monitor;
-  engine::Neighbor host{packet::MacAddress{}};
+  packet::OwnAddresses host;
 
   /// Returns the filters with `show`.
   engine::logmon::FilterSet Shown() const;

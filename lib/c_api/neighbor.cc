@@ -55,7 +55,7 @@ std::unique_ptr<sluice_engine> Make(const ConfigText& text, const Options& optio
   const size_t before = errors->size();
   config::ObjectReader reader(*root, "", errors);
   reader.Require("ip");
-  const Neighbor neighbor = ReadHost(reader);
+  const Neighbor neighbor(ReadHost(reader));
   reader.Finish();
   if (errors->size() != before) return nullptr;
   return std::make_unique<NeighborEngine>(neighbor, options);

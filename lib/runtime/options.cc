@@ -183,6 +183,13 @@ bool ReadRegions(Options* options, std::string* error) {
   return false;
 }
 
+bool ReadAddresses(Options* options, std::string* error) {
+  std::string fix;
+  if (FLAGS_ip.empty() || options->own.Add(FLAGS_ip, &fix)) return true;
+  *error = host::FlagComplaint("ip", fix);
+  return false;
+}
+
 bool CheckReassembly(std::string* error) {
   constexpr uint32_t kMost = packet::Defragmenter::kMaxDatagrams;
   if (FLAGS_reassemble > kMost) {
@@ -224,7 +231,7 @@ std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::str
       !InRange("workers", FLAGS_workers, 64, error) ||
       !InRange("pipes", FLAGS_pipes, nic::kMaxPipesPerWorker, error) ||
       !InRange("burst", FLAGS_burst, 64, error) || !ReadRegions(&options, error) ||
-      !ReadCapture(&options, error) || !CheckReassembly(error) ||
+      !ReadCapture(&options, error) || !ReadAddresses(&options, error) || !CheckReassembly(error) ||
       !Accept(host::OutputFault(FLAGS_json), "json", error)) {
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "nic/interfaces.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::runtime {
 
@@ -29,6 +30,7 @@ struct Options {
   std::optional<uint64_t> seed;
   std::string port;            ///< Name or number; empty: the first port without an owner.
   std::string exception_port;  ///< Name; empty for none.
+  packet::OwnAddresses own;    ///< Addresses of --ip, without a MAC address.
   uint32_t workers = 1;
   uint32_t reassemble = 0;    ///< Datagrams that a worker may reassemble at a time; 0: none.
   std::string metrics;        ///< [ADDRESS:]PORT to serve metrics on; empty for none.

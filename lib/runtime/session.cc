@@ -23,6 +23,7 @@
 #include "host/flag_text.h"
 #include "host/report.h"
 #include "host/run_signals.h"
+#include "packet/bytes.h"
 #include "runtime/eal_devices.h"
 #include "runtime/eal_plan.h"
 #include "runtime/log.h"
@@ -155,7 +156,10 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
 int Session::OpenPorts(std::string* error) {
   const Options& options = line_.options;
   rte_ether_addr mac{};
-  if (rte_eth_macaddr_get(port_, &mac) == 0) std::copy_n(mac.addr_bytes, 6, mac_.begin());
+  own_ = options.own;
+  if (rte_eth_macaddr_get(port_, &mac) == 0) {
+    own_.set_mac(packet::Load<packet::MacAddress>(mac.addr_bytes));
+  }
   const auto workers = static_cast<uint16_t>(options.workers);
   if (exception_) {
     exception_port_ =

@@ -22,6 +22,7 @@
 #include "nic/model_step.h"
 #include "nic/own_frames.h"
 #include "nic/reassembling.h"
+#include "packet/own_addresses.h"
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
@@ -34,8 +35,8 @@ namespace sluice::runtime {
 
 /// Constructor input of an engine.
 struct WorkerInfo {
-  uint32_t worker;             ///< 0 … workers − 1.
-  std::array<uint8_t, 6> mac;  ///< MAC address of the port.
+  uint32_t worker;           ///< 0 … workers − 1.
+  packet::OwnAddresses own;  ///< Addresses of the port and of --ip.
 };
 
 class Session {
@@ -55,6 +56,8 @@ class Session {
     return std::visit([](const auto& binding) { return binding.has_queues(); }, binding_);
   }
   uint32_t workers() const { return line_.options.workers; }
+  /// Returns the MAC address of the port, and the addresses of --ip.
+  const packet::OwnAddresses& own() const { return own_; }
   /// Waits at most `seconds` until the port's link is up, or until a stop signal arrives. Returns
   /// whether the link is up. Call before Run. Does not wait and returns true if the driver does not
   /// report the link, or if no ethdev queue is set up: a native interface brings its link up in
@@ -120,7 +123,7 @@ class Session {
   auto MakeFront(MakeEngine& make_engine, uint32_t worker) {
     using Engine = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
     const auto make = [&] {
-      const WorkerInfo info{worker, mac_};
+      const WorkerInfo info{worker, own_};
       if constexpr (nic::HostEngine<Engine>) {
         return nic::Reassembling<Engine>(std::move(defragmenters_[worker]),
                                          [&] { return make_engine(info); });
@@ -129,7 +132,7 @@ class Session {
       }
     };
     if constexpr (packet::OwnFramesOnly<Engine>()) {
-      return nic::OwnFrames<decltype(make())>(mac_, IsPromiscuous(), make);
+      return nic::OwnFrames<decltype(make())>(own_.mac(), IsPromiscuous(), make);
     } else {
       return make();
     }
@@ -188,7 +191,7 @@ class Session {
   std::string embedded_;
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
-  std::array<uint8_t, 6> mac_{};
+  packet::OwnAddresses own_;
   PortStats opened_;  ///< Statistics before the port was started.
   std::unique_ptr<nic::EthPort> exception_port_;
   std::vector<packet::Defragmenter> defragmenters_;  ///< One per worker; moved into the engines.

@@ -8,6 +8,7 @@
 #include "packet/fixtures.h"
 #include "packet/memory_burst.h"
 #include "packet/oracle.h"
+#include "packet/own_addresses.h"
 #include "packet/parse.h"
 
 namespace sluice::engine {
@@ -25,10 +26,10 @@ constexpr packet::MacAddress kMac{0x02, 0, 0, 0, 0, 0x02};
 
 /// Returns the neighbor engine of the fixtures' destination host.
 Neighbor Host() {
-  Neighbor neighbor(kMac);
+  packet::OwnAddresses own(kMac);
   std::string error;
-  EXPECT_TRUE(neighbor.AddAddresses("192.0.2.1,10.0.0.2,2001:db8::1,fd00::2", &error)) << error;
-  return neighbor;
+  EXPECT_TRUE(own.Add("192.0.2.1,10.0.0.2,2001:db8::1,fd00::2", &error)) << error;
+  return Neighbor(own);
 }
 
 struct Answer {
@@ -295,35 +296,8 @@ TEST(Neighbor, EveryTruncationOfEveryFixture) {
   }
 }
 
-TEST(NeighborAddresses, RefusesWhatIsNoHostAddress) {
-  for (const char* bad : {"", ",", "10.0.0.1,", "10.0.0", "10.0.0.256", "0.0.0.0", "127.0.0.1",
-                          "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "ff02::1",
-                          "fe80::1%eth0", "10.0.0.1/24", "host", " 10.0.0.1"}) {
-    Neighbor neighbor(kMac);
-    std::string error;
-    EXPECT_FALSE(neighbor.AddAddresses(bad, &error)) << bad;
-    EXPECT_NE(error.find("give unicast IPv4 or IPv6 addresses"), std::string::npos);
-    EXPECT_EQ(error.find('\n'), std::string::npos);
-  }
-  Neighbor neighbor(kMac);
-  std::string error;
-  EXPECT_FALSE(neighbor.AddAddresses(std::string_view("10.0.0.1\0x", 10), &error));
-}
-
-TEST(NeighborAddresses, HoldsSixteenOfEachFamily) {
-  Neighbor neighbor(kMac);
-  std::string error;
-  for (int i = 1; i <= 16; ++i) {
-    EXPECT_TRUE(neighbor.AddAddresses("10.0.0." + std::to_string(i), &error)) << error;
-    EXPECT_TRUE(neighbor.AddAddresses("fd00::" + std::to_string(i), &error)) << error;
-  }
-  EXPECT_FALSE(neighbor.AddAddresses("10.0.0.17", &error));
-  EXPECT_EQ(error, "10.0.0.17: give unicast IPv4 or IPv6 addresses, at most 16 of each family");
-  EXPECT_FALSE(neighbor.AddAddresses("fd00::17", &error));
-}
-
 TEST(WithNeighbor, AnswersFirstAndLeavesTheRestToTheEngine) {
-  WithNeighbor<ReflectEcho> engine(Host(), ReflectEcho());
+  WithNeighbor<ReflectEcho> engine(Host().own(), ReflectEcho());
   const auto run = [&](const Bytes& request) {
     const ExactBuffer buffer(request);
     Frame frame{buffer.data(), buffer.size(), 0, 0};
@@ -346,7 +320,7 @@ struct DropsBursts {
 static_assert(nic::BurstEngine<DropsBursts> && nic::FrameEngine<WithNeighbor<DropsBursts>>);
 
 TEST(WithNeighbor, GivesAnEngineThatSeesBurstsOneFrameAtATime) {
-  WithNeighbor<DropsBursts> engine(Host(), DropsBursts());
+  WithNeighbor<DropsBursts> engine(Host().own(), DropsBursts());
   const auto run = [&](const Bytes& request) {
     const ExactBuffer buffer(request);
     Frame frame{buffer.data(), buffer.size(), 0, 0};
@@ -390,7 +364,7 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
         Case{{udp, test::kArpRequest, hopped, udp, udp6, test::kPing4, udp},
              {dropped, answered, refused, dropped, dropped, answered, dropped},
              {1, 2, 1}}}) {
-    WithNeighbor<NotesBursts> engine(Host(), NotesBursts());
+    WithNeighbor<NotesBursts> engine(Host().own(), NotesBursts());
     test::MemoryBurst burst(one.frames);
     engine.ProcessBurst(burst, 0);
     EXPECT_EQ(burst.verdicts(), one.verdicts);
@@ -411,7 +385,7 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
 
 TEST(WithNeighbor, NamesItsReasonsAfterTheEngines) {
   using Engine = WithNeighbor<ReflectEcho>;
-  Engine engine(Host(), ReflectEcho());
+  Engine engine(Host().own(), ReflectEcho());
   const Bytes forwarded = With(test::kSolicitation, 21, "40");
   const ExactBuffer buffer(forwarded);
   Frame frame{buffer.data(), buffer.size(), 0, 0};

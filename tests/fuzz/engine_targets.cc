@@ -6,6 +6,7 @@
 #include "engine/echo/echo.h"
 #include "engine/neighbor/neighbor.h"
 #include "packet/fixtures.h"
+#include "packet/own_addresses.h"
 #include "packet/parse.h"
 #include "targets.h"
 
@@ -70,10 +71,10 @@ void NeighborEngine(const uint8_t* data, size_t size) {
   Bytes request(data + 1, data + size);
   if ((data[0] & 0x80) == 0) SetChecksums(request);
   static const engine::Neighbor kHost = [] {
-    engine::Neighbor host({2, 0, 0, 0, 0, 2});
+    packet::OwnAddresses own({2, 0, 0, 0, 0, 2});
     std::string error;
-    FUZZ_CHECK(host.AddAddresses("10.0.0.2,fd00::2", &error));
-    return host;
+    FUZZ_CHECK(own.Add("10.0.0.2,fd00::2", &error));
+    return engine::Neighbor(own);
   }();
   const ExactBuffer buffer(request, tailroom);
   Frame frame{buffer.data(), buffer.size(), 0, tailroom};

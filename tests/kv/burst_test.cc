@@ -23,6 +23,7 @@
 #include "engine/kv/mica_format.h"
 #include "engine/neighbor/neighbor.h"
 #include "nic/reassembling.h"
+#include "packet/own_addresses.h"
 #include "server_lab.h"
 
 namespace sluice::engine::kv {
@@ -61,14 +62,14 @@ class Rig {
     ServiceOptions options = LabOptions();
     options.max_reply_bytes = 8192;
     options.excess_bytes_per_s = 2'000;
-    Neighbor neighbor(kServerMac);
+    packet::OwnAddresses own(kServerMac);
     std::string error;
-    EXPECT_TRUE(neighbor.AddAddresses("10.0.0.2,2001:db8::2", &error)) << error;
-    options.gate.own = neighbor.own();
+    EXPECT_TRUE(own.Add("10.0.0.2,2001:db8::2", &error)) << error;
+    options.gate.own = own;
     for (uint32_t i = 0; i < kWorkers; ++i) {
       packet::Defragmenter fragments(4, kCyclesPerSecond, /*seed=*/i);
       fronts_.push_back(std::make_unique<Front>(std::move(fragments), [&] {
-        return Engine(neighbor, std::in_place, store_, i, options, TestHandoffQueue(handoffs_, i),
+        return Engine(own, std::in_place, store_, i, options, TestHandoffQueue(handoffs_, i),
                       kCyclesPerSecond);
       }));
       fronts_[i]->set_outbox(packet::Outbox::To(*this));

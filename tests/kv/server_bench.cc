@@ -23,6 +23,7 @@
 #include "engine/workload/popularity.h"
 #include "packet/burst.h"
 #include "packet/datagram.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::engine::kv {
 namespace {
@@ -96,7 +97,7 @@ class Bench {
     }
     ServiceOptions options;
     options.mica_port = kPort;
-    options.gate.own = OwnAddresses({4});  // Matches Build's frames.
+    options.gate.own = packet::OwnAddresses({4});  // Matches Build's frames.
     server_.emplace(store_, 0, options, NoHandoffQueue(), 1);
     server_->AtRest(0);
   }

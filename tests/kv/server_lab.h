@@ -16,6 +16,7 @@
 #include "engine/kv/server.h"
 #include "packet/burst.h"
 #include "packet/checksum.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::engine::kv {
 
@@ -73,7 +74,7 @@ inline ServiceOptions LabOptions() {
   options.mica_port = kMicaPort;
   options.memcached_port = kMemcachedPort;
   options.facts.version = "1";
-  options.gate.own = OwnAddresses(kServerMac);
+  options.gate.own = packet::OwnAddresses(kServerMac);
   return options;
 }
 

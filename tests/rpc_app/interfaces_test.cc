@@ -30,6 +30,7 @@
 #include "nic/packetized.h"
 #include "nic/streaming.h"
 #include "packet/defragmenter.h"
+#include "packet/own_addresses.h"
 #include "process_page.h"
 #include "ring_port.h"
 #include "rpc/frames.h"
@@ -173,7 +174,7 @@ class Interfaces : public nic_test::RingPort {
     Behind(const char* name, const device::rpc::Services& services, Queue queue, Receive receive,
            Sent sent)
         : name_(name),
-          server_(services, counts_, engine::OwnAddresses({}), kMtu),
+          server_(services, counts_, packet::OwnAddresses(), kMtu),
           queue_(std::move(queue)),
           receive_(receive),
           sent_(sent) {
@@ -374,7 +375,7 @@ TEST_F(Interfaces, CountUnderTheSameNames) {
   ASSERT_TRUE(services.Add(1, functions->At(kPort)));
   LineHost host(*functions);
   Counts counts{};
-  Server server(services, counts, engine::OwnAddresses({}));
+  Server server(services, counts, packet::OwnAddresses());
   Bytes summed = test::kCall4;  // The frame has a UDP checksum, which is now wrong.
   summed.back() ^= 1;
   Bytes fragment = FrameOf(Call(1, kAdd, 1, 1, {1, 2}));
@@ -426,7 +427,7 @@ TEST_F(Interfaces, ServeTheirOwnAddressesAlone) {
        {std::tuple(uint8_t{2}, "10.0.0.2", packet::Action::kForward),
         std::tuple(uint8_t{3}, "10.0.0.2", packet::Action::kPass),
         std::tuple(uint8_t{2}, "10.0.0.3", packet::Action::kPass)}) {
-    engine::OwnAddresses own({2, 0, 0, 0, 0, mac});
+    packet::OwnAddresses own({2, 0, 0, 0, 0, mac});
     ASSERT_TRUE(own.Add(address, &error));
     Server server(services, counts, own);
     Bytes frame = FrameOf(Call(1, kAdd, 1, 1, {1, 2}));

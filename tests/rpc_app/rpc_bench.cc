@@ -23,6 +23,7 @@
 #include "coherent/nic_end.h"
 #include "engine/rpc/server.h"
 #include "packet/datagram.h"
+#include "packet/own_addresses.h"
 #include "process_page.h"
 #include "rpc/call.h"
 #include "service_functions.h"
@@ -91,7 +92,7 @@ int main(int argc, char** argv) {
   device::rpc::Services services;
   if (!services.Add(0, functions->At(kPort))) return 1;
   engine::rpc::Counts counts{};
-  engine::rpc::Server server(services, counts, engine::OwnAddresses({}));
+  engine::rpc::Server server(services, counts, packet::OwnAddresses());
   const auto next = [&]() -> std::span<const uint8_t> { return frame; };
   const int exit_code = nic_test::QueueBench(*options, server, next).Run();
   const uint64_t sent = counts[static_cast<uint32_t>(device::rpc::RpcCounter::kSent)];

@@ -15,6 +15,7 @@
 #include "nic.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::chain_app {
 
@@ -77,10 +78,10 @@ class Lcore {
   static constexpr bool kOwnFramesOnly = engine::WithNeighbor<Front>::kOwnFramesOnly;
   static constexpr uint32_t kPollsPerRest = 1;
 
-  Lcore(const engine::Neighbor& neighbor, MessageServer& server, Nic& nic)
-      : engine_(neighbor, std::in_place, server, nic) {}
+  Lcore(const packet::OwnAddresses& own, MessageServer& server, Nic& nic)
+      : engine_(own, std::in_place, server, nic) {}
 
-  const engine::OwnAddresses& own() const { return engine_.own(); }
+  const packet::OwnAddresses& own() const { return engine_.own(); }
   void set_outbox(packet::Outbox outbox) { engine_.set_outbox(outbox); }
   void AtRest(uint64_t now) { engine_.AtRest(now); }
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "engine/messages/message_server.h"
-#include "engine/neighbor/neighbor.h"
 #include "frames/client_library.h"
 #include "frames/front.h"
 #include "frames/settings.h"
@@ -32,12 +31,10 @@
 #include "system.h"
 
 DECLARE_double(duration_s);
-DECLARE_string(ip);
 
 namespace {
 
 using namespace sluice::chain_app;  // NOLINT
-using sluice::engine::Neighbor;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::FindingsOf;
@@ -151,11 +148,8 @@ int RunChain(Session& session, const FrameSettings& settings) {
   Run run(session, settings, server, *system);
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
-        Neighbor neighbor(info.mac);
-        // Stays empty: the list was checked before EAL was started.
-        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
-        server.SetOwn(neighbor.own());
-        return Lcore(neighbor, server, system->nic());
+        server.SetOwn(info.own);
+        return Lcore(info.own, server, system->nic());
       },
       run.Hooks());
   const Figures figures = run.Look();
@@ -182,8 +176,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return 2;
   }
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &error))
-    return BadFlag("ip", error);
   // EAL pins the thread that starts it. The chain's threads must not all inherit that CPU.
   cpu_set_t allowed;
   const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;

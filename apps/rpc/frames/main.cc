@@ -23,13 +23,10 @@
 #include "runtime/wire_clients.h"
 #include "service_functions.h"
 
-DECLARE_string(ip);
-
 namespace {
 
 using sluice::device::rpc::ProcessId;
 using sluice::device::rpc::Services;
-using sluice::engine::Neighbor;
 using sluice::engine::WithNeighbor;
 using sluice::engine::rpc::Counts;
 using sluice::engine::rpc::Server;
@@ -76,11 +73,8 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
   if (rte_eth_dev_get_mtu(session.port(), &mtu) != 0) mtu = RTE_ETHER_MTU;
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
-        Neighbor neighbor(info.mac);
-        std::string error;  // Stays empty: the list was checked before EAL was started.
-        if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
-        return WithNeighbor<Server>(neighbor, std::in_place, services, counts[info.worker],
-                                    neighbor.own(), mtu);
+        return WithNeighbor<Server>(info.own, std::in_place, services, counts[info.worker],
+                                    info.own, mtu);
       },
       std::move(hooks));
   if (!settings.clients || exit_code != 0) return exit_code;
@@ -101,7 +95,6 @@ int main(int argc, char** argv) {
   std::string flag, fix;
   const auto settings = sluice::rpc_app::ReadFrameSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
-  if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   Services services;
   std::vector<std::unique_ptr<ServiceFunctions>> loaded;
   if (!Load(*settings, &services, &loaded, &fix)) return BadFlag("services", fix);

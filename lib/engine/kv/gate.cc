@@ -26,7 +26,7 @@ void Gate::Close(uint32_t port) {
 
 template <typename Address>
 Refusal Gate::CheckIp(const Address& from, const Address& to) const {
-  const OwnAddresses& own = options_.own;
+  const packet::OwnAddresses& own = options_.own;
   const bool ours = own.empty() ? packet::IsHost(to) : own.Owns(to);
   if (!ours && !options_.any_destination) return Refusal::kNotOurs;
   return packet::IsHost(from) && from != to && !own.Owns(from) ? Refusal::kNone

@@ -8,16 +8,16 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/neighbor/own_addresses.h"
 #include "packet/bytes.h"
 #include "packet/datagram.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::engine::kv {
 
 struct GateOptions {
   /// MAC and IP addresses of the port. Without IP addresses, any host address is accepted as
   /// destination.
-  OwnAddresses own{packet::MacAddress{}};
+  packet::OwnAddresses own{packet::MacAddress{}};
   /// Accepts any destination: for replayed captures and ports that receive traffic for other hosts.
   bool any_destination = false;
   /// Also accepts clients at ports below 1024 and at ports that are served here, but never at port

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "engine/messages/part.h"
-#include "engine/neighbor/own_addresses.h"
 #include "engine/workload/histogram.h"
 #include "packet/datagram.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::engine::messages {
 
@@ -79,7 +79,7 @@ class MessageServer {
   explicit MessageServer(const Options& options);
   /// Sets the destination addresses to accept; if empty, all are accepted. Call it before the
   /// first frame.
-  void SetOwn(const OwnAddresses& own) { own_ = own; }
+  void SetOwn(const packet::OwnAddresses& own) { own_ = own; }
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
@@ -176,7 +176,7 @@ class MessageServer {
   std::vector<Flow> flows_;
   uint64_t timeout_cycles_;
   double ns_per_cycle_;
-  OwnAddresses own_{{}};
+  packet::OwnAddresses own_{{}};
   packet::Outbox outbox_;
   std::vector<Slot> slots_;
   /// Free slots. The slot that was freed first is used next, so that numbers are reused late.

@@ -13,12 +13,12 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/neighbor/own_addresses.h"
 #include "packet/burst.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
 #include "packet/outbox.h"
+#include "packet/own_addresses.h"
 #include "packet/rewrite.h"
 
 namespace sluice::packet {
@@ -27,8 +27,8 @@ struct Headers;
 
 namespace sluice::engine {
 
-/// Answers requests to the addresses of one port. Add the addresses first; then any thread may call
-/// Process, which does not change the object.
+/// Answers requests to the addresses of one port. Any thread may call Process, which does not
+/// change the object.
 class Neighbor {
  public:
   /// Reasons to drop a frame that was sent to us.
@@ -46,11 +46,9 @@ class Neighbor {
       "neighbor_malformed", "neighbor_bad_checksum", "neighbor_bad_source",
       "neighbor_hop_limit", "neighbor_unsupported",  "neighbor_no_room"};
 
-  explicit Neighbor(const packet::MacAddress& mac) : own_(mac) {}
+  explicit Neighbor(const packet::OwnAddresses& own) : own_(own) {}
 
-  /// See OwnAddresses::Add.
-  bool AddAddresses(std::string_view list, std::string* error) { return own_.Add(list, error); }
-  const OwnAddresses& own() const { return own_; }
+  const packet::OwnAddresses& own() const { return own_; }
 
   /// Returns nullopt if the frame is not for this object, else the verdict. An answer keeps VLAN
   /// tags and Ethernet padding. An advertisement may be longer than the frame by up to 8 bytes of
@@ -93,7 +91,7 @@ class Neighbor {
   Outcome AnswerSolicitation(uint8_t* frame, uint32_t length, uint32_t tailroom,
                              const packet::Headers& headers) const;
 
-  OwnAddresses own_;
+  packet::OwnAddresses own_;
 };
 
 /// An engine that answers through a Neighbor first and passes the other frames to `Engine`. A
@@ -113,13 +111,13 @@ class WithNeighbor {
   static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
   static constexpr bool kOwnFramesOnly = packet::OwnFramesOnly<Engine>();
 
-  WithNeighbor(const Neighbor& neighbor, Engine engine)
-      : neighbor_(neighbor), engine_(std::move(engine)) {}
+  WithNeighbor(const packet::OwnAddresses& own, Engine engine)
+      : neighbor_(own), engine_(std::move(engine)) {}
 
   /// Constructs the engine in place from `arguments`.
   template <typename... Arguments>
-  WithNeighbor(const Neighbor& neighbor, std::in_place_t /*tag*/, Arguments&&... arguments)
-      : neighbor_(neighbor), engine_(std::forward<Arguments>(arguments)...) {}
+  WithNeighbor(const packet::OwnAddresses& own, std::in_place_t /*tag*/, Arguments&&... arguments)
+      : neighbor_(own), engine_(std::forward<Arguments>(arguments)...) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     if (const auto verdict = Answer(frame, now)) [[unlikely]]
@@ -151,7 +149,7 @@ class WithNeighbor {
   }
 
   Engine& engine() { return engine_; }
-  const OwnAddresses& own() const { return neighbor_.own(); }
+  const packet::OwnAddresses& own() const { return neighbor_.own(); }
 
  private:
   static constexpr uint8_t kFirstReason = Engine::kDropReasons.size();

@@ -29,7 +29,8 @@ using packet::Verdict;
 using wire::AcceptStat;
 using wire::FrameError;
 
-Server::Server(const Services& services, Counts& counts, const OwnAddresses& own, uint32_t mtu)
+Server::Server(const Services& services, Counts& counts, const packet::OwnAddresses& own,
+               uint32_t mtu)
     : services_(&services),
       counts_(&counts),
       own_(own),

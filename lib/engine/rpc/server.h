@@ -12,11 +12,11 @@
 
 #include "device/rpc/rpc_counters.h"
 #include "device/rpc/services.h"
-#include "engine/neighbor/own_addresses.h"
 #include "engine/rpc/execution.h"
 #include "packet/fragmenter.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
+#include "packet/own_addresses.h"
 #include "rpc/call_frame.h"
 
 namespace sluice::engine::rpc {
@@ -47,7 +47,7 @@ class Server {
   /// server. Other threads may only read `services` meanwhile. `own` contains the addresses whose
   /// calls are answered; if it is empty, all are. `mtu` is the maximum IP packet size of the port
   /// in bytes; longer replies are fragmented.
-  Server(const device::rpc::Services& services, Counts& counts, const OwnAddresses& own,
+  Server(const device::rpc::Services& services, Counts& counts, const packet::OwnAddresses& own,
          uint32_t mtu = packet::Fragmenter::kUnlimited);
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
@@ -88,7 +88,7 @@ class Server {
 
   const device::rpc::Services* services_;
   Counts* counts_;
-  OwnAddresses own_;
+  packet::OwnAddresses own_;
   Execution execution_;
   packet::Outbox outbox_;
   packet::Fragmenter fragmenter_;

@@ -14,6 +14,7 @@
 
 #include "engine/messages/message_server.h"
 #include "packet/fixtures.h"
+#include "packet/own_addresses.h"
 
 namespace sluice::engine::messages {
 namespace {
@@ -340,7 +341,7 @@ TEST_F(Messages, WhatAnInterfaceDoesNotTakeIsCounted) {
 }
 
 TEST_F(Messages, ForOtherHostsAreTheirs) {
-  OwnAddresses own(packet::MacAddress{{2, 0, 0, 0, 0, 99}});
+  packet::OwnAddresses own(packet::MacAddress{{2, 0, 0, 0, 0, 99}});
   std::string error;
   ASSERT_TRUE(own.Add("10.0.0.99", &error));
   server_.SetOwn(own);

@@ -33,8 +33,8 @@ using nlohmann::ordered_json;
 using namespace sluice;
 
 ordered_json Describe(const simulation::TieringResult& r) {
-  const tiering::HostCounters& h = r.host;
-  const tiering::LearnerCounters& l = r.learner;
+  const simulation::tiering::HostCounters& h = r.host;
+  const simulation::tiering::LearnerCounters& l = r.learner;
   return {
       {"accesses", r.accesses},
       {"share_in_fast_tier", r.measured_share},
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   run.channel = FLAGS_channel == "wave" ? simulation::TieringChannel::kWave
                                         : simulation::TieringChannel::kSwap;
   run.fast_share = FLAGS_fast_share;
-  run.ticks = static_cast<uint32_t>(FLAGS_seconds * 1e9 / tiering::kTickNanoseconds);
+  run.ticks = static_cast<uint32_t>(FLAGS_seconds * 1e9 / simulation::tiering::kTickNanoseconds);
   run.learner.target = FLAGS_target;
   run.learner.seed = FLAGS_seed;
 

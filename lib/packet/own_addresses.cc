@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/neighbor/own_addresses.h"
+#include "packet/own_addresses.h"
 
 #include <arpa/inet.h>
 
@@ -8,21 +8,18 @@
 #include "packet/bytes.h"
 #include "packet/host_address.h"
 
-namespace sluice::engine {
-
-using packet::Ipv4Address;
-using packet::Ipv6Address;
+namespace sluice::packet {
 
 bool OwnAddresses::AddOne(const std::string& text) {
   Ipv4Address v4;
   Ipv6Address v6;
   if (inet_pton(AF_INET, text.c_str(), v4.data()) == 1) {
-    if (!packet::IsHost(v4) || ipv4_count_ == kMaxAddresses) return false;
+    if (!IsHost(v4) || ipv4_count_ == kMaxAddresses) return false;
     ipv4_[ipv4_count_++] = v4;
     return true;
   }
   if (inet_pton(AF_INET6, text.c_str(), v6.data()) == 1) {
-    if (!packet::IsHost(v6) || ipv6_count_ == kMaxAddresses) return false;
+    if (!IsHost(v6) || ipv6_count_ == kMaxAddresses) return false;
     ipv6_[ipv6_count_++] = v6;
     return true;
   }
@@ -46,9 +43,7 @@ bool OwnAddresses::Add(std::string_view list, std::string* error) {
   }
 }
 
-bool OwnAddresses::IsOurMac(const uint8_t* mac) const {
-  return packet::Load<packet::MacAddress>(mac) == mac_;
-}
+bool OwnAddresses::IsOurMac(const uint8_t* mac) const { return Load<MacAddress>(mac) == mac_; }
 
 bool OwnAddresses::Owns(const Ipv4Address& address) const {
   return std::ranges::find(ipv4(), address) != ipv4().end();
@@ -58,4 +53,4 @@ bool OwnAddresses::Owns(const Ipv6Address& address) const {
   return std::ranges::find(ipv6(), address) != ipv6().end();
 }
 
-}  // namespace sluice::engine
+}  // namespace sluice::packet

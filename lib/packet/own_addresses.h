@@ -11,7 +11,7 @@
 
 #include "packet/rewrite.h"
 
-namespace sluice::engine {
+namespace sluice::packet {
 
 /// The addresses of one port; a value type. Add the addresses first; then any thread may read them.
 class OwnAddresses {
@@ -19,30 +19,32 @@ class OwnAddresses {
   /// Maximum number of addresses per family.
   static constexpr uint32_t kMaxAddresses = 16;
 
-  explicit OwnAddresses(const packet::MacAddress& mac) : mac_(mac) {}
+  OwnAddresses() = default;
+  explicit OwnAddresses(const MacAddress& mac) : mac_(mac) {}
 
   /// Adds the addresses of a comma-separated list ("10.0.0.2,fe80::2"). On failure returns false
   /// with one line in `error`; the addresses before the invalid one stay.
   bool Add(std::string_view list, std::string* error);
 
-  const packet::MacAddress& mac() const { return mac_; }
-  std::span<const packet::Ipv4Address> ipv4() const { return {ipv4_.data(), ipv4_count_}; }
-  std::span<const packet::Ipv6Address> ipv6() const { return {ipv6_.data(), ipv6_count_}; }
+  void set_mac(const MacAddress& mac) { mac_ = mac; }
+  const MacAddress& mac() const { return mac_; }
+  std::span<const Ipv4Address> ipv4() const { return {ipv4_.data(), ipv4_count_}; }
+  std::span<const Ipv6Address> ipv6() const { return {ipv6_.data(), ipv6_count_}; }
   bool empty() const { return ipv4_count_ + ipv6_count_ == 0; }
 
   /// Returns whether the six bytes at `mac` are the port's MAC address.
   bool IsOurMac(const uint8_t* mac) const;
-  bool Owns(const packet::Ipv4Address& address) const;
-  bool Owns(const packet::Ipv6Address& address) const;
+  bool Owns(const Ipv4Address& address) const;
+  bool Owns(const Ipv6Address& address) const;
 
  private:
   bool AddOne(const std::string& text);
 
-  packet::MacAddress mac_;
+  MacAddress mac_{};
   uint32_t ipv4_count_ = 0;
   uint32_t ipv6_count_ = 0;
-  std::array<packet::Ipv4Address, kMaxAddresses> ipv4_{};
-  std::array<packet::Ipv6Address, kMaxAddresses> ipv6_{};
+  std::array<Ipv4Address, kMaxAddresses> ipv4_{};
+  std::array<Ipv6Address, kMaxAddresses> ipv6_{};
 };
 
-}  // namespace sluice::engine
+}  // namespace sluice::packet
