@@ -9,44 +9,39 @@
 #include "batch.h"
 #include "engine/logmon/monitor.h"
 #include "engine/neighbor/neighbor.h"
-#include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/own_addresses.h"
 #include "recorder.h"
 #include "runtime/handover.h"
 
 namespace sluice::logmon {
 
-class Worker {
+class Worker final
+    : public packet::EngineLayer<engine::WithNeighbor<engine::logmon::Monitor<Recorder>>> {
  public:
-  using Monitor = engine::logmon::Monitor<Recorder>;
-  using Engine = engine::WithNeighbor<Monitor>;
-  static constexpr auto& kDropReasons = Engine::kDropReasons;
-
   Worker(const packet::OwnAddresses& own, const engine::logmon::RuleSet& rules,
          const engine::logmon::MonitorOptions& options, Recorder recorder,
          runtime::Handover<Batch>& batches, uint64_t seed)
-      : batches_(batches), engine_(own, std::in_place, rules, options, std::move(recorder), seed) {}
+      : EngineLayer(
+            [&] { return Inner(own, std::in_place, rules, options, std::move(recorder), seed); }),
+        batches_(batches) {}
   Worker(const Worker&) = delete;
 
-  const packet::OwnAddresses& own() const { return engine_.own(); }
-  template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now) {
-    engine_.ProcessBurst(burst, now);
-  }
-  void AtRest(uint64_t now) {
+  void AtRest(uint64_t now) override {
     now_ = now;
-    engine_.AtRest(now);
+    EngineLayer::AtRest(now);
     Settle();
     batches_.AtRest();
   }
-  void Leave() {
+  void Leave() override {
+    EngineLayer::Leave();
     monitor().Finish(now_);
     Settle();
     batches_.Leave();
   }
 
  private:
-  Monitor& monitor() { return engine_.engine(); }
+  engine::logmon::Monitor<Recorder>& monitor() { return engine_.engine(); }
   /// Stores the worker's totals in the current batch.
   void Settle() {
     Recorder& recorder = monitor().sink();
@@ -64,7 +59,6 @@ class Worker {
 
   runtime::Handover<Batch>& batches_;
   uint64_t now_ = 0;
-  Engine engine_;
 };
 
 }  // namespace sluice::logmon

@@ -12,6 +12,7 @@
 #include "engine/maglev/balancer.h"
 #include "engine/maglev/tables.h"
 #include "engine/maglev/totals.h"
+#include "packet/engine.h"
 #include "runtime/published.h"
 
 namespace sluice::maglev {
@@ -46,15 +47,19 @@ class Fleet {
 };
 
 /// The engine of a worker lcore. It is part of the fleet during its lifetime.
-class Worker : public runtime::WithTables<engine::maglev::Balancer, engine::maglev::Tables> {
+class Worker final : public packet::EngineLayer<
+                         runtime::WithTables<engine::maglev::Balancer, engine::maglev::Tables>> {
  public:
   /// `seed`: secret key of the connection table.
   Worker(Fleet& fleet, runtime::Published<engine::maglev::Tables>& tables, uint32_t worker,
          uint64_t seed)
-      : WithTables(tables, worker, seed, fleet.cycles_per_second_), fleet_(fleet) {
-    fleet_.Add(engine());
+      : EngineLayer([&] { return Inner(tables, worker, seed, fleet.cycles_per_second_); }),
+        fleet_(fleet) {
+    fleet_.Add(balancer());
   }
-  ~Worker() { fleet_.Remove(engine()); }
+  ~Worker() { fleet_.Remove(balancer()); }
+
+  const engine::maglev::Balancer& balancer() const { return engine_.engine(); }
 
  private:
   Fleet& fleet_;

@@ -64,7 +64,7 @@ int RunReplay(const CommandLine& line, Origin origin) {
   Control control(std::move(origin.config), origin.path, 1);
   const Worker* one = nullptr;
   Fleet fleet(sluice::runtime::kReplayHz,
-              [&one] { return one->engine().seconds() * sluice::runtime::kReplayHz; });
+              [&one] { return one->balancer().seconds() * sluice::runtime::kReplayHz; });
   Worker worker(fleet, control.published(), 0, line.options.seed.value_or(1));
   one = &worker;
   return sluice::runtime::Replay(line, worker, MakeHooks(control, fleet));

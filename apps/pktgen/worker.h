@@ -14,29 +14,27 @@
 #include "engine/pktgen/frame_set.h"
 #include "generator.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 #include "settings.h"
 
 namespace sluice::pktgen {
 
-class Worker {
+class Worker final : public packet::Engine {
  public:
-  static constexpr std::array<std::string_view, 0> kDropReasons{};
-
   /// `generator` must outlive the object. `iface`: value of --iface, for error messages.
   Worker(Generator& generator, uint32_t worker, std::string_view iface)
       : generator_(&generator), place_(&generator.place(worker)), worker_(worker), iface_(iface) {}
 
   /// Returns an error if the queue cannot send all frames of this worker in the first round;
   /// otherwise an empty string.
-  template <typename Queue>
-  std::string Fault(const Queue& queue) const {
+  std::string QueueError(const packet::CanEmit& can_emit) override {
     const engine::pktgen::Traffic& traffic = generator_->round()->traffic();
     for (size_t stream = 0; stream < traffic.streams(); ++stream) {
       const engine::pktgen::FrameSet& frames = traffic.share(stream, worker_).frames;
       for (size_t i = 0; i < frames.size(); ++i) {
         const auto& entry = frames.entry(i);
-        if (queue.CanEmit(frames.bytes(entry), entry.length)) continue;
+        if (can_emit(frames.bytes(entry), entry.length)) continue;
         return "--iface=" + std::string(iface_) + ": " +
                CannotSend(traffic.name(stream), i, entry.length);
       }
@@ -44,7 +42,7 @@ class Worker {
     return "";
   }
 
-  void set_counters(const nic::QueueCounters& counters) { place_->queue = &counters; }
+  void set_counters(nic::QueueCounters& counters) override { place_->queue = &counters; }
 
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t /*now*/) {

@@ -32,30 +32,6 @@ using sluice::runtime::PortStats;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// A worker that also answers neighbor requests of the network.
-class Lcore {
- public:
-  static constexpr auto& kDropReasons = WithNeighbor<Worker>::kDropReasons;
-  static constexpr bool kOwnFramesOnly = WithNeighbor<Worker>::kOwnFramesOnly;
-  static constexpr uint32_t kPollsPerRest = 1;
-
-  Lcore(const sluice::packet::OwnAddresses& own, Play& play, uint32_t number,
-        const WorkerOptions& options)
-      : engine_(own, std::in_place, play, number, options) {}
-
-  const auto& own() const { return engine_.own(); }
-  void set_outbox(sluice::packet::Outbox outbox) { engine_.set_outbox(outbox); }
-  void Enter() { engine_.engine().Enter(); }
-  void Leave() { engine_.engine().Leave(); }
-  void AtRest(uint64_t now) { engine_.AtRest(now); }
-  sluice::packet::Verdict Process(sluice::packet::Frame& frame, uint64_t now) {
-    return engine_.Process(frame, now);
-  }
-
- private:
-  WithNeighbor<Worker> engine_;
-};
-
 int Run(Session& session, const Settings& settings, std::FILE* text) {
   Play play(settings.play, Clock(rte_get_tsc_hz()));
   std::fprintf(text, "%s\n", Introduction(settings).c_str());
@@ -70,7 +46,9 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
   };
   hooks.commands = Commands(play);
   const int exit_code = session.Run(
-      [&](const WorkerInfo& info) { return Lcore(info.own, play, info.worker, settings.worker); },
+      [&](const WorkerInfo& info) {
+        return WithNeighbor<Worker>(info.own, std::in_place, play, info.worker, settings.worker);
+      },
       std::move(hooks));
   play.Close();
   std::fputs(Totals(play.board()).c_str(), text);

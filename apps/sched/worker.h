@@ -13,6 +13,7 @@
 
 #include "figures.h"
 #include "packet/datagram.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
 #include "processor.h"
@@ -29,7 +30,7 @@ struct WorkerOptions {
   std::FILE* text = stdout;            ///< Stream for the rows of finished cells; null: none.
 };
 
-class Worker {
+class Worker final : public packet::Engine {
  public:
   enum DropReason : uint8_t {
     kMalformed,  ///< A header is invalid or contradicts another.
@@ -49,18 +50,19 @@ class Worker {
       "malformed",    "fragment",         "ip_options",    "bad_checksum",
       "wrong_length", "wrong_magic",      "wrong_version", "wrong_class",
       "wrong_flags",  "service_too_long", "no_task"};
-  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;
+  static constexpr uint32_t kPollsPerRest = 1;
 
   /// `play` must outlive the object.
   Worker(Play& play, uint32_t number, const WorkerOptions& options);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
-  void Enter();
+  void set_outbox(packet::Outbox outbox) override { outbox_ = outbox; }
+  void Enter() override;
   /// Completes all started tasks, for at most kDrainNs, and unbinds the processor.
-  void Leave();
-  void AtRest(uint64_t now);
+  void Leave() override;
+  void AtRest(uint64_t now) override;
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
 
  private:

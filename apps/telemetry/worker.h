@@ -8,16 +8,15 @@
 
 #include "engine/telemetry/meter.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 
 namespace sluice::telemetry {
 
-class Worker {
+class Worker final : public packet::Engine {
  public:
-  static constexpr auto& kDropReasons = engine::telemetry::Meter::kDropReasons;
-
   explicit Worker(engine::telemetry::Meter& meter) : meter_(&meter) {}
 
-  void AtRest(uint64_t now) { meter_->AtRest(now); }
+  void AtRest(uint64_t now) override { meter_->AtRest(now); }
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t now) {
     meter_->ProcessBurst(burst, now);

@@ -67,7 +67,7 @@ class BilateralQueue {
   BilateralQueue& operator=(const BilateralQueue&) = delete;
 
   /// Handles one region if the NIC has answered. Returns the number of frames received.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     HeldRegion region;
     if (!link_.Poll(now, region)) return 0;
@@ -83,9 +83,7 @@ class BilateralQueue {
         writer_.Order();
       }
     }
-    if constexpr (GeneratingEngine<Engine, BilateralQueue>) {
-      while (engine.Generate(*this, now) > 0) {  // Repeats while frames are due and fit.
-      }
+    while (engine.Generate(*this, now) > 0) {  // Repeats while frames are due and fit.
     }
     Give(leaving);
     exception_.Flush(counters_);

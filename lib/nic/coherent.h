@@ -91,7 +91,7 @@ class CoherentQueue {
 
   /// Handles the frames of one line if the NIC has answered the load. Returns the number of frames
   /// received.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     const uint32_t received = lines_.Wait(frames_.data());
     if (received == 0) return 0;
@@ -207,9 +207,9 @@ class CoherentQueue {
   }
 
   /// Passes all frames to the engine. Returns the number of bytes received.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   uint64_t Handle(Engine& engine, uint32_t received, uint64_t now) {
-    if constexpr (BurstEngine<Engine>) {
+    if constexpr (packet::BurstEngine<Engine>) {
       packet::BurstTotals totals;
       for (uint32_t i = 0; i < received; ++i) totals.Add(frames_[i].length);
       packet::FoundBurst burst(
@@ -225,7 +225,7 @@ class CoherentQueue {
     } else {
       uint64_t bytes = 0;
       for (uint32_t i = 0; i < received; ++i) {
-        if constexpr (PreparingEngine<Engine>) {
+        if constexpr (packet::PreparingEngine<Engine>) {
           const Frame& ahead = frames_[std::min(i + kPrepareAhead, received - 1)];
           engine.Prepare(ahead.data, ahead.length);
         }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The contract between an application's loop and an interface: receive → view → answer → release,
-// in one inlined call. Each interface implements its loop according to the unit that it receives
-// (packets, spans, regions or lines). An engine runs on all of them, whether it handles single
-// frames or bursts.
+// The contract of a queue, which connects an application's loop and an interface: receive → view →
+// answer → release, in one inlined call. packet/engine.h contains the contract of an engine, and
+// fake_queue.h a queue in memory. Each interface implements its loop according to the unit that it
+// receives (packets, spans, regions or lines). An engine runs on all of them, whether it handles
+// single frames or bursts.
 #pragma once
 
 #include <concepts>
@@ -11,68 +12,17 @@
 
 #include "nic/queue_counters.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
 
 namespace sluice::nic {
 
-/// An engine that processes one frame at a time, in place. `now` is in TSC cycles and equal for all
-/// frames of a burst.
-template <typename E>
-concept FrameEngine = requires(E engine, packet::Frame& frame, uint64_t now) {
-  { engine.Process(frame, now) } -> std::same_as<packet::Verdict>;
-};
-
-/// An engine that can prefetch data for a later frame. Prepare is called some frames before
-/// Process. It is a hint: the bytes may be invalid, and Process may not be called for them.
-template <typename E>
-concept PreparingEngine = FrameEngine<E> &&
-    requires(E engine, const uint8_t* frame, uint32_t length) {
-  engine.Prepare(frame, length);
-};
-
-/// An engine that processes all frames of a burst in one call (packet/burst.h). A queue prefers
-/// ProcessBurst if an engine has both. ProcessBurst must accept any packet::Burst; the concept
-/// checks one type.
-template <typename E>
-concept BurstEngine = requires(E engine, packet::OneFrame& burst, uint64_t now) {
-  { engine.ProcessBurst(burst, now) } -> std::same_as<void>;
-};
-
-/// An engine of either kind; queues accept both.
-template <typename E>
-concept QueueEngine = FrameEngine<E> || BurstEngine<E>;
-
-/// Adapts a FrameEngine to a BurstEngine by processing each frame in order. The engine must outlive
-/// the adapter; its owner makes all other calls to it. packet::ProcessFrame is the opposite
-/// adapter.
-template <FrameEngine Engine>
-class FrameByFrame {
- public:
-  explicit FrameByFrame(Engine& engine) : engine_(engine) {}
-
-  template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now) {
-    for (uint32_t number = 0; number < burst.size(); ++number) {
-      packet::Frame frame = burst.At(number);
-      frame.spare = burst.spare();
-      const packet::Verdict verdict = engine_.Process(frame, now);
-      burst.Answer(number, frame, verdict);
-    }
-  }
-  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
-    engine_.set_outbox(outbox);
-  }
-
- private:
-  Engine& engine_;
-};
-
 /// Placeholder engines for concepts that must name a type.
-struct AnyEngine {
+struct AnyEngine final : packet::Engine {
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
 };
-struct AnyBurstEngine {
+struct AnyBurstEngine final : packet::Engine {
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now);
 };
@@ -91,20 +41,13 @@ struct AnySource {
   void Write(uint32_t index, uint8_t* to) const;
 };
 
-/// An engine that sends at times of its choice. The worker calls Generate before every poll; a
-/// queue may also call it where sending is cheapest. Generate returns the number of frames sent.
-template <typename E, typename Queue>
-concept GeneratingEngine = requires(E engine, Queue& queue, uint64_t now) {
-  { engine.Generate(queue, now) } -> std::same_as<uint32_t>;
-};
-
 /// One receive queue and its answer path, owned by one worker.
 template <typename Q>
 concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
                               AnyBurstEngine& burst_engine, const AnySource& source,
                               const uint8_t* frame, uint32_t count, uint64_t now) {
-  /// Handles frames that have arrived, with any QueueEngine: one burst, region or line, or up to
-  /// kMaxSpansOfPoll spans. Returns the number of frames.
+  /// Handles frames that have arrived, with any packet::QueueEngine: one burst, region or line, or
+  /// up to kMaxSpansOfPoll spans. Returns the number of frames.
   { queue.Poll(engine, now) } -> std::same_as<uint32_t>;
   { queue.Poll(burst_engine, now) } -> std::same_as<uint32_t>;
   /// Returns whether the link is up, for the report of the run.

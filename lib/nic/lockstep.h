@@ -55,9 +55,9 @@ class Lockstep {
 
   /// Handles frames of the first `kCount` lanes until a lane needs the walker. Returns that lane's
   /// index.
-  template <uint32_t kCount, QueueEngine Engine>
+  template <uint32_t kCount, packet::QueueEngine Engine>
   uint32_t Run(Engine& engine, uint64_t now) {
-    if constexpr (BurstEngine<Engine>) {
+    if constexpr (packet::BurstEngine<Engine>) {
       uint32_t careful;
       do careful = RunBurst<kCount>(engine, now);
       while (careful == kCount);
@@ -71,8 +71,8 @@ class Lockstep {
   /// first one and end at `lane.stop` or before it. Their addresses do not depend on loads, so one
   /// chain is enough. Engines that prepare frames need the exact positions of the frames ahead, so
   /// the walker calls Run for them.
-  template <FrameEngine Engine>
-  requires(!PreparingEngine<Engine>)
+  template <packet::FrameEngine Engine>
+  requires(!packet::PreparingEngine<Engine>)
       [[gnu::noinline]] void RunRow(Lane& lane, Engine& engine, uint64_t now) {
     uint8_t* const first = lane.cursor;
     const packet::LeadingWord shape = packet::LeadingWord::Of(first);
@@ -103,7 +103,7 @@ class Lockstep {
   }
 
   /// Passes the frame of `length` bytes at the lane's cursor to the engine and advances the cursor.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   void Step(Lane& lane, uint32_t length, Engine& engine, uint64_t now) {
     HandleFrame(lane, lane.cursor, length, engine, now);
     ++walked_.pkts;
@@ -134,7 +134,7 @@ class Lockstep {
   /// Handles one frame of each of the first `kCount` lanes per turn until a lane needs the walker.
   /// Returns that lane's index. Cursors stay in registers: their address is never used, so stores
   /// to frames do not force reloads.
-  template <uint32_t kCount, FrameEngine Engine>
+  template <uint32_t kCount, packet::FrameEngine Engine>
   [[gnu::noinline]] uint32_t RunFrames(Engine& engine, uint64_t now) {
     // Fewer lanes hide less latency, so frames are prepared further ahead.
     constexpr uint32_t kAhead = kLanes / kCount;
@@ -147,7 +147,7 @@ class Lockstep {
     for (uint32_t i = 0; i < kCount; ++i) {
       cursor[i] = lanes_[i].cursor;
       stop[i] = lanes_[i].stop;
-      if constexpr (PreparingEngine<Engine> && kAhead > 1) {
+      if constexpr (packet::PreparingEngine<Engine> && kAhead > 1) {
         ahead[i] = std::max(cursor[i], lanes_[i].ahead);
         if (ahead[i] > cursor[i]) continue;
         for (uint32_t j = 0; j < kAhead; ++j) ahead[i] = PrepareNext(ahead[i], stop[i], engine);
@@ -169,7 +169,7 @@ class Lockstep {
           if (next >= stop[i]) [[unlikely]]
             return i;
           PrefetchForWriting(next + (next - at));  // The frame after next if all sizes are equal.
-          if constexpr (PreparingEngine<Engine>) {
+          if constexpr (packet::PreparingEngine<Engine>) {
             if constexpr (kAhead == 1) {
               // The exact length is not loaded yet, so this passes an upper bound.
               engine.Prepare(next, static_cast<uint32_t>(stop[i] - next));
@@ -188,7 +188,7 @@ class Lockstep {
     }();
     for (uint32_t i = 0; i < kCount; ++i) {
       lanes_[i].cursor = cursor[i];
-      if constexpr (PreparingEngine<Engine> && kAhead > 1) lanes_[i].ahead = ahead[i];
+      if constexpr (packet::PreparingEngine<Engine> && kAhead > 1) lanes_[i].ahead = ahead[i];
     }
     if constexpr (packet::Sender<Engine>) at_work_ = nullptr;
     walked_.pkts += turns * kCount + careful;
@@ -201,9 +201,9 @@ class Lockstep {
   /// or kBurstFrames are found. Returns the index of that lane, or kCount if no lane needs the
   /// walker. Prefetches only headers, and for writing only if the engine declares that it writes to
   /// most frames.
-  template <uint32_t kCount, BurstEngine Engine>
+  template <uint32_t kCount, packet::BurstEngine Engine>
   [[gnu::always_inline]] uint32_t RunBurst(Engine& engine, uint64_t now) {
-    constexpr int kForWriting = packet::WritesFrames<Engine>();
+    constexpr int kForWriting = Engine::kWritesFrames;
     std::array<uint8_t*, kBurstFrames + 1> starts;
     std::array<uint32_t, kBurstFrames> lengths;
     uint8_t* cursor[kCount];
@@ -267,7 +267,7 @@ class Lockstep {
 
   /// Passes one frame to the engine and applies the verdict. Counts bytes; the callers count
   /// frames.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     packet::Frame frame = View(at, length, runs_.spare());
@@ -306,7 +306,7 @@ class Lockstep {
 
   /// Prepares the frame at `at` if it ends at `stop` or before it. Returns the address of the next
   /// frame, or `at` if the frame was not prepared.
-  template <FrameEngine Engine>
+  template <packet::FrameEngine Engine>
   static uint8_t* PrepareNext(uint8_t* at, const uint8_t* stop, Engine& engine) {
     if (at >= stop) return at;
     const uint32_t length = packet::FrameLength(at);
@@ -319,7 +319,7 @@ class Lockstep {
 
   /// Handles, within the lockstep, one frame that is not plain IPv4. Returns the address of the
   /// next frame, or `at` if the frame needs the walker.
-  template <FrameEngine Engine>
+  template <packet::FrameEngine Engine>
   [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop, Engine& engine,
                                        uint64_t now) {
     const uint32_t length = packet::FrameLength(at);

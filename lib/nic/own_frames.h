@@ -18,10 +18,10 @@
 #include <optional>
 #include <string_view>
 
-#include "nic/engine_layer.h"
 #include "nic/queue_counters.h"
 #include "packet/burst.h"
 #include "packet/bytes.h"
+#include "packet/engine.h"
 #include "packet/ethernet.h"
 #include "packet/host_address.h"
 #include "packet/parse.h"
@@ -31,8 +31,8 @@ namespace sluice::nic {
 
 /// The filter as a layer around an engine. Costs one load per frame, and one branch per burst or
 /// frame.
-template <QueueEngine Engine>
-class OwnFrames : public EngineLayer<Engine> {
+template <packet::QueueEngine Engine>
+class OwnFrames final : public packet::EngineLayer<Engine> {
  public:
   /// The engine's reasons, followed by one for frames to other stations, which is named as in
   /// Linux's rtnl_link_stats64.
@@ -49,7 +49,9 @@ class OwnFrames : public EngineLayer<Engine> {
   /// constructs the engine in place.
   template <typename Make>
   OwnFrames(const packet::MacAddress& mac, bool promiscuous, Make make)
-      : EngineLayer<Engine>(make), mask_(promiscuous ? 0 : Bits(kEveryBit)), mac_(Bits(mac)) {}
+      : packet::EngineLayer<Engine>(make),
+        mask_(promiscuous ? 0 : Bits(kEveryBit)),
+        mac_(Bits(mac)) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     if (Difference(frame) != 0) [[unlikely]] {
@@ -58,7 +60,7 @@ class OwnFrames : public EngineLayer<Engine> {
     return packet::ProcessFrame(this->engine_, frame, now);
   }
   template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now) requires BurstEngine<Engine> {
+  void ProcessBurst(Burst& burst, uint64_t now) requires packet::BurstEngine<Engine> {
     uint64_t differences = 0;
     for (uint32_t number = 0; number < burst.size(); ++number) {
       differences |= Difference(burst.At(number));
@@ -105,7 +107,7 @@ class OwnFrames : public EngineLayer<Engine> {
                                                           uint32_t length) const {
     if (length < packet::kEthernetHeaderBytes) return std::nullopt;
     if (packet::IsHostMac(frame)) return packet::Drop(kOtherHost);
-    if constexpr (HostEngine<Engine>) {
+    if constexpr (packet::HostEngine<Engine>) {
       const packet::Headers headers = packet::Parse(frame, length);
       if (headers.network == packet::Network::kArp ||
           (headers.IsIpv6() && headers.protocol == packet::kProtocolIcmpv6)) {

@@ -38,7 +38,7 @@ class PacketizedQueue {
         sender_(port, queue, pool) {}
 
   /// Receives one burst and answers it. Returns the number of frames received.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<rte_mbuf*, kMaxBurst> mbufs;
     const uint32_t received = rte_eth_rx_burst(port_, queue_, mbufs.data(), burst_);
@@ -47,7 +47,7 @@ class PacketizedQueue {
     freed_count_ = 0;
     if constexpr (packet::Sender<Engine>) at_work_ = {mbufs.data(), 0, 0};
     Handled handled;
-    if constexpr (BurstEngine<Engine>) {
+    if constexpr (packet::BurstEngine<Engine>) {
       handled = HandleBurst(mbufs.data(), received, engine, now);
     } else {
       handled = HandleFrames(mbufs.data(), received, engine, now);
@@ -128,7 +128,7 @@ class PacketizedQueue {
 
   /// Processes frame by frame. Totals are kept per burst; only frames that are not forwarded
   /// unchanged need separate accounting.
-  template <FrameEngine Engine>
+  template <packet::FrameEngine Engine>
   Handled HandleFrames(rte_mbuf** mbufs, uint32_t received, Engine& engine, uint64_t now) {
     Handled handled;
     for (uint32_t i = 0; i < std::min(received, kPrefetchAhead); ++i) Prefetch(mbufs[i]);
@@ -153,7 +153,7 @@ class PacketizedQueue {
 
   /// Processes the burst in one call. For a frame that the engine does not read, only the mbuf is
   /// loaded.
-  template <BurstEngine Engine>
+  template <packet::BurstEngine Engine>
   Handled HandleBurst(rte_mbuf** mbufs, uint32_t received, Engine& engine, uint64_t now) {
     Handled handled;
     packet::BurstTotals totals;
@@ -201,9 +201,9 @@ class PacketizedQueue {
   /// fetched twice.
   static void Prefetch(rte_mbuf* mbuf) { __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1); }
 
-  template <FrameEngine Engine>
+  template <packet::FrameEngine Engine>
   static void Prepare(Engine& engine, rte_mbuf* mbuf) {
-    if constexpr (PreparingEngine<Engine>) {
+    if constexpr (packet::PreparingEngine<Engine>) {
       // Engines with Prepare also prepend headers, so the line before the frame is needed.
       __builtin_prefetch(rte_pktmbuf_mtod(mbuf, uint8_t*) - 1, 1);
       engine.Prepare(rte_pktmbuf_mtod(mbuf, const uint8_t*), mbuf->data_len);

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <utility>
 
-#include "nic/engine_layer.h"
 #include "nic/queue_counters.h"
 #include "packet/burst.h"
 #include "packet/bytes.h"
 #include "packet/defragmenter.h"
+#include "packet/engine.h"
 #include "packet/ethernet.h"
 #include "packet/frame_length.h"
 #include "packet/parse.h"
@@ -26,8 +26,10 @@
 
 namespace sluice::nic {
 
-template <HostEngine Engine>
-class Reassembling : public EngineLayer<Engine> {
+template <packet::HostEngine Engine>
+class Reassembling final : public packet::EngineLayer<Engine> {
+  using Base = packet::EngineLayer<Engine>;
+
  public:
   /// The engine's reasons, followed by Defragmenter's.
   static constexpr auto kDropReasons = [] {
@@ -44,7 +46,7 @@ class Reassembling : public EngineLayer<Engine> {
   /// `make()` constructs the engine in place.
   template <typename Make>
   Reassembling(packet::Defragmenter fragments, Make make)
-      : EngineLayer<Engine>(make), fragments_(std::move(fragments)) {}
+      : Base(make), fragments_(std::move(fragments)) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     if (frame.length >= kLeastBytes && MayBeFragment(frame.data)) [[unlikely]] {
@@ -56,7 +58,7 @@ class Reassembling : public EngineLayer<Engine> {
   }
   /// A reassembled datagram is passed to the engine separately from the burst.
   template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now) requires BurstEngine<Engine> {
+  void ProcessBurst(Burst& burst, uint64_t now) requires packet::BurstEngine<Engine> {
     if (!fragments_.on()) {
       // Uses PartOfBurst like the calls below, so that the engine's code is instantiated only once.
       packet::PartOfBurst<Burst> whole(burst, 0, burst.size());
@@ -79,18 +81,20 @@ class Reassembling : public EngineLayer<Engine> {
         [&](auto& part) { this->engine_.ProcessBurst(part, now); });
   }
 
-  /// `counters` are those of the queue that receives the frames. Must be called before the first
-  /// Process.
-  void set_counters(QueueCounters& counters) { counters_ = &counters; }
-  void AtRest(uint64_t now) {
+  /// Must be called before the first Process.
+  void set_counters(QueueCounters& counters) override {
+    counters_ = &counters;
+    Base::set_counters(counters);
+  }
+  void AtRest(uint64_t now) override {
     if (fragments_.waiting() > 0) [[unlikely]] {
       fragments_.Expire(now);
       Recount();
     }
-    if constexpr (requires { this->engine_.AtRest(now); }) this->engine_.AtRest(now);
+    Base::AtRest(now);
   }
-  void Leave() {
-    if constexpr (requires { this->engine_.Leave(); }) this->engine_.Leave();
+  void Leave() override {
+    Base::Leave();
     fragments_.Finish();
     Recount();
   }

@@ -34,7 +34,7 @@ class RegionWalker {
 
   /// Passes every received frame of the region to the engine. Returns the totals of the forwarded
   /// frames.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   FrameTotals Walk(const HeldRegion& region, Engine& engine, uint64_t now) {
     if (region.received == 0) return {};
     unforwarded_ = {};
@@ -42,7 +42,7 @@ class RegionWalker {
                        1);  // The header, which is written when the region is given back.
     swap::Entry* const end = region.entries + region.received;
     uint64_t bytes = 0;
-    if constexpr (BurstEngine<Engine>) {
+    if constexpr (packet::BurstEngine<Engine>) {
       for (swap::Entry* at = region.entries; at < end; at += kBurstFrames) {
         bytes += WalkBurst(region, at, std::min(at + kBurstFrames, end), engine, now);
       }
@@ -78,7 +78,7 @@ class RegionWalker {
   static constexpr uint32_t kBurstFrames = 128;
 
   /// Handles the frames of a row. Returns the bytes received.
-  template <FrameEngine Engine>
+  template <packet::FrameEngine Engine>
   [[gnu::noinline]] uint64_t WalkRow(const HeldRegion region, const RegionRow row, Engine& engine,
                                      uint64_t now) {
     const uint32_t length = swap::EntryLength(row.first);
@@ -97,7 +97,7 @@ class RegionWalker {
       end += left;
       for (; left > 0; --left) {
         __builtin_prefetch(data + ahead, 1);
-        if constexpr (PreparingEngine<Engine>) {
+        if constexpr (packet::PreparingEngine<Engine>) {
           engine.Prepare(std::min(data + kPrepareAhead * step, last), length);
         }
         packet::Frame frame = View(region, data, length);
@@ -117,7 +117,7 @@ class RegionWalker {
   /// entries, so each entry is read once and validated. Totals are kept per region; only frames
   /// that are not forwarded unchanged need separate accounting. `region` is passed by value to stay
   /// in registers. Returns the bytes received.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   [[gnu::noinline]] uint64_t WalkFrames(const HeldRegion region, swap::Entry* const first,
                                         swap::Entry* const end, Engine& engine, uint64_t now) {
     const swap::Geometry bounds = RegionWriter::Bounds(region);
@@ -133,7 +133,7 @@ class RegionWalker {
       for (; at < stop; ++at) {
         __builtin_prefetch(at + kEntriesAhead);
         Prefetch(region.base, RegionWriter::Load(at[ahead]));
-        if constexpr (PreparingEngine<Engine>) {
+        if constexpr (packet::PreparingEngine<Engine>) {
           const swap::Entry next = RegionWriter::Load(*std::min(at + kPrepareAhead, last));
           if (swap::EntryIsSound(next, bounds)) {
             engine.Prepare(region.base + swap::EntryOffset(next), swap::EntryLength(next));
@@ -150,14 +150,14 @@ class RegionWalker {
 
   /// As WalkFrames, for a region of few frames, where the prefetch distances of WalkFrames would
   /// cost more time than they hide.
-  template <FrameEngine Engine>
+  template <packet::FrameEngine Engine>
   uint64_t WalkFew(const HeldRegion& region, Engine& engine, uint64_t now) {
     const swap::Geometry bounds = RegionWriter::Bounds(region);
     swap::Entry* const end = region.entries + region.received;
     for (swap::Entry* at = region.entries + 1; at < end; ++at) {
       Prefetch(region.base, RegionWriter::Load(*at));
     }
-    if constexpr (PreparingEngine<Engine>) {
+    if constexpr (packet::PreparingEngine<Engine>) {
       for (swap::Entry* at = region.entries; at < end; ++at) {
         const swap::Entry entry = RegionWriter::Load(*at);
         if (!swap::EntryIsSound(entry, bounds)) continue;
@@ -172,7 +172,7 @@ class RegionWalker {
   }
 
   /// Validates an entry and passes its frame to the engine. Returns the bytes received.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   uint32_t HandleEntry(const HeldRegion& region, const swap::Geometry& bounds, swap::Entry* at,
                        Engine& engine, uint64_t now) {
     const swap::Entry entry = RegionWriter::Load(*at);
@@ -190,7 +190,7 @@ class RegionWalker {
 
   /// Processes a burst of frames in one call. For a frame that the engine does not read, only the
   /// entry is loaded. If one of the entries is invalid, walks the burst frame by frame.
-  template <BurstEngine Engine>
+  template <packet::BurstEngine Engine>
   uint64_t WalkBurst(const HeldRegion region, swap::Entry* const first, swap::Entry* const end,
                      Engine& engine, uint64_t now) {
     const swap::Geometry bounds = RegionWriter::Bounds(region);

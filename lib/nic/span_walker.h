@@ -37,7 +37,7 @@ class SpanWalker {
 
   /// Passes every frame of `spans` to the engine and returns every byte to the pipes. `spans` must
   /// not contain two spans of one pipe. Returns the number of frames.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   uint32_t Walk(std::span<const Span> spans, Engine& engine, uint64_t now) {
     waiting_ = spans;
     active_ = 0;
@@ -73,7 +73,7 @@ class SpanWalker {
   /// Assigns the next span to a lane. Returns false if no span is left. Unless the engine processes
   /// bursts or prepares frames, first handles the frames at the start of the span that have equal
   /// lengths (RunRow).
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   bool StartLane(Lane& lane, Engine& engine, uint64_t now) {
     while (!waiting_.empty()) {
       const Span& span = waiting_.front();
@@ -85,7 +85,7 @@ class SpanWalker {
               .owed = span.data,
               .pipe = span.pipe,
               .ahead = span.data};
-      if constexpr (BurstEngine<Engine> || PreparingEngine<Engine>) {
+      if constexpr (packet::BurstEngine<Engine> || packet::PreparingEngine<Engine>) {
         return true;
       } else {
         do lanes_.RunRow(lane, engine, now);
@@ -97,7 +97,7 @@ class SpanWalker {
   }
 
   /// Walks while at least `kCount` lanes have bytes.
-  template <uint32_t kCount, QueueEngine Engine>
+  template <uint32_t kCount, packet::QueueEngine Engine>
   void WalkLanes(Engine& engine, uint64_t now) {
     while (active_ >= kCount) {
       Lane& lane = lanes_.lane(lanes_.template Run<kCount>(engine, now));
@@ -108,7 +108,7 @@ class SpanWalker {
 
   /// Handles the frame at the cursor, or skips flits that do not form a frame. Returns false when
   /// all bytes of the span are handled and given back.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
     const uint32_t length = packet::FrameLength(lane.cursor);

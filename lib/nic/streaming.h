@@ -41,7 +41,7 @@ class StreamingQueue {
 
   /// Handles the bytes that the NIC has reported, in at most kMaxSpansOfPoll spans. Returns the
   /// number of frames.
-  template <QueueEngine Engine>
+  template <packet::QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<Span, kMaxSpansOfPoll> spans;
     const uint32_t count = pipes_.Receive(spans, counters_);

@@ -102,24 +102,6 @@ class OneFrame {
 };
 static_assert(Burst<OneFrame>);
 
-/// Returns whether an engine that processes bursts writes to the headers of most frames
-/// (`kWritesFrames`). An interface that must fetch headers to locate frames then prefetches them
-/// for writing.
-template <typename Engine>
-consteval bool WritesFrames() {
-  if constexpr (requires { Engine::kWritesFrames; }) return Engine::kWritesFrames;
-  return false;
-}
-
-/// Returns whether an engine serves only its port's station (`kOwnFramesOnly`): frames for other
-/// stations must not reach it (nic/own_frames.h). Other engines get all frames that the port
-/// receives.
-template <typename Engine>
-consteval bool OwnFramesOnly() {
-  if constexpr (requires { Engine::kOwnFramesOnly; }) return Engine::kOwnFramesOnly;
-  return false;
-}
-
 /// Frames first … first + size - 1 of another burst, which must outlive it.
 template <Burst Whole>
 class PartOfBurst {
@@ -173,20 +155,6 @@ void DivideBurst(Whole& burst, IsMine is_mine, Handle handle, Rest rest) {
     first = number + 1;
   }
   give_rest(size);
-}
-
-/// Processes one frame with an engine of either kind, for callers with single frames such as a
-/// layer in front of the engine. It inlines to engine.Process if the engine has it.
-template <typename Engine>
-Verdict ProcessFrame(Engine& engine, Frame& frame, uint64_t now) {
-  if constexpr (requires { engine.Process(frame, now); }) {
-    return engine.Process(frame, now);
-  } else {
-    OneFrame burst(frame);
-    engine.ProcessBurst(burst, now);
-    frame = burst.frame();
-    return burst.verdict();
-  }
 }
 
 }  // namespace sluice::packet

@@ -5,7 +5,6 @@
 // lib/engine and lib/nic (frame.h).
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 
 namespace sluice::packet {
@@ -41,12 +40,6 @@ class Outbox {
   void* context_ = nullptr;
   bool (*send_)(void* context, const uint8_t* frame,
                 uint32_t length) = [](void*, const uint8_t*, uint32_t) { return false; };
-};
-
-/// An engine that sends additional frames. set_outbox is called once, before all other functions.
-template <typename E>
-concept Sender = requires(E engine, Outbox outbox) {
-  engine.set_outbox(outbox);
 };
 
 }  // namespace sluice::packet

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "packet/burst.h"
+#include "packet/engine.h"
 
 namespace sluice::runtime {
 
@@ -113,47 +113,37 @@ class Published {
 /// Wraps an engine that reads published tables, for Session: reports the quiescent state, then lets
 /// the engine load the current tables. Not movable, so that other threads may read the engine's
 /// counters.
-template <typename Engine, typename T>
-class WithTables {
- public:
-  static constexpr auto& kDropReasons = Engine::kDropReasons;
-  static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
-  static constexpr bool kOwnFramesOnly = packet::OwnFramesOnly<Engine>();
+template <packet::QueueEngine Engine, typename T>
+class WithTables final : public packet::EngineLayer<Engine> {
+  using Base = packet::EngineLayer<Engine>;
 
+ public:
   /// `reader` is this worker's number in `published`, which must outlive this object. The engine is
   /// constructed from the published pointer and `arguments`. Its constructor may read the tables
   /// but must not store a reference to them.
   template <typename... Arguments>
   WithTables(Published<T>& published, uint32_t reader, Arguments&&... arguments)
-      : readers_(published.readers()), reader_(reader), engine_([&] {
-          const Visit visit(readers_, reader);
+      : Base([&] {
+          const Visit visit(published.readers(), reader);
           return Engine(published.pointer(), std::forward<Arguments>(arguments)...);
-        }()) {}
+        }),
+        readers_(published.readers()),
+        reader_(reader) {}
   WithTables(const WithTables&) = delete;
   WithTables& operator=(const WithTables&) = delete;
 
-  void Enter() { readers_.Enter(reader_); }
-  void Leave() { readers_.Leave(reader_); }
-  void AtRest(uint64_t now) {
+  void Enter() override {
+    readers_.Enter(reader_);
+    Base::Enter();
+  }
+  void AtRest(uint64_t now) override {
     readers_.Rest(reader_);
-    engine_.AtRest(now);
+    Base::AtRest(now);
   }
-  void Prepare(const uint8_t* frame, uint32_t length) const requires
-      requires(const Engine& engine) {
-    engine.Prepare(frame, length);
+  void Leave() override {
+    Base::Leave();
+    readers_.Leave(reader_);
   }
-  { engine_.Prepare(frame, length); }
-  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    return packet::ProcessFrame(engine_, frame, now);
-  }
-  template <packet::Burst Burst>
-  [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t now) requires
-      requires(Engine& engine) {
-    engine.ProcessBurst(burst, now);
-  }
-  { engine_.ProcessBurst(burst, now); }
-
-  const Engine& engine() const { return engine_; }
 
  private:
   /// Registers a reader while it exists.
@@ -173,7 +163,6 @@ class WithTables {
 
   QuietReaders& readers_;
   uint32_t reader_;
-  Engine engine_;
 };
 
 }  // namespace sluice::runtime

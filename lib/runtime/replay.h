@@ -13,13 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "packet/burst.h"
 #include "packet/capture.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
 #include "runtime/report.h"
-#include "runtime/worker.h"
 
 namespace sluice::runtime {
 
@@ -69,23 +68,23 @@ class ReplayFiles {
 
 /// Processes the capture with `engine`; AtRest runs before every frame. Frames that the engine
 /// sends while it processes a frame follow the answer to that frame. Returns the exit code.
-template <typename Engine>
+template <packet::QueueEngine Engine>
 int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) {
   int exit_code = 0;
   const std::unique_ptr<ReplayFiles> files = ReplayFiles::Open(line, &exit_code);
   if (files == nullptr) return exit_code;
   packet::Frame frame;
   uint64_t now = 0;
-  if constexpr (packet::Sender<Engine>) engine.set_outbox(files->outbox());
-  if constexpr (requires { engine.Enter(); }) engine.Enter();
+  engine.set_outbox(files->outbox());
+  engine.Enter();
   while (files->Next(&frame, &now)) {
-    Rest(engine, now);
+    engine.AtRest(now);
     files->FlushSent();
     const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
     files->End(frame, verdict);
     files->FlushSent();
   }
-  if constexpr (requires { engine.Leave(); }) engine.Leave();
+  engine.Leave();
   files->FlushSent();
   return files->Finish(Engine::kDropReasons, hooks);
 }

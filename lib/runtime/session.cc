@@ -226,6 +226,12 @@ bool Session::MakeDefragmenters(std::string* error) {
   return true;
 }
 
+bool Session::CanRun(packet::Engine& engine, const packet::CanEmit& can_emit) {
+  const std::string error = engine.QueueError(can_emit);
+  if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
+  return error.empty();
+}
+
 int Session::Supervise(std::span<const WorkerView> workers,
                        std::span<const std::string_view> reasons) {
   const Options& options = line_.options;

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +21,7 @@
 #include "nic/model_step.h"
 #include "nic/own_frames.h"
 #include "nic/reassembling.h"
+#include "packet/engine.h"
 #include "packet/own_addresses.h"
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
@@ -71,11 +71,9 @@ class Session {
 
   /// Runs one engine per worker, created by `make_engine(const WorkerInfo&)`, until AppHooks::over
   /// returns true or, without this hook, the duration is over, or until a signal arrives. Returns
-  /// the exit code. The engine's static `kDropReasons` names its drops; worker.h lists the optional
-  /// members of an engine. An engine may also have Fault(queue), called before the run. It returns
-  /// an empty text, or one line that names the flag if the engine cannot process that queue. If an
-  /// engine answers for IP addresses (reassembling.h), the session can reassemble fragments for it.
-  /// `hooks` are called until Run returns.
+  /// the exit code; 2 if QueueError of an engine returns an error. If an engine owns addresses
+  /// (packet::HostEngine), the session can reassemble fragments for it. `hooks` are called until
+  /// Run returns.
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
     hooks_ = std::move(hooks);
@@ -117,6 +115,9 @@ class Session {
   /// Opens the ports and the binding. Returns 0, or the exit code.
   int OpenPorts(std::string* error);
 
+  /// Returns whether the engine can run on its queue. If not, prints the engine's error.
+  static bool CanRun(packet::Engine& engine, const packet::CanEmit& can_emit);
+
   /// Creates a worker's engine. If the engine answers for IP addresses, wraps it in the
   /// reassembler. If it serves only the port's station, also wraps it in the address filter.
   template <typename MakeEngine>
@@ -124,14 +125,14 @@ class Session {
     using Engine = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
     const auto make = [&] {
       const WorkerInfo info{worker, own_};
-      if constexpr (nic::HostEngine<Engine>) {
+      if constexpr (packet::HostEngine<Engine>) {
         return nic::Reassembling<Engine>(std::move(defragmenters_[worker]),
                                          [&] { return make_engine(info); });
       } else {
         return make_engine(info);
       }
     };
-    if constexpr (packet::OwnFramesOnly<Engine>()) {
+    if constexpr (Engine::kOwnFramesOnly) {
       return nic::OwnFrames<decltype(make())>(own_.mac(), IsPromiscuous(), make);
     } else {
       return make();
@@ -141,7 +142,7 @@ class Session {
   template <typename MakeEngine, typename MakeQueue>
   int RunWorkers(MakeEngine& make_engine, MakeQueue make_queue) {
     using Bare = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
-    if (!nic::HostEngine<Bare> && line_.options.reassemble > 0) {
+    if (!packet::HostEngine<Bare> && line_.options.reassemble > 0) {
       return BadFlag("reassemble",
                      "sluice-" + line_.app + " does not reassemble datagrams: omit it");
     }
@@ -153,12 +154,10 @@ class Session {
       jobs.emplace_back(new Job<Queue, Engine>{make_queue(i), MakeFront(make_engine, i), {}});
       Job<Queue, Engine>& job = *jobs.back();
       job.control.model = nic::ModelService(port_);
-      if constexpr (requires { job.engine.Fault(job.queue); }) {
-        if (const std::string fault = job.engine.Fault(job.queue); !fault.empty()) {
-          std::fprintf(stderr, "%s\n", fault.c_str());
-          return 2;
-        }
-      }
+      const auto can_emit = [&job](const uint8_t* frame, uint32_t length) {
+        return job.queue.CanEmit(frame, length);
+      };
+      if (!CanRun(job.engine, can_emit)) return 2;
       if (capture_) Watch(job.queue, i);
       views.push_back({&job.control, &job.queue.counters(), &Job<Queue, Engine>::Main,
                        &Job<Queue, Engine>::LinkUp, &job});

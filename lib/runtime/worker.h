@@ -14,6 +14,7 @@
 
 #include "nic/frame_queue.h"
 #include "nic/model_step.h"
+#include "packet/engine.h"
 
 namespace sluice::runtime {
 
@@ -29,18 +30,9 @@ struct alignas(64) WorkerControl {
   std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary switches; stored at the end.
 };
 
-/// Maximum number of polls between two checks of `stop`: some tens of microseconds under load.
-inline constexpr uint32_t kPollsPerLook = 64;
-/// TSC cycles after which a worker checks earlier, because an engine may need long for a burst.
+/// TSC cycles after which a worker checks `stop` before kPollsPerRest polls, because an engine may
+/// need long for a burst.
 inline constexpr uint64_t kLookCycles = 250'000;
-
-/// Returns the maximum number of polls between checks for an engine. An engine that does its main
-/// work in AtRest overrides it with `kPollsPerRest`.
-template <typename Engine>
-consteval uint32_t PollsPerLook() {
-  if constexpr (requires { Engine::kPollsPerRest; }) return Engine::kPollsPerRest;
-  return kPollsPerLook;
-}
 
 inline uint64_t InvoluntarySwitches() {
   rusage usage{};
@@ -48,41 +40,27 @@ inline uint64_t InvoluntarySwitches() {
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-/// Calls AtRest, if the engine has it, to load new tables and process timeouts.
-template <typename Engine>
-void Rest(Engine& engine, uint64_t now) {
-  if constexpr (requires { engine.AtRest(now); }) engine.AtRest(now);
-}
-
-/// Runs until control.stop is set. Only the calling worker uses `queue` and `engine`. Optional
-/// members of an engine:
-/// - set_outbox(packet::Outbox), called before all others, if it sends frames by itself;
-/// - set_counters(nic::QueueCounters&), if it increments counters of the queue;
-/// - Enter() and Leave(), called by the worker first and last;
-/// - AtRest(now), called between bursts;
-/// - Generate(queue, now), if it schedules its sends (nic::GeneratingEngine).
-template <nic::FrameQueue Queue, nic::QueueEngine Engine>
+/// Runs until control.stop is set, and calls the hooks of the engine (packet/engine.h) except
+/// QueueError. Only the calling worker uses `queue` and `engine`.
+template <nic::FrameQueue Queue, packet::QueueEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
   const int32_t model = nic::own_model = control.model;
   uint64_t busy = 0;
   uint64_t waited = 0;
   if constexpr (packet::Sender<Engine>) engine.set_outbox(queue.outbox());
-  if constexpr (requires { engine.set_counters(queue.counters()); }) {
-    engine.set_counters(queue.counters());
-  }
-  if constexpr (requires { engine.Enter(); }) engine.Enter();
+  engine.set_counters(queue.counters());
+  engine.Enter();
   // The clock is read only after Enter: an engine that first touches its memory may need seconds,
   // and the time of the first burst would be outdated.
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   while (!control.stop.load(std::memory_order_relaxed)) {
-    Rest(engine, now);
+    engine.AtRest(now);
     if constexpr (packet::Sender<Engine>) queue.FlushSent();
     const uint64_t looked = now;
-    for (uint32_t i = 0; i < PollsPerLook<Engine>() && now - looked < kLookCycles; ++i) {
-      uint32_t frames = 0;
-      if constexpr (nic::GeneratingEngine<Engine, Queue>) frames = engine.Generate(queue, now);
+    for (uint32_t i = 0; i < Engine::kPollsPerRest && now - looked < kLookCycles; ++i) {
+      uint32_t frames = engine.Generate(queue, now);
       frames += queue.Poll(engine, now);
       const uint64_t after = rte_rdtsc();
       const uint64_t waited_now = queue.waited_cycles();
@@ -97,7 +75,7 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     control.busy_cycles.store(busy, std::memory_order_relaxed);
     control.total_cycles.store(now - begin, std::memory_order_relaxed);
   }
-  if constexpr (requires { engine.Leave(); }) engine.Leave();
+  engine.Leave();
   queue.FlushSent();
   queue.Drain();
   nic::own_model = -1;

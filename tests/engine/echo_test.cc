@@ -17,7 +17,7 @@ using packet::Verdict;
 using test::Bytes;
 using test::ExactBuffer;
 
-static_assert(nic::FrameEngine<IncrementEcho> && nic::FrameEngine<ReflectEcho>);
+static_assert(packet::FrameEngine<IncrementEcho> && packet::FrameEngine<ReflectEcho>);
 
 template <typename Engine>
 Verdict Echo(const ExactBuffer& buffer) {

@@ -19,8 +19,8 @@ using packet::Verdict;
 using test::Bytes;
 using test::ExactBuffer;
 
-static_assert(nic::FrameEngine<WithNeighbor<ReflectEcho>>);
-static_assert(nic::FrameEngine<WithNeighbor<IncrementEcho>>);
+static_assert(packet::FrameEngine<WithNeighbor<ReflectEcho>>);
+static_assert(packet::FrameEngine<WithNeighbor<IncrementEcho>>);
 
 constexpr packet::MacAddress kMac{0x02, 0, 0, 0, 0, 0x02};
 
@@ -310,14 +310,14 @@ TEST(WithNeighbor, AnswersFirstAndLeavesTheRestToTheEngine) {
 }
 
 /// Drops all frames of a burst.
-struct DropsBursts {
+struct DropsBursts final : packet::Engine {
   static constexpr std::array<std::string_view, 1> kDropReasons{"all"};
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t) {
     for (uint32_t i = 0; i < burst.size(); ++i) burst.Answer(i, burst.At(i), packet::Drop(0));
   }
 };
-static_assert(nic::BurstEngine<DropsBursts> && nic::FrameEngine<WithNeighbor<DropsBursts>>);
+static_assert(packet::BurstEngine<DropsBursts> && packet::FrameEngine<WithNeighbor<DropsBursts>>);
 
 TEST(WithNeighbor, GivesAnEngineThatSeesBurstsOneFrameAtATime) {
   WithNeighbor<DropsBursts> engine(Host().own(), DropsBursts());
@@ -331,18 +331,20 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsOneFrameAtATime) {
 }
 
 /// Records the size of each burst and drops its frames.
-struct NotesBursts : DropsBursts {
+struct NotesBursts final : packet::EngineLayer<DropsBursts> {
+  NotesBursts() : EngineLayer([] { return DropsBursts(); }) {}
+
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) {
     sizes.push_back(burst.size());
     bytes.push_back(burst.totals().bytes);
-    DropsBursts::ProcessBurst(burst, now);
+    EngineLayer::ProcessBurst(burst, now);
   }
   std::vector<uint32_t> sizes;
   std::vector<uint64_t> bytes;
 };
-static_assert(nic::BurstEngine<WithNeighbor<NotesBursts>>);
-static_assert(!nic::BurstEngine<WithNeighbor<ReflectEcho>>);
+static_assert(packet::BurstEngine<WithNeighbor<NotesBursts>>);
+static_assert(!packet::BurstEngine<WithNeighbor<ReflectEcho>>);
 
 TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
   const packet::Verdict answered = packet::kForward, dropped = packet::Drop(0);

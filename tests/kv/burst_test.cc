@@ -32,9 +32,10 @@ namespace {
 using TestServer = Server<TestHandoffQueue>;
 using Engine = WithNeighbor<TestServer>;
 using Front = nic::Reassembling<Engine>;
-static_assert(nic::BurstEngine<TestServer> && nic::BurstEngine<Engine> && nic::BurstEngine<Front>);
+static_assert(packet::BurstEngine<TestServer> && packet::BurstEngine<Engine> &&
+              packet::BurstEngine<Front>);
 // The server handles a single frame as a burst of one, so it has no function for single frames.
-static_assert(!nic::FrameEngine<TestServer>);
+static_assert(!packet::FrameEngine<TestServer>);
 
 constexpr uint32_t kTailroom = 96;
 

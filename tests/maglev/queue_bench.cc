@@ -26,7 +26,8 @@ using namespace sluice::engine::maglev;  // NOLINT
 
 namespace {
 
-struct FrameByFrame {
+struct FrameByFrame final : packet::Engine {
+  explicit FrameByFrame(Balancer& balancer) : balancer(balancer) {}
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     return packet::ProcessFrame(balancer, frame, now);
   }
@@ -34,15 +35,8 @@ struct FrameByFrame {
 };
 
 /// Passes bursts to a balancer that the caller owns, because OwnFrames owns its engine.
-struct ByReference {
-  static constexpr auto& kDropReasons = Balancer::kDropReasons;
-  static constexpr bool kWritesFrames = Balancer::kWritesFrames;
-
-  template <packet::Burst Burst>
-  [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t now) {
-    balancer.ProcessBurst(burst, now);
-  }
-  Balancer& balancer;
+struct ByReference final : packet::EngineLayer<Balancer&> {
+  explicit ByReference(Balancer& balancer) : EngineLayer([&]() -> Balancer& { return balancer; }) {}
 };
 
 }  // namespace
@@ -76,12 +70,12 @@ int main(int argc, char** argv) {
     return frame;
   };
   if (how == "frames") {
-    FrameByFrame frames{balancer};
+    FrameByFrame frames(balancer);
     return nic_test::QueueBench(*options, frames, next).Run();
   }
   if (how == "own") {
     const auto mac = packet::Load<packet::MacAddress>(frame.data());
-    nic::OwnFrames<ByReference> own(mac, false, [&] { return ByReference{balancer}; });
+    nic::OwnFrames<ByReference> own(mac, false, [&] { return ByReference(balancer); });
     return nic_test::QueueBench(*options, own, next).Run();
   }
   return nic_test::QueueBench(*options, balancer, next).Run();

@@ -43,7 +43,7 @@ namespace {
 using EchoQueue = nic::StreamingQueue<nic::EnsoPipes>;
 
 /// Prepends an IPv4 header to each packet, as a balancer does.
-class Growing {
+class Growing final : public packet::Engine {
  public:
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
     uint8_t* const start = frame.spare != nullptr ? frame.spare : room_.data();
@@ -64,7 +64,7 @@ class Growing {
 
 /// Sends a copy of each packet, like an application that stores packets and sends them out of
 /// order.
-class Copying {
+class Copying final : public packet::Engine {
  public:
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
     uint8_t* const start = frame.spare != nullptr ? frame.spare : room_.data();

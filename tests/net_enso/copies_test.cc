@@ -45,7 +45,7 @@ Bytes Grown(const Bytes& frame) {
   return grown;
 }
 
-class Builder {
+class Builder final : public packet::Engine {
  public:
   packet::Verdict Process(Frame& frame, uint64_t /*now*/) {
     ++processed;

@@ -30,8 +30,8 @@ Bytes Numbered(uint8_t first, uint32_t number, uint32_t length = 60) {
 }
 
 // Calls the test's function for each frame.
-struct Scripted {
-  void set_outbox(packet::Outbox given) { outbox = given; }
+struct Scripted final : packet::Engine {
+  void set_outbox(packet::Outbox given) override { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) { return act(frame, *this); }
   bool Send(const Bytes& frame) {
     return outbox.Send(frame.data(), static_cast<uint32_t>(frame.size()));
@@ -50,7 +50,7 @@ struct Rig {
   // Exchanges regions until nothing changes. Records the sent frames.
   void Run() {
     for (uint32_t quiet = 0; quiet < 10; ++quiet) {
-      FrameByFrame burst_engine(engine);
+      packet::FrameByFrame burst_engine(engine);
       if ((bursts ? queue.Poll(burst_engine, 0) : queue.Poll(engine, 0)) > 0) quiet = 0;
       queue.FlushSent();
       for (Bytes& frame : link.Send()) {

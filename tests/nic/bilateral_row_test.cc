@@ -20,7 +20,7 @@ using packet::Frame;
 using packet::Verdict;
 
 /// Gives each frame the outcome that its first byte requests, and records the order of the frames.
-struct EndsByFirstByte {
+struct EndsByFirstByte final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     seen.push_back(frame.data[1]);
     if (frame.data[0] == 1) return packet::kConsume;

@@ -25,12 +25,12 @@ using Queue = BilateralQueue<LinkPair>;
 class Bilateral : public testing::Test, public ByContract {};
 INSTANTIATE_TEST_SUITE_P(Contracts, Bilateral, kContracts, NameOf);
 
-struct Pass {
+struct Pass final : packet::Engine {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
 };
 
 // Handles a frame according to its first byte.
-struct ByFirstByte {
+struct ByFirstByte final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
       case 1:
@@ -223,7 +223,7 @@ TEST(Entries, ManyAreSoundIfEachIs) {
 }
 
 // Records the headroom and tailroom of each frame.
-struct RoomSeen {
+struct RoomSeen final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     seen.emplace_back(frame.headroom, frame.tailroom);
     return packet::kForward;

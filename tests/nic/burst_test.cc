@@ -32,7 +32,7 @@ using packet::Verdict;
 enum Order : uint8_t { kLeave, kEat, kDiscard, kPassOn, kWrite, kGrow, kShave, kReplace, kOrders };
 
 /// Handles a frame according to its first byte.
-class Scripted {
+class Scripted final : public packet::Engine {
  public:
   Verdict Process(Frame& frame, uint64_t) {
     seen.emplace_back(frame.data, frame.data + frame.length);
@@ -210,7 +210,7 @@ TYPED_TEST(BurstTest, EveryFrameEndsAsItDoesFrameByFrame) {
 }
 
 /// Accesses only every seventh frame, and adds up the totals of all frames.
-struct Jumps {
+struct Jumps final : packet::Engine {
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t) {
     for (uint32_t i = 0; i < burst.size(); i += 7) looked_at += burst.At(i).length;
@@ -259,7 +259,7 @@ TEST(OneFrame, IsABurstOfOneThatKeepsItsAnswer) {
   bytes[0] = kShave;
   Frame frame{bytes.data(), 100, 7, 9};
   Scripted engine;
-  FrameByFrame bursts(engine);
+  packet::FrameByFrame bursts(engine);
   EXPECT_EQ(packet::ProcessFrame(bursts, frame, 0), packet::kForward);
   EXPECT_EQ(frame.length, 99u);
   bytes[0] = kDiscard;

@@ -25,12 +25,12 @@ using Queue = CoherentQueue<LinePair>;
 class Coherent : public testing::Test, public ByContract {};
 INSTANTIATE_TEST_SUITE_P(Contracts, Coherent, kContracts, NameOf);
 
-struct Pass {
+struct Pass final : packet::Engine {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
 };
 
 // Handles a frame according to its first byte.
-struct ByFirstByte {
+struct ByFirstByte final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
       case 1:
@@ -185,7 +185,7 @@ TEST_P(Coherent, GrownAnswersForWhichTheLineHasNoRoomLeaveToo) {
 }
 
 // Every third answer is larger than its frame.
-struct EveryThirdGrows {
+struct EveryThirdGrows final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     const uint32_t number = frame.data[42] << 8 | frame.data[43];
     if (number % 7 == 5) return packet::kConsume;
@@ -267,8 +267,8 @@ TEST_P(Coherent, ALineWithoutAFrameToSendHandsNothingBack) {
 }
 
 // Sends three more frames before the answer to each frame.
-struct Multiplier {
-  void set_outbox(packet::Outbox given) { outbox = given; }
+struct Multiplier final : packet::Engine {
+  void set_outbox(packet::Outbox given) override { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {
     for (uint8_t copy = 0; copy < 3; ++copy) {
       Bytes more(frame.data, frame.data + frame.length);

@@ -11,20 +11,21 @@
 #include <string>
 #include <vector>
 
-#include "nic/frame_queue.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 
 namespace sluice::nic_test {
 
 enum class Contract { kFrames, kBursts, kSparing };
 
-/// Adapts a FrameEngine to bursts. It answers only the frames that require it: those that the
-/// engine has modified or does not forward.
-template <nic::FrameEngine Engine>
-class Sparing {
+/// Adapts a packet::FrameEngine to bursts. It answers only the frames that require it: those that
+/// the engine has modified or does not forward.
+template <packet::FrameEngine Engine>
+class Sparing final : public packet::EngineLayer<Engine&> {
  public:
-  explicit Sparing(Engine& engine) : engine_(engine) {}
+  explicit Sparing(Engine& engine)
+      : packet::EngineLayer<Engine&>([&]() -> Engine& { return engine; }) {}
 
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) {
@@ -33,19 +34,13 @@ class Sparing {
       const std::vector<uint8_t> bytes(came.data, came.data + came.length);
       packet::Frame frame = came;
       frame.spare = burst.spare();
-      const packet::Verdict verdict = engine_.Process(frame, now);
+      const packet::Verdict verdict = this->engine_.Process(frame, now);
       if (verdict != packet::kForward || frame.data != came.data || frame.length != came.length ||
           !std::equal(bytes.begin(), bytes.end(), frame.data)) {
         burst.Answer(number, frame, verdict);
       }
     }
   }
-  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
-    engine_.set_outbox(outbox);
-  }
-
- private:
-  Engine& engine_;
 };
 
 /// Calls use(engine) with an adapter for this contract.
@@ -53,7 +48,7 @@ template <typename Engine, typename Use>
 auto By(Contract contract, Engine& engine, Use use) {
   if (contract == Contract::kFrames) return use(engine);
   if (contract == Contract::kBursts) {
-    nic::FrameByFrame bursts(engine);
+    packet::FrameByFrame bursts(engine);
     return use(bursts);
   }
   Sparing bursts(engine);

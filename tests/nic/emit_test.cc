@@ -108,7 +108,7 @@ TEST_F(EmitTest, PacketizedEmitsWhatAnMbufHolds) {
 }
 
 /// Emits frames up to number `most` as long as the queue accepts them. Records received frames.
-struct Generator {
+struct Generator final : packet::Engine {
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t) {
     if (source.first == most) return 0;
@@ -147,7 +147,8 @@ TEST(BilateralEmit, FillsRegionsInWhichFramesCame) {
   constexpr uint32_t kAll = 3000;
   LinkPair link;
   BilateralQueue<LinkPair> queue(link);
-  Generator generator{{}, kAll};
+  Generator generator;
+  generator.most = kAll;
   std::vector<Bytes> left;
   uint32_t received = 0;
   uint32_t polls = 0;
@@ -177,7 +178,8 @@ TEST(CoherentEmit, FillsLinesOfItsOwnWhileFramesCome) {
   constexpr uint32_t kAll = 3000;
   LinePair lines;
   CoherentQueue<LinePair> queue(lines);
-  Generator generator{{}, kAll};
+  Generator generator;
+  generator.most = kAll;
   std::vector<Bytes> left;
   uint32_t received = 0;
   for (uint32_t polls = 0; left.size() < kAll && polls < 2000; ++polls) {

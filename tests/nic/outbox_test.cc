@@ -32,8 +32,8 @@ Bytes Numbered(uint8_t first, uint32_t number, uint32_t length = 60) {
 
 // Sends numbered copies for each received frame. The frame's first byte is the number of copies,
 // and its second byte selects the verdict.
-struct Multiplier {
-  void set_outbox(packet::Outbox given) { outbox = given; }
+struct Multiplier final : packet::Engine {
+  void set_outbox(packet::Outbox given) override { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {
     for (uint8_t i = 0; i < frame.data[0]; ++i) {
       sent.push_back(Numbered(0xff, number, 60 + number % 100));
@@ -176,7 +176,7 @@ TEST_P(OutboxTest, PacketizedWithoutAPoolHasNoRoom) {
 }
 
 // Answers from the engine's buffer; the length is encoded in the frame.
-struct FromElsewhere {
+struct FromElsewhere final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     frame.length = frame.data[42] << 8 | frame.data[43];
     frame.data = buffer.data();

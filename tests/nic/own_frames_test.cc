@@ -25,7 +25,9 @@ constexpr MacAddress kMac{0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
 constexpr uint8_t kOtherHost = 2;  // Follows the engine's drop reasons.
 
 /// Records and consumes frames.
-struct Watcher {
+struct Watcher : packet::Engine {
+  explicit Watcher(std::vector<Bytes>* seen) : seen(seen) {}
+
   static constexpr std::array<std::string_view, 2> kDropReasons{"one", "two"};
 
   Verdict Process(Frame& frame, uint64_t) {
@@ -36,7 +38,9 @@ struct Watcher {
 };
 
 /// Records and consumes the frames of a burst.
-struct BurstWatcher {
+struct BurstWatcher final : packet::Engine {
+  explicit BurstWatcher(std::vector<Bytes>* seen) : seen(seen) {}
+
   static constexpr auto& kDropReasons = Watcher::kDropReasons;
 
   template <packet::Burst Burst>
@@ -57,7 +61,8 @@ struct Own {
 };
 
 /// An engine that owns addresses.
-struct Host : Watcher {
+struct Host final : Watcher {
+  using Watcher::Watcher;
   Own own() const { return {}; }
 };
 
@@ -116,7 +121,7 @@ std::vector<Case> Cases(bool host) {
 template <typename Engine>
 void CheckFrames(bool host) {
   std::vector<Bytes> seen;
-  OwnFrames<Engine> filter(kMac, false, [&] { return Engine{{&seen}}; });
+  OwnFrames<Engine> filter(kMac, false, [&] { return Engine(&seen); });
   std::vector<Bytes> accepted;
   for (auto& [frame, verdict] : Cases(host)) {
     if (verdict == packet::kConsume) accepted.push_back(frame);
@@ -126,14 +131,16 @@ void CheckFrames(bool host) {
   EXPECT_EQ(seen, accepted);
 }
 
-struct Plain : Watcher {};
+struct Plain final : Watcher {
+  using Watcher::Watcher;
+};
 
 TEST(OwnFrames, ReachTheEngineAlone) { CheckFrames<Plain>(false); }
 TEST(OwnFrames, WithWhatAHostIsAsked) { CheckFrames<Host>(true); }
 
 /// Passes frames through the filter as one burst. Returns their verdicts.
 std::vector<Verdict> Burst(std::vector<Case>& cases, bool promiscuous, std::vector<Bytes>* seen) {
-  OwnFrames<BurstWatcher> filter(kMac, promiscuous, [&] { return BurstWatcher{seen}; });
+  OwnFrames<BurstWatcher> filter(kMac, promiscuous, [&] { return BurstWatcher(seen); });
   std::vector<Verdict> verdicts(cases.size(), packet::kForward);
   packet::FoundBurst burst(
       static_cast<uint32_t>(cases.size()), {},

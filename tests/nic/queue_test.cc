@@ -28,7 +28,7 @@ class QueueTest : public RingPort, public ByContract {};
 INSTANTIATE_TEST_SUITE_P(Contracts, QueueTest, kContracts, NameOf);
 
 // Handles a frame according to its first byte.
-struct ByFirstByte {
+struct ByFirstByte final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
       case 1:
@@ -174,7 +174,7 @@ TEST_P(QueueTest, APortThatTakesNothingCostsThePatienceOnceAndNotForEachBurst) {
 }
 
 // Forwards frames unchanged.
-struct Pass {
+struct Pass final : packet::Engine {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
 };
 
@@ -208,7 +208,7 @@ TEST_P(QueueTest, StreamingLosesOnlyThePacketWhoseHeaderLies) {
 
 TEST_P(QueueTest, StreamingCountsEveryEnding) {
   StreamingQueue<MbufPipes> queue(MbufPipes(port_->id(), 0, port_->pool(0)));
-  struct {
+  struct ByThirds final : packet::Engine {
     Verdict Process(Frame& frame, uint64_t) {
       return frame.data[0] == 1   ? packet::kConsume
              : frame.data[0] == 2 ? packet::Drop(4)

@@ -127,7 +127,7 @@ std::vector<Bytes> Fragments(Kind kind, size_t count, uint32_t id = 7) {
 }
 
 /// Records the frames that it receives.
-struct Recording {
+struct Recording final : packet::Engine {
   struct Own {
     bool IsOurMac(const uint8_t* mac) const { return packet::Load<MacAddress>(mac) == kOurs; }
     bool Owns(const Ipv4Address& address) const { return address == kOurs4; }
@@ -150,7 +150,7 @@ using R = packet::Defragmenter;
 class Rig {
  public:
   explicit Rig(uint32_t datagrams = kDatagrams)
-      : front_(R(datagrams, kTimeout, /*seed=*/5), [this] { return Forwarded{this}; }) {
+      : front_(R(datagrams, kTimeout, /*seed=*/5), [this] { return Forwarded(this); }) {
     front_.set_counters(counters);
   }
   /// Checks that each frame has been accounted for.
@@ -196,13 +196,15 @@ class Rig {
 
   /// An engine that forwards bursts to the rig's engine. It is a proxy because the front constructs
   /// its engine in place.
-  struct Forwarded {
+  struct Forwarded final : packet::Engine {
+    explicit Forwarded(Rig* rig) : rig(rig) {}
+
     static constexpr auto kDropReasons = Recording::kDropReasons;
     const Recording::Own& own() const { return rig->engine.own(); }
     template <packet::Burst Burst>
     void ProcessBurst(Burst& burst, uint64_t now) {
       rig->sizes.push_back(burst.size());
-      FrameByFrame(rig->engine).ProcessBurst(burst, now);
+      packet::FrameByFrame(rig->engine).ProcessBurst(burst, now);
     }
     Rig* rig;
   };
@@ -238,7 +240,9 @@ struct Unseen {
   uint8_t* spare() const { return nullptr; }
   void Answer(uint32_t number, const packet::Frame&, packet::Verdict) { ADD_FAILURE() << number; }
 };
-struct Uninterested {
+struct Uninterested final : packet::Engine {
+  explicit Uninterested(uint64_t* bytes) : bytes(bytes) {}
+
   static constexpr auto kDropReasons = Recording::kDropReasons;
   const Recording::Own& own() const { return addresses; }
   template <packet::Burst Burst>
@@ -251,7 +255,7 @@ struct Uninterested {
 
 TEST(Reassembling, LooksAtNoFrameIfItPutsNothingTogether) {
   uint64_t bytes = 0;
-  Reassembling<Uninterested> front(R(), [&] { return Uninterested{{}, &bytes}; });
+  Reassembling<Uninterested> front(R(), [&] { return Uninterested(&bytes); });
   Unseen burst;
   front.ProcessBurst(burst, 0);
   EXPECT_EQ(bytes, 300u);

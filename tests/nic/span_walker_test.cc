@@ -28,10 +28,8 @@ using packet::Verdict;
 enum Order : uint8_t { kPass, kLeave, kEat, kDiscard, kHalve, kShave, kStrip, kOrders };
 
 // Executes the frame's order and records a copy of the frame.
-class Scripted {
+class ByOrder : public packet::Engine {
  public:
-  // AddressSanitizer checks that all bytes are readable.
-  void Prepare(const uint8_t* frame, uint32_t length) { prepared += frame[0] + frame[length - 1]; }
   Verdict Process(Frame& frame, uint64_t /*now*/) {
     seen.emplace_back(frame.data, frame.data + frame.length);
     EXPECT_EQ(frame.headroom, 0u);
@@ -59,7 +57,6 @@ class Scripted {
     return packet::kForward;
   }
   std::vector<Bytes> seen;
-  uint64_t prepared = 0;
 
  private:
   static void SetLength(Frame& frame, uint32_t length) {
@@ -68,6 +65,19 @@ class Scripted {
     frame.data[17] = static_cast<uint8_t>(length - 14);
   }
 };
+
+struct Scripted final : ByOrder {
+  // AddressSanitizer checks that all bytes are readable.
+  void Prepare(const uint8_t* frame, uint32_t length) override {
+    prepared += frame[0] + frame[length - 1];
+  }
+  uint64_t prepared = 0;
+};
+static_assert(packet::PreparingEngine<Scripted>);
+
+// Without Prepare, frames of one length are walked without looking ahead.
+struct Unprepared final : ByOrder {};
+static_assert(!packet::PreparingEngine<Unprepared>);
 
 // Pipes that record each operation on their bytes.
 class RecordingPipes {
@@ -214,12 +224,6 @@ template <typename Walker, typename Engine>
 uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& spans, Engine& engine) {
   return By(contract, engine, [&](auto& worker) { return walker.Walk(spans, worker, 0); });
 }
-
-// An engine without Prepare, so that frames of one length are walked without looking ahead.
-struct Unprepared : Scripted {
-  void Prepare(const uint8_t* frame, uint32_t length) = delete;
-};
-static_assert(!PreparingEngine<Unprepared>);
 
 // Walks `spans` and compares everything with the naive walk.
 template <typename Engine>
@@ -400,9 +404,9 @@ TEST_P(SpanWalkerBy, FramesOfOnePipeReachTheEngineInOrder) {
 }
 
 // Records for each frame how many frames in advance it was prepared.
-class Foresight {
+class Foresight final : public packet::Engine {
  public:
-  void Prepare(const uint8_t* frame, uint32_t length) { prepared_[frame] = length; }
+  void Prepare(const uint8_t* frame, uint32_t length) override { prepared_[frame] = length; }
   Verdict Process(Frame& frame, uint64_t /*now*/) {
     const auto found = prepared_.find(frame.data);
     unprepared += found == prepared_.end() || found->second != frame.length;
@@ -434,7 +438,7 @@ TEST(SpanWalker, FramesOfALonePipeArePreparedWholeAndWellAhead) {
 
 // Prepends 20 bytes to the IPv4 packet. Uses the spare buffer if there is one, and a private buffer
 // otherwise.
-struct Wrapper {
+struct Wrapper final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t /*now*/) {
     uint8_t* const start = frame.spare != nullptr ? frame.spare : room.data();
     std::copy_n(frame.data, 34, start);
@@ -481,8 +485,8 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
 }
 
 // Sends copies of a frame before its answer. The frame's last byte is the number of copies.
-struct Repeating {
-  void set_outbox(packet::Outbox given) { outbox = given; }
+struct Repeating final : packet::Engine {
+  void set_outbox(packet::Outbox given) override { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {
     Bytes copy(frame.data, frame.data + frame.length);
     const uint8_t pipe = copy[0];

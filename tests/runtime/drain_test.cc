@@ -7,6 +7,8 @@
 
 #include <vector>
 
+#include "nic/fake_queue.h"
+#include "packet/engine.h"
 #include "runtime/worker.h"
 
 namespace sluice::runtime {
@@ -84,12 +86,17 @@ TEST(Drain, OfAPortWithoutASourceIsAQuietMoment) {
   EXPECT_TRUE(looks.EndAt(run, 100.07));
 }
 
-struct Pass {
+struct Forwards : packet::Engine {
   packet::Verdict Process(packet::Frame&, uint64_t) { return packet::kForward; }
 };
 
+struct Pass final : Forwards {};
+
 // Receives no frames for `silent_cycles` and then asks the worker to stop.
-struct SilentQueue {
+struct SilentQueue : nic::FakeQueue {
+  SilentQueue(WorkerControl& control, uint64_t silent_cycles)
+      : control(control), silent_cycles(silent_cycles) {}
+
   template <typename Engine>
   uint32_t Poll(Engine&, uint64_t now) {
     if (begin == 0) begin = now;
@@ -97,10 +104,6 @@ struct SilentQueue {
     if (now - begin > silent_cycles) control.stop.store(true);
     return 0;
   }
-  bool LinkUp() const { return true; }
-  uint64_t waited_cycles() const { return 0; }
-  const nic::QueueCounters& counters() const { return none; }
-  nic::QueueCounters& counters() { return none; }
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
   bool Send(const uint8_t*, uint32_t) {
     ++waiting;
@@ -111,7 +114,6 @@ struct SilentQueue {
     emitted_at_poll.insert(emitted_at_poll.end(), count, polls);
     return count;
   }
-  bool CanEmit(const uint8_t*, uint32_t) const { return true; }
   void FlushSent() {
     flushed_at_poll.insert(flushed_at_poll.end(), waiting, polls);
     waiting = 0;
@@ -123,16 +125,15 @@ struct SilentQueue {
   uint64_t begin = 0;
   uint64_t polls = 0;
   bool drained = false;
-  nic::QueueCounters none{};
   uint32_t waiting = 0;  // Number of frames that the engine sent and that were not flushed.
-  std::vector<uint64_t> flushed_at_poll{};  // For each frame, the number of polls before its flush.
-  std::vector<uint64_t> emitted_at_poll{};  // For each frame that a generator had ready, the number
-                                            // of polls before it was emitted.
+  std::vector<uint64_t> flushed_at_poll;  // For each frame, the number of polls before its flush.
+  std::vector<uint64_t> emitted_at_poll;  // For each frame that a generator had ready, the number
+                                          // of polls before it was emitted.
 };
 
 TEST(Worker, LeavesWhenItIsToldAndNotBecauseOfSilence) {
   WorkerControl control;
-  SilentQueue queue{control, 100'000'000};  // The queue is silent for tens of milliseconds.
+  SilentQueue queue(control, 100'000'000);  // The queue is silent for tens of milliseconds.
   Pass engine;
   Work(queue, engine, control);
   EXPECT_TRUE(queue.drained);
@@ -143,7 +144,7 @@ TEST(Worker, LeavesWhenItIsToldAndNotBecauseOfSilence) {
 TEST(Worker, LooksAtStopBeforeItsFirstPoll) {
   WorkerControl control;
   control.stop.store(true);
-  SilentQueue queue{control, 0};
+  SilentQueue queue(control, 0);
   Pass engine;
   Work(queue, engine, control);
   EXPECT_EQ(queue.polls, 0u);
@@ -151,26 +152,26 @@ TEST(Worker, LooksAtStopBeforeItsFirstPoll) {
 }
 
 TEST(Worker, TheTimeOfTheFirstBurstIsTheTimeAfterEnter) {
-  struct Slow : Pass {
-    void Enter() {
+  struct Slow final : Forwards {
+    void Enter() override {
       const uint64_t begin = rte_rdtsc();
       while ((entered = rte_rdtsc()) - begin < 1'000'000) continue;
     }
     uint64_t entered = 0;
   };
   WorkerControl control;
-  SilentQueue queue{control, 0};
+  SilentQueue queue(control, 0);
   Slow engine;
   Work(queue, engine, control);
   EXPECT_GE(queue.begin, engine.entered);
 }
 
 // Sends a frame in each of its callbacks.
-struct SendsInCallbacks : Pass {
-  void set_outbox(packet::Outbox given) { outbox = given; }
-  void Enter() { Send(); }
-  void AtRest(uint64_t) { Send(); }
-  void Leave() { Send(); }
+struct SendsInCallbacks final : Forwards {
+  void set_outbox(packet::Outbox given) override { outbox = given; }
+  void Enter() override { Send(); }
+  void AtRest(uint64_t) override { Send(); }
+  void Leave() override { Send(); }
   void Send() { sent += outbox.Send(nullptr, 0); }
   packet::Outbox outbox;
   uint64_t sent = 0;
@@ -178,7 +179,7 @@ struct SendsInCallbacks : Pass {
 
 TEST(Worker, WhatAnEngineSendsLeavesThoughNothingIsReceived) {
   WorkerControl control;
-  SilentQueue queue{control, 1'000'000};
+  SilentQueue queue(control, 1'000'000);
   SendsInCallbacks engine;
   Work(queue, engine, control);
   EXPECT_GT(engine.sent, 2u);
@@ -190,7 +191,7 @@ TEST(Worker, WhatAnEngineSendsLeavesThoughNothingIsReceived) {
 }
 
 // Has a frame ready at every second call.
-struct Generating : Pass {
+struct Generating final : Forwards {
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t) {
     return queue.Emit(nic::AnySource(), calls++ % 2);
@@ -200,7 +201,7 @@ struct Generating : Pass {
 
 TEST(Worker, AsksAGeneratorBeforeEveryPoll) {
   WorkerControl control;
-  SilentQueue queue{control, 1'000'000};
+  SilentQueue queue(control, 1'000'000);
   Generating engine;
   Work(queue, engine, control);
   EXPECT_EQ(engine.calls, queue.polls);

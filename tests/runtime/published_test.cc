@@ -41,12 +41,10 @@ std::unique_ptr<const Table> Make(uint64_t number, std::atomic<int>* living) {
 }
 
 // Reads tables in the same way as sluice's engines.
-class Reader {
+class Reader final : public packet::Engine {
  public:
-  static constexpr std::array<std::string_view, 0> kDropReasons{};
-
   explicit Reader(const std::atomic<const Table*>* tables) : tables_(tables) {}
-  void AtRest(uint64_t /*now*/) { table_ = tables_->load(std::memory_order_acquire); }
+  void AtRest(uint64_t /*now*/) override { table_ = tables_->load(std::memory_order_acquire); }
   packet::Verdict Process(packet::Frame& /*frame*/, uint64_t /*now*/) {
     whole_ = whole_ && table_->IsWhole() && table_->number() >= last_;
     last_ = table_->number();
@@ -108,17 +106,14 @@ TEST(Published, AReaderThatLeftIsNotWaitedFor) {
 }
 
 /// Reads the tables in its constructor while another thread replaces them.
-class LooksAtBirth {
+class LooksAtBirth final : public packet::Engine {
  public:
-  static constexpr std::array<std::string_view, 0> kDropReasons{};
-
   LooksAtBirth(const std::atomic<const Table*>* tables, Published<Table>* published,
                std::atomic<int>* living) {
     EXPECT_NE(tables->load(), nullptr);
     EXPECT_FALSE(published->Publish(Make(2, living)));
     EXPECT_EQ(*living, 2) << "what it may be reading is still there";
   }
-  void AtRest(uint64_t) {}
   packet::Verdict Process(packet::Frame&, uint64_t) { return packet::kForward; }
 };
 

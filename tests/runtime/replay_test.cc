@@ -33,11 +33,11 @@ struct Stored {
 };
 
 // Handles a frame according to its first byte. Prepends 4 bytes to forwarded frames.
-class Ender {
+class Ender final : public packet::Engine {
  public:
   static constexpr std::array<std::string_view, 2> kDropReasons{"never", "asked_for"};
 
-  void AtRest(uint64_t now) { rested_.push_back(now); }
+  void AtRest(uint64_t now) override { rested_.push_back(now); }
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     processed_.push_back(now);
     switch (frame.data[0]) {
@@ -175,18 +175,16 @@ TEST_F(Replayed, FilesThatCannotBeOpenedEndWithTwo) {
 }
 
 // Sends its callbacks as frames with their name and number.
-class Narrator {
+class Narrator final : public packet::Engine {
  public:
-  static constexpr std::array<std::string_view, 0> kDropReasons{};
-
-  void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
-  void AtRest(uint64_t) { Send('r'); }
+  void set_outbox(packet::Outbox outbox) override { outbox_ = outbox; }
+  void AtRest(uint64_t) override { Send('r'); }
   packet::Verdict Process(packet::Frame& frame, uint64_t) {
     Send('1');
     Send('2');
     return frame.data[0] == 'c' ? packet::kConsume : packet::kForward;
   }
-  void Leave() { Send('l'); }
+  void Leave() override { Send('l'); }
 
  private:
   void Send(char what) {

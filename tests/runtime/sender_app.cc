@@ -48,14 +48,14 @@ uint32_t Build(uint8_t* frame, Kind kind, uint32_t number) {
   return length;
 }
 
-class Sender {
+class Sender final : public sluice::packet::Engine {
  public:
   static constexpr std::array<std::string_view, 2> kDropReasons{"out_of_order", "changed"};
 
   explicit Sender(Totals* totals) : totals_(totals) {}
-  void set_outbox(Outbox outbox) { outbox_ = outbox; }
+  void set_outbox(Outbox outbox) override { outbox_ = outbox; }
 
-  void AtRest(uint64_t) {
+  void AtRest(uint64_t) override {
     while (totals_->seeds < kSeeds && totals_->seeds - totals_->answers < kUnderWay) {
       Send(kSeed, totals_->seeds++);
     }

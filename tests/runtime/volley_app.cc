@@ -28,19 +28,17 @@ constexpr uint32_t kFlows = 64;  // UDP flows, enough to use every pipe of a wor
 // again.
 constexpr uint64_t kQuietCycles = 500'000'000;
 
-class Player {
+class Player final : public sluice::packet::Engine {
  public:
-  static constexpr std::array<std::string_view, 0> kDropReasons{};
-
   explicit Player(uint16_t port) : port_(port) {}
-  void set_outbox(sluice::packet::Outbox outbox) { outbox_ = outbox; }
+  void set_outbox(sluice::packet::Outbox outbox) override { outbox_ = outbox; }
 
   sluice::packet::Verdict Process(sluice::packet::Frame& frame, uint64_t now) {
     last_ = now;
     return echo_.Process(frame, now);
   }
 
-  void AtRest(uint64_t now) {
+  void AtRest(uint64_t now) override {
     if (FLAGS_serve == 0 || now - last_ < kQuietCycles) return;
     last_ = now;
     // net_memif crashes if it sends while it connects.

@@ -13,9 +13,7 @@
 #include "engine/neighbor/neighbor.h"
 #include "flow.h"
 #include "nic.h"
-#include "packet/frame.h"
-#include "packet/outbox.h"
-#include "packet/own_addresses.h"
+#include "packet/engine.h"
 
 namespace sluice::chain_app {
 
@@ -46,19 +44,16 @@ class FrameFlow final : public Flow {
 };
 
 /// The engine. All constructor arguments must outlive it.
-class Front {
+class Front final : public packet::EngineLayer<MessageServer&> {
  public:
-  static constexpr auto& kDropReasons = MessageServer::kDropReasons;
-  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;
+  static constexpr uint32_t kPollsPerRest = 1;
 
-  Front(MessageServer& server, Nic& nic) : server_(&server), nic_(&nic) {}
+  Front(MessageServer& server, Nic& nic)
+      : EngineLayer([&]() -> MessageServer& { return server; }), nic_(&nic) {}
 
-  void set_outbox(packet::Outbox outbox) { server_->set_outbox(outbox); }
-  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    return server_->Process(frame, now);
-  }
-  void AtRest(uint64_t now) {
-    server_->Expire(now);
+  void AtRest(uint64_t now) override {
+    engine_.Expire(now);
     for (uint32_t i = 0; i < kSteps && nic_->Step(); ++i) {
     }
   }
@@ -66,30 +61,7 @@ class Front {
  private:
   static constexpr uint32_t kSteps = 8;  ///< Maximum steps of the NIC between two polls.
 
-  MessageServer* server_;
   Nic* nic_;
-};
-
-/// The engine of a worker lcore: Front, preceded by the responder for the NIC's addresses. AtRest
-/// is called after every poll.
-class Lcore {
- public:
-  static constexpr auto& kDropReasons = engine::WithNeighbor<Front>::kDropReasons;
-  static constexpr bool kOwnFramesOnly = engine::WithNeighbor<Front>::kOwnFramesOnly;
-  static constexpr uint32_t kPollsPerRest = 1;
-
-  Lcore(const packet::OwnAddresses& own, MessageServer& server, Nic& nic)
-      : engine_(own, std::in_place, server, nic) {}
-
-  const packet::OwnAddresses& own() const { return engine_.own(); }
-  void set_outbox(packet::Outbox outbox) { engine_.set_outbox(outbox); }
-  void AtRest(uint64_t now) { engine_.AtRest(now); }
-  packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    return engine_.Process(frame, now);
-  }
-
- private:
-  engine::WithNeighbor<Front> engine_;
 };
 
 }  // namespace sluice::chain_app

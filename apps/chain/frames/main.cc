@@ -149,7 +149,7 @@ int RunChain(Session& session, const FrameSettings& settings) {
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         server.SetOwn(info.own);
-        return Lcore(info.own, server, system->nic());
+        return sluice::engine::WithNeighbor<Front>(info.own, std::in_place, server, system->nic());
       },
       run.Hooks());
   const Figures figures = run.Look();

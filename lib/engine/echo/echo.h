@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The echo engines of sluice-echo. There are two classes instead of one with a mode, so that no
-// loop tests the mode per frame. Both have no state and satisfy nic::FrameEngine.
+// loop tests the mode per frame. Both have no state and satisfy packet::FrameEngine.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "packet/bytes.h"
 #include "packet/checksum.h"
+#include "packet/engine.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
@@ -24,10 +25,8 @@ namespace sluice::engine {
 /// Ethernet padding does not count as payload. To save branches, the path for UDP over plain IPv4
 /// reads only the IP total length: the UDP length is ignored, and in later fragments the ninth data
 /// byte is incremented, which is also payload.
-class IncrementEcho {
+class IncrementEcho final : public packet::Engine {
  public:
-  static constexpr std::array<std::string_view, 0> kDropReasons{};
-
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) const {
     constexpr uint32_t kMinTotal = kUdpPayload - packet::kEthernetHeaderBytes + 1;
     constexpr uint32_t kMaxTotal = 0xffff;
@@ -57,7 +56,7 @@ class IncrementEcho {
 /// commutative.) A UDP checksum of 0 ("none") stays 0. Only the MAC and IP addresses of later
 /// fragments are swapped: they contain no ports, and the checksum over their bytes is in another
 /// frame. VLAN tags stay.
-class ReflectEcho {
+class ReflectEcho final : public packet::Engine {
  public:
   enum Reason : uint8_t {
     kMalformed,         ///< A header does not fit or contradicts another.

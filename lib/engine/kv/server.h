@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Key-value server of one worker, a nic::BurstEngine: finds the requests in frames, serves those
+// Key-value server of one worker, a packet::BurstEngine: finds the requests in frames, serves those
 // that it may, hands the others to their owners, and answers in place if the answer fits.
 #pragma once
 
@@ -12,13 +12,14 @@
 #include "engine/kv/handoff.h"
 #include "engine/kv/responder.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
 
 namespace sluice::engine::kv {
 
 template <HandoffQueue Q>
-class Server {
+class Server final : public packet::Engine {
  public:
   enum Reason : uint8_t {
     kMalformed,    ///< A header does not fit or contradicts another.
@@ -36,7 +37,7 @@ class Server {
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
       "malformed",  "fragment", "ip_options", "bad_checksum",    "refused",
       "no_handoff", "not_ours", "bad_source", "bad_source_port", "withheld"};
-  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;
 
   /// `store` and the objects that `queue` refers to must outlive the server. `cycles_per_second` is
   /// the frequency of the `now` arguments.
@@ -45,11 +46,11 @@ class Server {
       : responder_(store, worker, options, cycles_per_second), handoffs_(std::move(queue)) {}
 
   /// Call it before the first ProcessBurst.
-  void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
+  void set_outbox(packet::Outbox outbox) override { responder_.set_outbox(outbox); }
 
   /// Updates the time, and serves one request of a live snapshot and up to kHandoffsAtRest handoffs
   /// of other workers. Call it between bursts.
-  void AtRest(uint64_t now) {
+  void AtRest(uint64_t now) override {
     responder_.SetTime(now);
     responder_.ServeSnapshot();
     for (uint32_t i = 0; i < kHandoffsAtRest; ++i) {

@@ -25,6 +25,7 @@
 #include "engine/logmon/source/tcp_assembler.h"
 #include "engine/logmon/source/text_finder.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 
 namespace sluice::engine::logmon {
@@ -63,7 +64,7 @@ struct MonitorOptions {
 /// `Sink` is that of AttributedLines. Lines of a source are reported in order; lines of different
 /// sources in the order of the frames that end them.
 template <typename Sink>
-class Monitor {
+class Monitor final : public packet::Engine {
  public:
   enum Reason : uint8_t {
     kMalformed,    ///< A header does not fit or contradicts another.
@@ -87,7 +88,7 @@ class Monitor {
   Monitor(const Monitor&) = delete;
 
   /// Handles timeouts. Call it between bursts.
-  void AtRest(uint64_t now) {
+  void AtRest(uint64_t now) override {
     SetNow(now);
     if (idle_cycles_ != 0) {
       sources_.ForgetIdle(now, idle_cycles_, kForgottenAtRest,

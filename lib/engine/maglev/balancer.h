@@ -19,12 +19,13 @@
 #include "engine/maglev/plain_path.h"
 #include "engine/maglev/tables.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 #include "packet/parse.h"
 
 namespace sluice::engine::maglev {
 
-class Balancer {
+class Balancer final : public packet::Engine {
  public:
   enum Reason : uint8_t {
     kMalformed,   ///< A header does not fit into the frame or contradicts another header.
@@ -45,8 +46,8 @@ class Balancer {
   /// Headroom in bytes that the engine needs to encapsulate a frame in place. Without headroom (as
   /// in a pipe) it builds the frame in the burst's spare memory or in buffer_.
   static constexpr uint32_t kHeadroomBytes = 64;
-  static constexpr bool kWritesFrames = true;   ///< Enables packet::WritesFrames.
-  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
+  static constexpr bool kWritesFrames = true;
+  static constexpr bool kOwnFramesOnly = true;
 
   /// Loads `tables` in AtRest. The caller keeps loaded tables alive until the next AtRest. `seed`
   /// is the secret key of the connection table. `cycles_per_second` is the frequency of the `now`
@@ -55,7 +56,7 @@ class Balancer {
   Balancer(Balancer&&) = default;
 
   /// Loads new tables and the time. Call it between bursts: once before the first one, then often.
-  void AtRest(uint64_t now);
+  void AtRest(uint64_t now) override;
   /// Answers every frame. The result for a frame does not depend on how frames are grouped into
   /// bursts.
   template <packet::Burst Burst>

@@ -2,7 +2,7 @@
 //
 // Receives messages in frames and sends answers that are computed elsewhere: reassembles the parts
 // (part.h), passes messages to workers by flow, and sends each answer in parts, in order, to the
-// sender of the message. The memory is limited by the number of messages. A nic::FrameEngine.
+// sender of the message. The memory is limited by the number of messages. A packet::FrameEngine.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,6 +19,7 @@
 #include "engine/messages/part.h"
 #include "engine/workload/histogram.h"
 #include "packet/datagram.h"
+#include "packet/engine.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
 #include "packet/own_addresses.h"
@@ -41,7 +42,7 @@ struct MessageCounts {
 };
 
 /// A server for one thread; other threads may call counts(), open() and latency().
-class MessageServer {
+class MessageServer final : public packet::Engine {
  public:
   /// Reasons to drop a frame. Frames that are not UDP or not for a flow are passed on instead.
   enum Reason : uint8_t {
@@ -82,7 +83,7 @@ class MessageServer {
   void SetOwn(const packet::OwnAddresses& own) { own_ = own; }
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
-  void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
+  void set_outbox(packet::Outbox outbox) override { outbox_ = outbox; }
   /// Checks some messages for timeouts. Call it between bursts.
   void Expire(uint64_t now);
 

@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "packet/burst.h"
+#include "packet/engine.h"
 #include "packet/ethernet.h"
 #include "packet/frame.h"
 #include "packet/frame_length.h"
-#include "packet/outbox.h"
 #include "packet/own_addresses.h"
 #include "packet/rewrite.h"
 
@@ -97,8 +97,10 @@ class Neighbor {
 /// An engine that answers through a Neighbor first and passes the other frames to `Engine`. A
 /// FrameEngine, and a BurstEngine if `Engine` is one. Its drop reasons are those of `Engine`
 /// followed by Neighbor's. Applications without addresses use `Engine` directly.
-template <typename Engine>
-class WithNeighbor {
+template <packet::QueueEngine Engine>
+class WithNeighbor final : public packet::EngineLayer<Engine> {
+  using Base = packet::EngineLayer<Engine>;
+
  public:
   static constexpr auto kDropReasons = [] {
     constexpr size_t kOwn = Engine::kDropReasons.size();
@@ -108,47 +110,28 @@ class WithNeighbor {
     return all;
   }();
 
-  static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
-  static constexpr bool kOwnFramesOnly = packet::OwnFramesOnly<Engine>();
-
   WithNeighbor(const packet::OwnAddresses& own, Engine engine)
-      : neighbor_(own), engine_(std::move(engine)) {}
+      : Base([&] { return std::move(engine); }), neighbor_(own) {}
 
   /// Constructs the engine in place from `arguments`.
   template <typename... Arguments>
   WithNeighbor(const packet::OwnAddresses& own, std::in_place_t /*tag*/, Arguments&&... arguments)
-      : neighbor_(own), engine_(std::forward<Arguments>(arguments)...) {}
+      : Base([&] { return Engine(std::forward<Arguments>(arguments)...); }), neighbor_(own) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     if (const auto verdict = Answer(frame, now)) [[unlikely]]
       return *verdict;
-    return packet::ProcessFrame(engine_, frame, now);
+    return packet::ProcessFrame(this->engine_, frame, now);
   }
   template <packet::Burst Burst>
-  void ProcessBurst(Burst& burst, uint64_t now) requires
-      requires(Engine& engine, packet::OneFrame& one) {
-    engine.ProcessBurst(one, now);
-  }
-  {
+  void ProcessBurst(Burst& burst, uint64_t now) requires packet::BurstEngine<Engine> {
     std::optional<packet::Verdict> verdict;
     packet::DivideBurst(
         burst, [&](packet::Frame& frame) { return (verdict = Answer(frame, now)).has_value(); },
         [&](packet::Frame& /*frame*/) { return *verdict; },
-        [&](auto& part) { engine_.ProcessBurst(part, now); });
+        [&](auto& part) { this->engine_.ProcessBurst(part, now); });
   }
 
-  // Optional functions of the engine.
-  void Prepare(const uint8_t* frame, uint32_t length) requires requires(Engine& engine) {
-    engine.Prepare(frame, length);
-  }
-  { engine_.Prepare(frame, length); }
-  void AtRest(uint64_t now) requires requires(Engine& engine) { engine.AtRest(now); }
-  { engine_.AtRest(now); }
-  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
-    engine_.set_outbox(outbox);
-  }
-
-  Engine& engine() { return engine_; }
   const packet::OwnAddresses& own() const { return neighbor_.own(); }
 
  private:
@@ -161,7 +144,6 @@ class WithNeighbor {
   }
 
   Neighbor neighbor_;
-  Engine engine_;
 };
 
 }  // namespace sluice::engine

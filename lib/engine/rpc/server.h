@@ -2,7 +2,7 @@
 //
 // Serves ONC-RPC calls from frames. The host performs the steps that an RPC NIC performs before a
 // core sees a call (device/rpc/rpc_nic.h), and calls the function. The reply replaces the call in
-// the frame, or is sent in fragments. A nic::FrameEngine.
+// the frame, or is sent in fragments. A packet::FrameEngine.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 #include "device/rpc/rpc_counters.h"
 #include "device/rpc/services.h"
 #include "engine/rpc/execution.h"
+#include "packet/engine.h"
 #include "packet/fragmenter.h"
 #include "packet/frame.h"
 #include "packet/outbox.h"
@@ -27,7 +28,7 @@ using device::rpc::RpcCounter;
 /// counted here: the interface counts them by reason.
 using Counts = std::array<uint64_t, device::rpc::kRpcCounters>;
 
-class Server {
+class Server final : public packet::Engine {
  public:
   /// Number of drop reasons: RpcCounter::kMalformed … kNotACall. Frames that are not UDP, or not to
   /// a port of a service, are not dropped but passed on.
@@ -38,7 +39,7 @@ class Server {
     return names;
   }();
 
-  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;
 
   /// Maximum frame size of a reply; the same as the NIC's.
   static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
@@ -51,7 +52,7 @@ class Server {
          uint32_t mtu = packet::Fragmenter::kUnlimited);
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
-  void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
+  void set_outbox(packet::Outbox outbox) override { outbox_ = outbox; }
 
  private:
   /// kNotUdp and kNotOurPort, which are not drops, precede and follow the reasons.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The engine of sluice-telemetry: counts frames by flow and forwards all of them. Pure; a
-// nic::BurstEngine.
+// packet::BurstEngine.
 //
 // Two threads may use a Meter. The *worker* calls ProcessBurst, AtRest and Finish. The *reader*
 // calls Closed and Release. All other methods require that both are stopped. A Meter has two
@@ -24,13 +24,12 @@
 #include "engine/telemetry/row_sampler.h"
 #include "engine/telemetry/setup.h"
 #include "packet/burst.h"
+#include "packet/engine.h"
 
 namespace sluice::engine::telemetry {
 
-class Meter {
+class Meter final : public packet::Engine {
  public:
-  static constexpr std::array<std::string_view, 0> kDropReasons{};
-
   /// `setup` must be valid (Error() is empty). `worker` makes the samples of workers with equal
   /// setups differ. `cycles_per_second` is the frequency of `now`. The first epoch starts at `now`.
   /// Epochs end at multiples of their length on that clock, so those of all workers end together.
@@ -59,7 +58,7 @@ class Meter {
 
   /// Called often by the worker, between bursts: ends the epoch when it is over, and adapts the
   /// probability. If the clock steps back, no epoch ends.
-  void AtRest(uint64_t now);
+  void AtRest(uint64_t now) override;
   /// Called by the worker after its last frame: ends the epoch, even if it is short. Returns false
   /// if the reader has not released the previous epoch; the worker must then call Finish again
   /// after the release.

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The contract between an engine and the code that runs it: a worker's loop (runtime/worker.h), a
+// queue (nic/frame_queue.h), a replay (runtime/replay.h) and the layers around an engine. It lists
+// every member that this code uses. nic/fake_queue.h is a queue in memory that runs an engine
+// without EAL and NIC.
+//
+// An engine is a final class that derives from Engine. It must have Process or ProcessBurst, and
+// overrides the hooks that it needs. `override` turns a misspelt hook into a compile error. Because
+// the class is final, a call of a hook is direct and can be inlined, although hooks are virtual.
+// tests/architecture/engines_test.py rejects other public members of engines unless it lists them.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "packet/burst.h"
+#include "packet/frame.h"
+#include "packet/outbox.h"
+#include "packet/rewrite.h"
+
+namespace sluice::nic {
+struct QueueCounters;
+}
+
+namespace sluice::packet {
+
+/// Returns whether a queue can emit `frame`, which has `length` bytes.
+using CanEmit = std::function<bool(const uint8_t* frame, uint32_t length)>;
+
+/// The addresses of an engine that owns none.
+struct NoAddresses {};
+
+/// Base class of all engines. One worker calls the hooks, in the order of this class, except
+/// QueueError.
+class Engine {
+ public:
+  /// The class that forwards hooks to another engine; Engine itself if the hooks are not forwarded.
+  using Layer = Engine;
+
+  // Constants, which an engine replaces by a constant of the same name.
+
+  /// Names of the drops. Verdict::reason is an index in this array.
+  static constexpr std::array<std::string_view, 0> kDropReasons{};
+  /// Maximum number of polls between two calls of AtRest. The default is some tens of microseconds
+  /// under load. An engine that does its main work in AtRest sets it to 1.
+  static constexpr uint32_t kPollsPerRest = 64;
+  /// Whether an engine that processes bursts writes to the headers of most frames. A queue that
+  /// must fetch headers to locate frames then prefetches them for writing.
+  static constexpr bool kWritesFrames = false;
+  /// Whether frames for other stations than the port's must not reach the engine
+  /// (nic/own_frames.h). Other engines get all frames that the port receives.
+  static constexpr bool kOwnFramesOnly = false;
+
+  // Hooks.
+
+  /// Returns the addresses to which the engine answers; see HostEngine. Their type differs between
+  /// engines, therefore this hook is not virtual.
+  NoAddresses own() const { return {}; }
+  /// Called by the main thread before the run. Returns an error if the engine cannot run on the
+  /// queue, which ends the program with exit code 2; otherwise an empty string.
+  virtual std::string QueueError(const CanEmit& /*can_emit*/) { return ""; }
+  /// Sets the outbox of an engine that sends frames in addition to its answers; see Sender. Called
+  /// before all other hooks of the worker.
+  virtual void set_outbox(Outbox /*outbox*/) {}
+  /// Sets the counters of the queue, which outlive the run.
+  virtual void set_counters(nic::QueueCounters& /*counters*/) {}
+  /// Called when the worker begins, before it reads the clock: may be slow.
+  virtual void Enter() {}
+  /// Called often, between bursts: loads new tables and processes timeouts. `now` is in TSC cycles
+  /// in every hook.
+  virtual void AtRest(uint64_t /*now*/) {}
+  /// Sends due frames through queue.Emit and returns their number. Called before every poll; a
+  /// queue may also call it where sending is cheapest. Not virtual, because it is compiled for each
+  /// type of queue.
+  template <typename Queue>
+  uint32_t Generate(Queue& /*queue*/, uint64_t /*now*/) {
+    return 0;
+  }
+  /// Prefetches data for a later frame; see PreparingEngine. Called some frames before Process. It
+  /// is a hint: the bytes may be invalid, and Process may not be called for them.
+  virtual void Prepare(const uint8_t* /*frame*/, uint32_t /*length*/) {}
+  /// Called when the worker ends, after the last burst.
+  virtual void Leave() {}
+
+ protected:
+  ~Engine() = default;
+};
+
+/// A class of engines. Hooks are called directly because the class is final.
+template <typename E>
+concept FinalEngine = std::derived_from<E, Engine> && std::is_final_v<E>;
+
+/// An engine that processes one frame at a time, in place. `now` is equal for all frames of a
+/// burst.
+template <typename E>
+concept FrameEngine = FinalEngine<E> && requires(E engine, Frame& frame, uint64_t now) {
+  { engine.Process(frame, now) } -> std::same_as<Verdict>;
+};
+
+/// An engine that processes all frames of a burst in one call. A queue prefers ProcessBurst if an
+/// engine has both. ProcessBurst must accept any Burst; the concept checks one type.
+template <typename E>
+concept BurstEngine = FinalEngine<E> && requires(E engine, OneFrame& burst, uint64_t now) {
+  { engine.ProcessBurst(burst, now) } -> std::same_as<void>;
+};
+
+/// An engine of either kind; queues accept both.
+template <typename E>
+concept QueueEngine = FrameEngine<E> || BurstEngine<E>;
+
+/// Returns whether `E`, or an engine to which `E` forwards its hooks, overrides a hook. `Hook` is
+/// the type of a pointer to the hook as a member of a class, which names the class that defines it.
+template <template <typename> typename Hook, typename E>
+consteval bool Overrides() {
+  if constexpr (std::same_as<Hook<E>, Hook<Engine>>) {
+    return false;
+  } else if constexpr (std::same_as<Hook<E>, Hook<typename E::Layer>>) {
+    return Overrides<Hook, typename E::Inner>();
+  } else {
+    return true;
+  }
+}
+/// Hooks for Overrides().
+template <typename E>
+using OutboxHook = decltype(&E::set_outbox);
+template <typename E>
+using PrepareHook = decltype(&E::Prepare);
+
+/// An engine that sends additional frames: it overrides set_outbox.
+template <typename E>
+concept Sender = Overrides<OutboxHook, E>();
+
+/// An engine for single frames that overrides Prepare.
+template <typename E>
+concept PreparingEngine = FrameEngine<E> && Overrides<PrepareHook, E>();
+
+/// An engine that owns addresses and answers frames to them.
+template <typename E>
+concept HostEngine = QueueEngine<E> && requires(const E& engine, const uint8_t* mac,
+                                                const Ipv4Address& ipv4, const Ipv6Address& ipv6) {
+  { engine.own().IsOurMac(mac) } -> std::same_as<bool>;
+  { engine.own().Owns(ipv4) } -> std::same_as<bool>;
+  { engine.own().Owns(ipv6) } -> std::same_as<bool>;
+};
+
+/// Processes one frame with an engine of either kind, for callers with single frames such as a
+/// layer in front of the engine. It inlines to engine.Process if the engine has it.
+template <QueueEngine E>
+Verdict ProcessFrame(E& engine, Frame& frame, uint64_t now) {
+  if constexpr (FrameEngine<E>) {
+    return engine.Process(frame, now);
+  } else {
+    OneFrame burst(frame);
+    engine.ProcessBurst(burst, now);
+    frame = burst.frame();
+    return burst.verdict();
+  }
+}
+
+/// Base class of a layer around an engine. It forwards all members of the contract to the engine.
+/// The layer redefines those that it changes, and calls those of EngineLayer. `Held` is the type of
+/// the engine, or a reference to it if another object owns the engine.
+template <typename Held>
+class EngineLayer : public Engine {
+ public:
+  using Layer = EngineLayer;
+  /// The engine inside the layer.
+  using Inner = std::remove_reference_t<Held>;
+  static_assert(QueueEngine<Inner>);
+
+  static constexpr auto& kDropReasons = Inner::kDropReasons;
+  static constexpr uint32_t kPollsPerRest = Inner::kPollsPerRest;
+  static constexpr bool kWritesFrames = Inner::kWritesFrames;
+  static constexpr bool kOwnFramesOnly = Inner::kOwnFramesOnly;
+
+  decltype(auto) own() const { return engine_.own(); }
+  std::string QueueError(const CanEmit& can_emit) override { return engine_.QueueError(can_emit); }
+  void set_outbox(Outbox outbox) override { engine_.set_outbox(outbox); }
+  void set_counters(nic::QueueCounters& counters) override { engine_.set_counters(counters); }
+  void Enter() override { engine_.Enter(); }
+  void AtRest(uint64_t now) override { engine_.AtRest(now); }
+  template <typename Queue>
+  uint32_t Generate(Queue& queue, uint64_t now) {
+    return engine_.Generate(queue, now);
+  }
+  void Prepare(const uint8_t* frame, uint32_t length) override { engine_.Prepare(frame, length); }
+  Verdict Process(Frame& frame, uint64_t now) { return ProcessFrame(engine_, frame, now); }
+  template <Burst B>
+  [[gnu::always_inline]] void ProcessBurst(B& burst, uint64_t now) requires BurstEngine<Inner> {
+    engine_.ProcessBurst(burst, now);
+  }
+  void Leave() override { engine_.Leave(); }
+
+  /// Returns the engine to the owner of the layer.
+  Inner& engine() { return engine_; }
+  const Inner& engine() const { return engine_; }
+
+ protected:
+  /// `make()` constructs the engine in place, or returns the reference.
+  template <typename Make>
+  explicit EngineLayer(Make make) : engine_(make()) {}
+  ~EngineLayer() = default;
+
+  Held engine_;
+};
+
+/// Adapts a FrameEngine to a BurstEngine by processing each frame in order. The engine must outlive
+/// the adapter. ProcessFrame is the opposite adapter.
+template <FrameEngine E>
+class FrameByFrame final : public EngineLayer<E&> {
+ public:
+  explicit FrameByFrame(E& engine) : EngineLayer<E&>([&]() -> E& { return engine; }) {}
+
+  /// Processes the frames and answers each of them.
+  template <Burst B>
+  void ProcessBurst(B& burst, uint64_t now) {
+    for (uint32_t number = 0; number < burst.size(); ++number) {
+      Frame frame = burst.At(number);
+      frame.spare = burst.spare();
+      const Verdict verdict = this->engine_.Process(frame, now);
+      burst.Answer(number, frame, verdict);
+    }
+  }
+};
+
+}  // namespace sluice::packet
