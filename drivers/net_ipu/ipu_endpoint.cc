@@ -39,10 +39,6 @@ void Program(rte_pmd_ipu_endpoint& endpoint) {
   registers.Write32(Register(endpoint, kEndpointControl), kEndpointEnable);
 }
 
-void Add(LineTotals& to, const LineTotals& more) {
-  for (uint32_t i = 0; i < kLineStats; ++i) to[i] += more[i];
-}
-
 /// Withdraws the endpoint after the device has read the frames handed over, or after kTakenOutMs.
 /// Returns the counters, including handed-over frames that it did not read and received frames that
 /// the application did not read.
@@ -122,10 +118,9 @@ void CloseEndpoints(rte_eth_dev* dev) {
 }
 
 LineTotals CountersOf(const rte_pmd_ipu_endpoint& endpoint) {
-  const coherent::FrameHostCounters& counters = endpoint.host.counters();
-  return {bar::LoadOnce(counters.requests), bar::LoadOnce(counters.try_agains),
-          bar::LoadOnce(counters.grants), bar::LoadOnce(counters.faults),
-          endpoint.resets.load(std::memory_order_relaxed)};
+  LineTotals totals = ReadCounters(kLineCounters, endpoint.host.counters());
+  totals[kLineResets] = endpoint.resets.load(std::memory_order_relaxed);
+  return totals;
 }
 
 LineTotals SumLines(const Adapter& adapter) {

@@ -5,12 +5,12 @@
 // registers that contain the memory's address.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "bar/ring_memory.h"
 #include "coherent/frame_host.h"
+#include "net_ipu/ipu_counters.h"
 #include "net_ipu/rte_pmd_ipu.h"
 
 struct rte_eth_dev;
@@ -18,24 +18,6 @@ struct rte_eth_dev;
 namespace sluice::net_ipu {
 
 struct Adapter;
-
-/// Counters of endpoints: coherent::FrameHostCounters in their order, then power-ons of the device,
-/// then frames lost when an endpoint was closed: received but not read by the application, and
-/// handed over but not read by the device.
-enum LineStat : uint32_t {
-  kLineRequests,
-  kLineTryAgains,
-  kLineGrants,
-  kLineHostFaults,
-  kLineResets,
-  kLineRxStopDiscards,
-  kLineTxStopDiscards,
-};
-inline constexpr uint32_t kLineStats = 7;
-inline constexpr std::array<const char*, kLineStats> kLineStatNames = {
-    "line_requests", "line_tryagains",        "line_grants",          "line_faults_host",
-    "line_resets",   "line_rx_stop_discards", "line_tx_stop_discards"};
-using LineTotals = std::array<uint64_t, kLineStats>;
 
 }  // namespace sluice::net_ipu
 

@@ -117,13 +117,8 @@ bool rte_pmd_ipu_endpoint_up(const rte_pmd_ipu_endpoint* endpoint) {
 
 void rte_pmd_ipu_endpoint_stats_get(const rte_pmd_ipu_endpoint* endpoint,
                                     rte_pmd_ipu_endpoint_stats* stats) {
-  using namespace sluice::net_ipu;  // NOLINT: the counters' names
-  const LineTotals totals = CountersOf(*endpoint);
-  stats->requests = totals[kLineRequests];
-  stats->tryagains = totals[kLineTryAgains];
-  stats->grants = totals[kLineGrants];
-  stats->resets = totals[kLineResets];
-  stats->faults = totals[kLineHostFaults];
+  using namespace sluice::net_ipu;  // NOLINT: the table of counters
+  StoreCounters(kLineCounters, CountersOf(*endpoint), stats);
 }
 
 }  // extern "C"

@@ -124,10 +124,6 @@ uint64_t CancelRegion(rte_pmd_ipu_link& link) {
   return !held && host.holding() ? host.received() : 0;
 }
 
-void Add(LinkTotals& to, const LinkTotals& more) {
-  for (uint32_t i = 0; i < kLinkStats; ++i) to[i] += more[i];
-}
-
 }  // namespace
 
 bool HasRings(const rte_eth_dev* dev, uint16_t queue) {
@@ -175,7 +171,7 @@ void CloseLink(rte_eth_dev* dev, uint16_t queue) {
 
   const uint64_t fetched = CancelRegion(*link);
   Disable(*link);
-  LinkTotals totals = CountersOf(*link->host);
+  LinkTotals totals = ReadCounters(kLinkCounters, link->host->counters());
   totals[kLinkRxStopDiscards] =
       fetched + CountFrames(*link, RegionKind::kReceived, ~link->layout.Owners());
   totals[kLinkTxStopDiscards] = CountFrames(*link, RegionKind::kToSend, ~uint64_t{0});
@@ -216,20 +212,10 @@ void StopReceiving(rte_eth_dev* dev) {
   if (last) SetReceiving(adapter, false);
 }
 
-LinkTotals CountersOf(const swap::HostLink& link) {
-  const auto relaxed = [](const uint64_t& counter) {
-    return __atomic_load_n(&counter, __ATOMIC_RELAXED);
-  };
-  const swap::HostLinkCounters& counters = link.counters();
-  return {relaxed(counters.swaps),          relaxed(counters.rejected), relaxed(counters.too_late),
-          relaxed(counters.suspects),       relaxed(counters.resets),   relaxed(counters.in_doubt),
-          relaxed(counters.discarded_pkts), relaxed(counters.faults)};
-}
-
 LinkTotals SumLinks(const Adapter& adapter) {
   LinkTotals sum = adapter.closed_links;
   for (const auto& link : adapter.links) {
-    if (link != nullptr) Add(sum, CountersOf(*link->host));
+    if (link != nullptr) Add(sum, ReadCounters(kLinkCounters, link->host->counters()));
   }
   return sum;
 }

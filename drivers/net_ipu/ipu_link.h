@@ -5,12 +5,12 @@
 // memory's address.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "bar/ring_memory.h"
+#include "net_ipu/ipu_counters.h"
 #include "net_ipu/rte_pmd_ipu.h"
 #include "swap/host_link.h"
 
@@ -19,28 +19,6 @@ struct rte_eth_dev;
 namespace sluice::net_ipu {
 
 struct Adapter;
-
-/// Counters of links: swap::HostLinkCounters in their order, then frames lost when a link was
-/// closed: received but not fetched, and given but not sent.
-enum LinkStat : uint32_t {
-  kLinkSwaps,
-  kLinkRejected,
-  kLinkTooLate,
-  kLinkSuspects,
-  kLinkResets,
-  kLinkInDoubt,
-  kLinkDiscardedPkts,
-  kLinkHostFaults,
-  kLinkRxStopDiscards,
-  kLinkTxStopDiscards,
-};
-inline constexpr uint32_t kLinkStats = 10;
-inline constexpr std::array<const char*, kLinkStats> kLinkStatNames = {
-    "link_swaps",           "link_rejected",    "link_too_late",
-    "link_suspects",        "link_resets",      "link_in_doubt",
-    "link_discarded_pkts",  "link_faults_host", "link_rx_stop_discards",
-    "link_tx_stop_discards"};
-using LinkTotals = std::array<uint64_t, kLinkStats>;
 
 }  // namespace sluice::net_ipu
 
@@ -86,7 +64,6 @@ void StartReceiving(rte_eth_dev* dev, bool first);
 void StopReceiving(rte_eth_dev* dev);
 /// Returns the totals of open and closed links.
 LinkTotals SumLinks(const Adapter& adapter);
-LinkTotals CountersOf(const swap::HostLink& link);
 
 /// Checks whether the device has returned from power-on and, if so, programs the port and the link
 /// again. Called by the link's thread; uses only posted stores and does not wait for a lock.

@@ -109,16 +109,8 @@ bool rte_pmd_ipu_link_up(const rte_pmd_ipu_link* link) {
 }
 
 void rte_pmd_ipu_link_stats_get(const rte_pmd_ipu_link* link, rte_pmd_ipu_link_stats* stats) {
-  using namespace sluice::net_ipu;  // NOLINT: the counters' names
-  const LinkTotals counters = CountersOf(*link->host);
-  stats->swaps = counters[kLinkSwaps];
-  stats->rejected = counters[kLinkRejected];
-  stats->too_late = counters[kLinkTooLate];
-  stats->suspects = counters[kLinkSuspects];
-  stats->resets = counters[kLinkResets];
-  stats->in_doubt = counters[kLinkInDoubt];
-  stats->discarded_pkts = counters[kLinkDiscardedPkts];
-  stats->faults = counters[kLinkHostFaults];
+  using namespace sluice::net_ipu;  // NOLINT: the table of counters
+  StoreCounters(kLinkCounters, ReadCounters(kLinkCounters, link->host->counters()), stats);
 }
 
 }  // extern "C"

@@ -87,12 +87,12 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   const auto driver = DriverStats(dev);
   for (uint32_t i = 0; i < kDriverStats; ++i) function(kDriverNames[i], driver[i]);
   const LinkTotals links = SumLinks(adapter);
-  for (uint32_t i = 0; i < kLinkStats; ++i) {
-    function(kLinkStatNames[i], links[i] - adapter.link_base[i]);
+  for (size_t i = 0; i < links.size(); ++i) {
+    function(kLinkCounters[i].name, links[i] - adapter.link_base[i]);
   }
   const LineTotals lines = SumLines(adapter);
-  for (uint32_t i = 0; i < kLineStats; ++i) {
-    function(kLineStatNames[i], lines[i] - adapter.line_base[i]);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    function(kLineCounters[i].name, lines[i] - adapter.line_base[i]);
   }
   const auto statistics = adapter.attachment->Statistics();
   for (size_t i = 0; i < statistics.size(); ++i) {
@@ -101,8 +101,8 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
 }
 
 uint32_t XstatsCount(Adapter& adapter) {
-  return kDriverStats + kLinkStats + kLineStats +
-         static_cast<uint32_t>(adapter.attachment->Statistics().size());
+  return static_cast<uint32_t>(kDriverStats + kLinkCounters.size() + kLineCounters.size() +
+                               adapter.attachment->Statistics().size());
 }
 
 }  // namespace

@@ -35,28 +35,17 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
 }
 
 InterfaceFigures BilateralBinding::Figures() const {
-  rte_pmd_ipu_link_stats sum{};
-  for (const IpuLink& link : links_) {
-    const rte_pmd_ipu_link_stats stats = link.Stats();
-    sum.swaps += stats.swaps;
-    sum.rejected += stats.rejected;
-    sum.too_late += stats.too_late;
-    sum.suspects += stats.suspects;
-    sum.resets += stats.resets;
-    sum.in_doubt += stats.in_doubt;
-    sum.discarded_pkts += stats.discarded_pkts;
-    sum.faults += stats.faults;
-  }
-  return {.name = "links",
-          .help = "regions exchanged and events of links: totals since the start",
-          .values = {{"swaps", sum.swaps},
-                     {"rejected", sum.rejected},
-                     {"too_late", sum.too_late},
-                     {"suspects", sum.suspects},
-                     {"resets", sum.resets},
-                     {"in_doubt", sum.in_doubt},
-                     {"faults", sum.faults},
-                     {"discarded_pkts", sum.discarded_pkts}}};
+  using Stats = rte_pmd_ipu_link_stats;
+  return SumFigures<Stats>("links", "regions exchanged and events of links: totals since the start",
+                           links_,
+                           {{"swaps", &Stats::swaps},
+                            {"rejected", &Stats::rejected},
+                            {"too_late", &Stats::too_late},
+                            {"suspects", &Stats::suspects},
+                            {"resets", &Stats::resets},
+                            {"in_doubt", &Stats::in_doubt},
+                            {"faults", &Stats::faults},
+                            {"discarded_pkts", &Stats::discarded_pkts}});
 }
 
 BilateralBinding::~BilateralBinding() {

@@ -32,22 +32,14 @@ Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error
 }
 
 InterfaceFigures CoherentBinding::Figures() const {
-  rte_pmd_ipu_endpoint_stats sum{};
-  for (const IpuLines& lines : lines_) {
-    const rte_pmd_ipu_endpoint_stats stats = lines.Stats();
-    sum.requests += stats.requests;
-    sum.tryagains += stats.tryagains;
-    sum.grants += stats.grants;
-    sum.resets += stats.resets;
-    sum.faults += stats.faults;
-  }
-  return {.name = "lines",
-          .help = "loads that the NIC answered and events of lines: totals since the start",
-          .values = {{"requests", sum.requests},
-                     {"tryagains", sum.tryagains},
-                     {"grants", sum.grants},
-                     {"resets", sum.resets},
-                     {"faults", sum.faults}}};
+  using Stats = rte_pmd_ipu_endpoint_stats;
+  return SumFigures<Stats>(
+      "lines", "loads that the NIC answered and events of lines: totals since the start", lines_,
+      {{"requests", &Stats::requests},
+       {"tryagains", &Stats::tryagains},
+       {"grants", &Stats::grants},
+       {"resets", &Stats::resets},
+       {"faults", &Stats::faults}});
 }
 
 CoherentBinding::~CoherentBinding() {

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,6 +70,20 @@ struct InterfaceFigures {
   std::string_view help;  ///< One line for readers of the report.
   std::vector<std::pair<std::string_view, uint64_t>> values;  ///< Names and values; may be empty.
 };
+
+/// Returns the figures `rows`, each the sum of a member of the `Stats` of all `ends`.
+template <typename Stats, typename End>
+InterfaceFigures SumFigures(
+    std::string_view name, std::string_view help, const std::vector<End>& ends,
+    std::initializer_list<std::pair<std::string_view, uint64_t Stats::*>> rows) {
+  InterfaceFigures figures{name, help, {}};
+  for (const auto& [figure, member] : rows) {
+    uint64_t sum = 0;
+    for (const End& end : ends) sum += end.Stats().*member;
+    figures.values.emplace_back(figure, sum);
+  }
+  return figures;
+}
 
 /// A binding closes the port when it is destroyed, after its queues. A binding must also define
 ///

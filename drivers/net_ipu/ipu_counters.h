@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The counters of links and endpoints. Each has one row, from which the port's extended statistics
+// and the counters of rte_pmd_ipu.h derive.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "coherent/frame_host.h"
+#include "net_ipu/rte_pmd_ipu.h"
+#include "swap/host_link.h"
+
+namespace sluice::net_ipu {
+
+/// `Host` contains the counters of the host's end, `Native` those of rte_pmd_ipu.h.
+template <typename Host, typename Native>
+struct EndCounter {
+  const char* name;          ///< The sum over open and closed ends in the extended statistics.
+  uint64_t Host::*host;      ///< Null if the driver counts.
+  uint64_t Native::*native;  ///< Null if only the extended statistics contain the counter.
+};
+
+/// The last rows are frames lost when a link was closed: received but not fetched, and given but
+/// not sent.
+inline constexpr auto kLinkCounters = [] {
+  using Host = swap::HostLinkCounters;
+  using Native = rte_pmd_ipu_link_stats;
+  return std::to_array<EndCounter<Host, Native>>(
+      {{"link_swaps", &Host::swaps, &Native::swaps},
+       {"link_rejected", &Host::rejected, &Native::rejected},
+       {"link_too_late", &Host::too_late, &Native::too_late},
+       {"link_suspects", &Host::suspects, &Native::suspects},
+       {"link_resets", &Host::resets, &Native::resets},
+       {"link_in_doubt", &Host::in_doubt, &Native::in_doubt},
+       {"link_discarded_pkts", &Host::discarded_pkts, &Native::discarded_pkts},
+       {"link_faults_host", &Host::faults, &Native::faults},
+       {"link_rx_stop_discards", nullptr, nullptr},
+       {"link_tx_stop_discards", nullptr, nullptr}});
+}();
+inline constexpr size_t kLinkRxStopDiscards = kLinkCounters.size() - 2;
+inline constexpr size_t kLinkTxStopDiscards = kLinkCounters.size() - 1;
+
+/// The last rows are power-ons of the device, and frames lost when an endpoint was closed: received
+/// but not read by the application, and handed over but not read by the device.
+inline constexpr auto kLineCounters = [] {
+  using Host = coherent::FrameHostCounters;
+  using Native = rte_pmd_ipu_endpoint_stats;
+  return std::to_array<EndCounter<Host, Native>>(
+      {{"line_requests", &Host::requests, &Native::requests},
+       {"line_tryagains", &Host::try_agains, &Native::tryagains},
+       {"line_grants", &Host::grants, &Native::grants},
+       {"line_faults_host", &Host::faults, &Native::faults},
+       {"line_resets", nullptr, &Native::resets},
+       {"line_rx_stop_discards", nullptr, nullptr},
+       {"line_tx_stop_discards", nullptr, nullptr}});
+}();
+inline constexpr size_t kLineResets = kLineCounters.size() - 3;
+inline constexpr size_t kLineRxStopDiscards = kLineCounters.size() - 2;
+inline constexpr size_t kLineTxStopDiscards = kLineCounters.size() - 1;
+
+static_assert(sizeof(swap::HostLinkCounters) == kLinkRxStopDiscards * sizeof(uint64_t) &&
+                  sizeof(rte_pmd_ipu_link_stats) == kLinkRxStopDiscards * sizeof(uint64_t) &&
+                  sizeof(coherent::FrameHostCounters) == kLineResets * sizeof(uint64_t) &&
+                  sizeof(rte_pmd_ipu_endpoint_stats) == kLineRxStopDiscards * sizeof(uint64_t),
+              "each counter needs a row");
+
+/// Values in the order of the rows.
+using LinkTotals = std::array<uint64_t, kLinkCounters.size()>;
+using LineTotals = std::array<uint64_t, kLineCounters.size()>;
+
+/// Reads the counters of the host's end, from any thread. The driver's counters are 0.
+template <typename Host, typename Native, size_t kRows>
+std::array<uint64_t, kRows> ReadCounters(const std::array<EndCounter<Host, Native>, kRows>& rows,
+                                         const Host& host) {
+  std::array<uint64_t, kRows> totals{};
+  for (size_t i = 0; i < kRows; ++i) {
+    if (rows[i].host != nullptr) {
+      totals[i] = __atomic_load_n(&(host.*rows[i].host), __ATOMIC_RELAXED);
+    }
+  }
+  return totals;
+}
+
+/// Stores the totals in a structure of rte_pmd_ipu.h.
+template <typename Host, typename Native, size_t kRows>
+void StoreCounters(const std::array<EndCounter<Host, Native>, kRows>& rows,
+                   const std::array<uint64_t, kRows>& totals, Native* stats) {
+  for (size_t i = 0; i < kRows; ++i) {
+    if (rows[i].native != nullptr) stats->*rows[i].native = totals[i];
+  }
+}
+
+template <size_t kRows>
+void Add(std::array<uint64_t, kRows>& to, const std::array<uint64_t, kRows>& more) {
+  for (size_t i = 0; i < kRows; ++i) to[i] += more[i];
+}
+
+}  // namespace sluice::net_ipu
