@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "device/enso/counters.h"
+#include "net_enso/enso_counters.h"
 #include "net_enso/enso_port.h"
 
 namespace sluice::net_enso {
@@ -35,13 +37,15 @@ uint64_t Since(const Port& port) {
   return port.device->Counted(kEvent) - port.event_zero[static_cast<uint32_t>(kEvent)];
 }
 
+constexpr const char* Name(DriverDrops::Id drop) { return DriverDrops::kRows[drop].name; }
+
 constexpr std::array kNamed{
     Named{"rx_desync", SumRx<&RxQueue::desync_flits>},
-    Named{"rx_too_long", SumRx<&RxQueue::too_long>},
+    Named{Name(DriverDrops::kRxTooLong), SumRx<&RxQueue::too_long>},
     Named{"rx_nombuf", SumRx<&RxQueue::no_mbuf>},
-    Named{"rx_stop_drops", SumRx<&RxQueue::stop_drops>},
-    Named{"tx_unframeable", SumTx<&TxQueue::unframeable>},
-    Named{"tx_bad_packet", SumTx<&TxQueue::bad_packet>},
+    Named{Name(DriverDrops::kRxStop), SumRx<&RxQueue::stop_drops>},
+    Named{Name(DriverDrops::kTxUnframeable), SumTx<&TxQueue::unframeable>},
+    Named{Name(DriverDrops::kTxBadPacket), SumTx<&TxQueue::bad_packet>},
     Named{"tx_exceptions", SumTx<&TxQueue::exceptions>},
     Named{"tx_full", SumTx<&TxQueue::full>},
     Named{"nb_bad_notifications", Since<Event::kBadNotification>},
@@ -50,12 +54,6 @@ constexpr std::array kNamed{
     Named{"pipe_unread_flits", Since<Event::kUnreadFlits>},
     Named{"device_stuck_rings", Since<Event::kStuckRings>},
 };
-
-/// Frames that the NIC dropped on receive, by the model's names.
-constexpr std::array<std::string_view, 8> kMissed = {
-    "model_rx_pipe_full",   "model_rx_pipe_disabled", "model_rx_nb_disabled",
-    "model_rx_no_fallback", "model_rx_oversize",      "model_rx_no_packet_buffer",
-    "model_rx_stuck",       "model_rx_empty"};
 
 /// Returns the model's totals since power-on, one per name.
 std::vector<uint64_t> ModelTotals(const Port& port) {
@@ -74,12 +72,18 @@ std::vector<uint64_t> ModelValues(const Port& port) {
   return values;
 }
 
+/// Returns the number of frames that the NIC dropped on receive.
 uint64_t Missed(const Port& port) {
+  constexpr std::string_view kPrefix = "model_";
   const std::vector<uint64_t> values = ModelValues(port);
   uint64_t missed = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (std::find(kMissed.begin(), kMissed.end(), port.model_names[i]) != kMissed.end())
-      missed += values[i];
+    const std::string_view name = port.model_names[i];
+    for (const auto& row : device::enso::kEventRows) {
+      const bool dropped = row.at == base::Dropped::kNic && name.starts_with(kPrefix) &&
+                           name.substr(kPrefix.size()) == row.name;
+      if (dropped) missed += values[i];
+    }
   }
   return missed;
 }

@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counters of links and endpoints. Each has one row, from which the port's extended statistics
-// and the counters of rte_pmd_ipu.h derive.
+// The driver's counters. Each has one row, from which the port's extended statistics, the counters
+// of rte_pmd_ipu.h and the reports' table of drops derive.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/counter_rows.h"
 #include "coherent/frame_host.h"
 #include "net_ipu/rte_pmd_ipu.h"
 #include "swap/host_link.h"
 
 namespace sluice::net_ipu {
 
-/// `Host` contains the counters of the host's end, `Native` those of rte_pmd_ipu.h.
+/// Counters of rings.
+enum DriverStat : uint32_t {
+  kRxBadWriteback,
+  kRxStopDiscards,
+  kRxNoMbuf,
+  kTxBadPacket,
+  kTxStopDiscards,
+  kDriverStats
+};
+inline constexpr auto kDriverRows = base::CounterRows<DriverStat, kDriverStats>(
+    {{kRxBadWriteback, "rx_bad_writeback", base::Dropped::kHost},
+     {kRxStopDiscards, "rx_stop_discards", base::Dropped::kHost},
+     {kRxNoMbuf, "rx_no_mbuf"},
+     {kTxBadPacket, "tx_bad_packet", base::Dropped::kHost},
+     {kTxStopDiscards, "tx_stop_discards", base::Dropped::kHost}});
+
+/// A counter of links or endpoints. `Host` contains the counters of the host's end, `Native` those
+/// of rte_pmd_ipu.h.
 template <typename Host, typename Native>
 struct EndCounter {
   const char* name;          ///< The sum over open and closed ends in the extended statistics.
   uint64_t Host::*host;      ///< Null if the driver counts.
   uint64_t Native::*native;  ///< Null if only the extended statistics contain the counter.
+  base::Dropped at = base::Dropped::kNowhere;
 };
 
 /// The last rows are frames lost when a link was closed: received but not fetched, and given but
@@ -34,10 +53,11 @@ inline constexpr auto kLinkCounters = [] {
        {"link_suspects", &Host::suspects, &Native::suspects},
        {"link_resets", &Host::resets, &Native::resets},
        {"link_in_doubt", &Host::in_doubt, &Native::in_doubt},
-       {"link_discarded_pkts", &Host::discarded_pkts, &Native::discarded_pkts},
+       {"link_discarded_pkts", &Host::discarded_pkts, &Native::discarded_pkts,
+        base::Dropped::kHost},
        {"link_faults_host", &Host::faults, &Native::faults},
-       {"link_rx_stop_discards", nullptr, nullptr},
-       {"link_tx_stop_discards", nullptr, nullptr}});
+       {"link_rx_stop_discards", nullptr, nullptr, base::Dropped::kHost},
+       {"link_tx_stop_discards", nullptr, nullptr, base::Dropped::kHost}});
 }();
 inline constexpr size_t kLinkRxStopDiscards = kLinkCounters.size() - 2;
 inline constexpr size_t kLinkTxStopDiscards = kLinkCounters.size() - 1;
@@ -53,8 +73,8 @@ inline constexpr auto kLineCounters = [] {
        {"line_grants", &Host::grants, &Native::grants},
        {"line_faults_host", &Host::faults, &Native::faults},
        {"line_resets", nullptr, &Native::resets},
-       {"line_rx_stop_discards", nullptr, nullptr},
-       {"line_tx_stop_discards", nullptr, nullptr}});
+       {"line_rx_stop_discards", nullptr, nullptr, base::Dropped::kHost},
+       {"line_tx_stop_discards", nullptr, nullptr, base::Dropped::kHost}});
 }();
 inline constexpr size_t kLineResets = kLineCounters.size() - 3;
 inline constexpr size_t kLineRxStopDiscards = kLineCounters.size() - 2;

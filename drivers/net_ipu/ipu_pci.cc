@@ -136,7 +136,7 @@ class PciFunction final : public emulator::Attachment {
     for (uint32_t i = 0; i < regs::ipu::kStatisticCount; ++i) {
       const uint64_t value = registers_.Read64(regs::ipu::StatisticRegister(i));
       if (registers_.LinkUp()) statistics_[i] = value;
-      list.push_back({std::string("model_") + regs::ipu::kStatisticNames[i], statistics_[i]});
+      list.push_back({std::string("model_") + regs::ipu::kStatisticRows[i].name, statistics_[i]});
     }
     return list;
   }

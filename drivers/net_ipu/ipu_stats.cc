@@ -16,18 +16,6 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// The driver's drop counters.
-enum DriverStat : uint32_t {
-  kRxBadWriteback,
-  kRxStopDiscards,
-  kRxNoMbuf,
-  kTxBadPacket,
-  kTxStopDiscards
-};
-constexpr uint32_t kDriverStats = 5;
-constexpr std::array<const char*, kDriverStats> kDriverNames = {
-    "rx_bad_writeback", "rx_stop_discards", "rx_no_mbuf", "tx_bad_packet", "tx_stop_discards"};
-
 uint64_t Relaxed(const uint64_t& counter) { return __atomic_load_n(&counter, __ATOMIC_RELAXED); }
 
 template <typename Function>
@@ -85,7 +73,7 @@ template <typename Function>
 void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   Adapter& adapter = AdapterOf(dev);
   const auto driver = DriverStats(dev);
-  for (uint32_t i = 0; i < kDriverStats; ++i) function(kDriverNames[i], driver[i]);
+  for (uint32_t i = 0; i < kDriverStats; ++i) function(kDriverRows[i].name, driver[i]);
   const LinkTotals links = SumLinks(adapter);
   for (size_t i = 0; i < links.size(); ++i) {
     function(kLinkCounters[i].name, links[i] - adapter.link_base[i]);

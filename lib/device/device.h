@@ -4,9 +4,13 @@
 // steps it in real time, tests set any time. The data path is called per burst, never per packet.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "base/counter_rows.h"
 
 namespace sluice::device {
 
@@ -37,6 +41,15 @@ struct Counter {
   std::string_view name;  ///< Static storage; snake_case, used as an xstats suffix.
   uint64_t value;
 };
+
+/// Returns the counters of a table, all 0.
+template <typename Id, size_t kCount>
+constexpr std::array<Counter, kCount> ZeroCounters(
+    const std::array<base::CounterRow<Id>, kCount>& rows) {
+  std::array<Counter, kCount> counters{};
+  for (size_t i = 0; i < kCount; ++i) counters[i].name = rows[i].name;
+  return counters;
+}
 
 /// Name of the counter of frames that reached the host's memory. Frames counted here that the host
 /// neither returns nor counts as dropped are lost. If a device lacks the counter, all frames that

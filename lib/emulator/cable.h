@@ -18,6 +18,7 @@
 #include "emulator/frame_fifo.h"
 #include "emulator/gen_options.h"
 #include "emulator/wire.h"
+#include "emulator/wire_counters.h"
 
 namespace sluice::emulator {
 
@@ -51,7 +52,7 @@ class CableWire final : public Wire {
   std::span<const device::Counter> Counters() override;
 
  private:
-  enum { kFull, kDown, kOversize, kCutTx, kCutRx, kJoins, kCounters };
+  using enum CableCounters::Kind;
   /// Interval between checks for the other end, which need system calls.
   static constexpr uint64_t kTurn_ns = 10'000'000;
   /// Time that frames of a vanished end may wait for the device.
@@ -81,12 +82,7 @@ class CableWire final : public Wire {
   uint64_t next_turn_ns_ = 0;
   uint64_t cut_ns_ = 0;
   WireTotals totals_;
-  std::array<device::Counter, kCounters> counters_ = {{{"cable_full", 0},
-                                                       {"cable_down", 0},
-                                                       {"cable_oversize", 0},
-                                                       {"cable_cut_tx", 0},
-                                                       {"cable_cut_rx", 0},
-                                                       {"cable_joins", 0}}};
+  std::array<device::Counter, kKinds> counters_ = device::ZeroCounters(CableCounters::kRows);
 };
 
 }  // namespace sluice::emulator

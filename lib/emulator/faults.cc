@@ -11,10 +11,6 @@
 namespace sluice::emulator {
 namespace {
 
-constexpr std::string_view kNames[] = {"fault_drop",    "fault_dup",   "fault_reorder",
-                                       "fault_corrupt", "fault_delay", "fault_linkdown",
-                                       "fault_police"};
-
 /// Parses one fault. Returns an empty string, or a hint for the correct form.
 std::string_view ReadFault(std::string_view kind, std::string_view amount, FaultOptions* faults) {
   if (kind == "delay") {
@@ -57,8 +53,8 @@ bool FaultOptions::Read(std::string_view text, std::string* error) {
 
 FaultyWire::FaultyWire(std::unique_ptr<Wire> inner, const FaultOptions& options)
     : inner_(std::move(inner)), options_(options), random_(options.seed) {
-  static_assert(std::size(kNames) == kKinds);
-  for (const std::string_view name : kNames) counters_.push_back({name, 0});
+  const auto own = device::ZeroCounters(FaultCounters::kRows);
+  counters_.assign(own.begin(), own.end());
   for (const device::Counter& counter : inner_->Counters()) counters_.push_back(counter);
 }
 

@@ -14,6 +14,7 @@
 
 #include "emulator/frame_fifo.h"
 #include "emulator/wire.h"
+#include "emulator/wire_counters.h"
 
 namespace sluice::emulator {
 
@@ -57,7 +58,7 @@ class FaultyWire final : public Wire {
   std::span<const device::Counter> Counters() override;
 
  private:
-  enum Kind { kDrop, kDuplicate, kReorder, kCorrupt, kDelay, kLinkDown, kPolice, kKinds };
+  using enum FaultCounters::Kind;
   static constexpr uint32_t kFrames = 65536;
   static constexpr size_t kBytes = size_t{64} << 20;
   /// Maximum number of frames injected per frame of the inner wire: the frame, a duplicate, and a

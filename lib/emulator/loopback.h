@@ -7,6 +7,7 @@
 
 #include "emulator/frame_fifo.h"
 #include "emulator/wire.h"
+#include "emulator/wire_counters.h"
 
 namespace sluice::emulator {
 
@@ -34,7 +35,7 @@ class LoopbackWire final : public Wire {
  private:
   FrameFifo fifo_{kFrames, kBytes};
   WireTotals totals_;
-  std::array<device::Counter, 1> counters_ = {{{"loopback_full", 0}}};
+  std::array<device::Counter, 1> counters_ = device::ZeroCounters(LoopbackCounters::kRows);
 };
 
 }  // namespace sluice::emulator

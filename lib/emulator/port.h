@@ -16,6 +16,7 @@
 #include "dpdk/owned_port.h"
 #include "emulator/frame_ring.h"
 #include "emulator/wire.h"
+#include "emulator/wire_counters.h"
 
 struct rte_mempool;
 
@@ -45,7 +46,7 @@ class PortWire final : public Wire {
   static constexpr uint32_t kBurst = 64;
   static constexpr uint32_t kTransmitTries = 16;
   static constexpr uint64_t kLinkPeriod_ns = 50'000'000;
-  enum { kTxFull, kTxOversize, kTxNoMbuf, kRxUnusable, kCounters };
+  using enum PortCounters::Kind;
 
   explicit PortWire(std::unique_ptr<dpdk::OwnedPort> port)
       : owned_(std::move(port)), port_id_(owned_->id()) {}
@@ -68,10 +69,7 @@ class PortWire final : public Wire {
   bool link_up_ = true;
   uint64_t link_read_ns_ = 0;
   WireTotals totals_;
-  std::array<device::Counter, kCounters> counters_ = {{{"port_tx_full", 0},
-                                                       {"port_tx_oversize", 0},
-                                                       {"port_tx_no_mbuf", 0},
-                                                       {"port_rx_unusable", 0}}};
+  std::array<device::Counter, kKinds> counters_ = device::ZeroCounters(PortCounters::kRows);
 };
 
 }  // namespace sluice::emulator

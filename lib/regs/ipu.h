@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "base/counter_rows.h"
+
 namespace sluice::regs::ipu {
 
 inline constexpr uint32_t kPageBytes = 4096;
@@ -168,13 +170,35 @@ enum Statistic : uint32_t {
   kStatLineFaults,      ///< Loads that violate the protocol, and memory without a valid endpoint.
   kStatisticCount,
 };
-inline constexpr const char* kStatisticNames[kStatisticCount] = {
-    "rx_frames",      "rx_bytes",          "rx_no_descriptor", "rx_oversize",      "rx_undersize",
-    "rx_filtered",    "rx_flow_drop",      "rx_disabled",      "rx_dma_faults",    "tx_frames",
-    "tx_bytes",       "tx_bad_descriptor", "tx_dma_faults",    "bad_doorbell",     "rx_no_region",
-    "link_swaps",     "link_bad_entries",  "link_faults",      "rx_no_line",       "line_answers",
-    "line_tryagains", "line_bad_records",  "line_rx_discards", "line_tx_discards", "line_lost",
-    "line_orphans",   "line_faults"};
+inline constexpr auto kStatisticRows = base::CounterRows<Statistic, kStatisticCount>(
+    {{kStatRxFrames, "rx_frames"},
+     {kStatRxBytes, "rx_bytes"},
+     {kStatRxNoDescriptor, "rx_no_descriptor", base::Dropped::kNic},
+     {kStatRxOversize, "rx_oversize", base::Dropped::kNic},
+     {kStatRxUndersize, "rx_undersize", base::Dropped::kNic},
+     {kStatRxFiltered, "rx_filtered", base::Dropped::kRule},
+     {kStatRxFlowDrop, "rx_flow_drop", base::Dropped::kRule},
+     {kStatRxDisabled, "rx_disabled", base::Dropped::kNic},
+     {kStatRxDmaFault, "rx_dma_faults", base::Dropped::kNic},
+     {kStatTxFrames, "tx_frames"},
+     {kStatTxBytes, "tx_bytes"},
+     {kStatTxBadDescriptor, "tx_bad_descriptor", base::Dropped::kHost},
+     {kStatTxDmaFault, "tx_dma_faults", base::Dropped::kHost},
+     {kStatBadDoorbell, "bad_doorbell"},
+     {kStatRxNoRegion, "rx_no_region", base::Dropped::kNic},
+     {kStatLinkSwaps, "link_swaps"},
+     {kStatLinkBadEntry, "link_bad_entries", base::Dropped::kHost},
+     {kStatLinkFaults, "link_faults"},
+     {kStatRxNoLine, "rx_no_line", base::Dropped::kNic},
+     {kStatLineAnswers, "line_answers"},
+     {kStatLineTryAgains, "line_tryagains"},
+     {kStatLineBadRecord, "line_bad_records", base::Dropped::kHost},
+     {kStatLineRxDiscards, "line_rx_discards", base::Dropped::kHost},
+     {kStatLineTxDiscards, "line_tx_discards", base::Dropped::kHost},
+     {kStatLineLost, "line_lost", base::Dropped::kHost},
+     {kStatLineOrphans, "line_orphans", base::Dropped::kHost},
+     {kStatLineFaults, "line_faults"}});
+inline constexpr auto kStatisticNames = base::NamesOf(kStatisticRows);
 constexpr uint32_t StatisticRegister(uint32_t index) { return kStatistics + 8 * index; }
 
 // --------------------------------------------------------------- queue pages

@@ -6,7 +6,8 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
+
+#include "base/counter_rows.h"
 
 namespace sluice::device::enso {
 
@@ -44,34 +45,34 @@ enum class Event : uint32_t {
 
 inline constexpr uint32_t kEvents = static_cast<uint32_t>(Event::kCount);
 
-/// Names in the order of Event.
-inline constexpr std::array<std::string_view, kEvents> kEventNames = {"rx_frames",
-                                                                      "rx_bytes",
-                                                                      "rx_pipe_full",
-                                                                      "rx_pipe_disabled",
-                                                                      "rx_nb_disabled",
-                                                                      "rx_no_fallback",
-                                                                      "rx_oversize",
-                                                                      "rx_empty",
-                                                                      "rx_no_packet_buffer",
-                                                                      "rx_stuck",
-                                                                      "rx_notifications",
-                                                                      "rx_notifications_lost",
-                                                                      "rx_notifications_unclaimed",
-                                                                      "rx_notification_holes",
-                                                                      "rx_head_triggers",
-                                                                      "rx_head_triggers_lost",
-                                                                      "tx_frames",
-                                                                      "tx_bytes",
-                                                                      "tx_slots",
-                                                                      "tx_configs",
-                                                                      "tx_configs_unknown",
-                                                                      "tx_zero_length",
-                                                                      "tx_oversize",
-                                                                      "flow_inserts_lost",
-                                                                      "dma_faults",
-                                                                      "wedged"};
-static_assert(!kEventNames.back().empty());
+inline constexpr auto kEventRows = base::CounterRows<Event, kEvents>(
+    {{Event::kRxFrames, "rx_frames"},
+     {Event::kRxBytes, "rx_bytes"},
+     {Event::kRxPipeFull, "rx_pipe_full", base::Dropped::kNic},
+     {Event::kRxPipeDisabled, "rx_pipe_disabled", base::Dropped::kNic},
+     {Event::kRxNbDisabled, "rx_nb_disabled", base::Dropped::kNic},
+     {Event::kRxNoFallback, "rx_no_fallback", base::Dropped::kNic},
+     {Event::kRxOversize, "rx_oversize", base::Dropped::kNic},
+     {Event::kRxEmpty, "rx_empty", base::Dropped::kNic},
+     {Event::kRxNoPacketBuffer, "rx_no_packet_buffer", base::Dropped::kNic},
+     {Event::kRxStuck, "rx_stuck", base::Dropped::kNic},
+     {Event::kRxNotifications, "rx_notifications"},
+     {Event::kRxNotificationsLost, "rx_notifications_lost"},
+     {Event::kRxNotificationsUnclaimed, "rx_notifications_unclaimed"},
+     {Event::kRxNotificationHoles, "rx_notification_holes"},
+     {Event::kRxHeadTriggers, "rx_head_triggers"},
+     {Event::kRxHeadTriggersLost, "rx_head_triggers_lost"},
+     {Event::kTxFrames, "tx_frames"},
+     {Event::kTxBytes, "tx_bytes"},
+     {Event::kTxSlots, "tx_slots"},
+     {Event::kTxConfigs, "tx_configs"},
+     {Event::kTxConfigsUnknown, "tx_configs_unknown"},
+     {Event::kTxZeroLength, "tx_zero_length"},
+     {Event::kTxOversize, "tx_oversize", base::Dropped::kHost},
+     {Event::kFlowInsertsLost, "flow_inserts_lost"},
+     {Event::kDmaFaults, "dma_faults"},
+     {Event::kWedged, "wedged"}});
+inline constexpr auto kEventNames = base::NamesOf(kEventRows);
 
 class Tally {
  public:

@@ -46,9 +46,7 @@ class EnsoNic::Impl {
         configurator(steering, timestamper, limiter, clock, tally),
         fetcher(dma, registers, port, configurator, tally),
         receiver({dma, registers, steering, notifier, port, clock, timestamper, tally}),
-        transmitter({registers, fetcher, framer, limiter, clock, port, tally}) {
-    for (uint32_t i = 0; i < kEvents; ++i) counters[i] = {kEventNames[i], 0};
-  }
+        transmitter({registers, fetcher, framer, limiter, clock, port, tally}) {}
 
   /// Returns whether the queue of writes to remote host memory is full.
   bool Congested() const { return dma.remote() != nullptr && dma.remote()->congested(); }
@@ -67,7 +65,7 @@ class EnsoNic::Impl {
   DescriptorFetcher fetcher;
   Receiver receiver;
   Transmitter transmitter;
-  std::array<Counter, kEvents> counters;
+  std::array<Counter, kEvents> counters = ZeroCounters(kEventRows);
 };
 
 EnsoNic::EnsoNic(const bar::DmaSpace& dma, const EnsoConfig& config) {

@@ -30,7 +30,6 @@ IpuNic::IpuNic(const bar::DmaSpace& dma, const IpuConfig& config)
     : dma_(dma),
       queue_pairs_(std::clamp(config.queue_pairs, 1u, kMaxQueues)),
       endpoint_count_(std::min(config.endpoints, queue_pairs_)) {
-  for (uint32_t i = 0; i < kStatisticCount; ++i) counters_[i] = {kStatisticNames[i], 0};
   Reset();
 }
 

@@ -167,7 +167,8 @@ class IpuNic final : public Device {
   uint32_t next_tx_ = 0;  ///< Next queue pair of the round robin.
 
   Statistics statistics_{};
-  std::array<Counter, regs::ipu::kStatisticCount> counters_;
+  std::array<Counter, regs::ipu::kStatisticCount> counters_ =
+      ZeroCounters(regs::ipu::kStatisticRows);
 };
 
 }  // namespace sluice::device::ipu

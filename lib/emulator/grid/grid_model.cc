@@ -17,6 +17,7 @@
 #include "emulator/log.h"
 #include "emulator/model.h"
 #include "emulator/wire.h"
+#include "emulator/wire_counters.h"
 
 namespace sluice::emulator {
 namespace {
@@ -363,7 +364,10 @@ std::vector<Statistic> GridModel::Statistics() {
   emit("wire_", "verified", wire(WireEvent::kVerified) + checks.verified);
   emit("wire_", "skipped", checks.skipped);
   emit("wire_", "source_late", wire(WireEvent::kSourceLate));
-  if (!source_) emit("wire_", "loopback_full", wire(WireEvent::kLoopbackFull));
+  if (!source_) {
+    emit("wire_", LoopbackCounters::kRows[LoopbackCounters::kFull].name,
+         wire(WireEvent::kLoopbackFull));
+  }
   for (const device::Counter& counter : own) emit("wire_", counter.name, counter.value);
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
     emit("model_link_bytes_", kCrossingNames[i], counters_.crossings[i]);

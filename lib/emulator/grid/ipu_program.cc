@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emulator/grid/ipu_program.h"
 
-#include <array>
 #include <memory>
 #include <new>
 
@@ -21,12 +20,6 @@ using device::grid::IpuMemory;
 using device::grid::IpuRing;
 using device::grid::IpuRole;
 using device::grid::kIpuQueues;
-
-constexpr auto kEventNames = [] {
-  std::array<std::string_view, regs::ipu::kStatisticCount> names;
-  for (uint32_t i = 0; i < names.size(); ++i) names[i] = regs::ipu::kStatisticNames[i];
-  return names;
-}();
 
 const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* staging) {
   auto& card = static_cast<IpuCard&>(base);
@@ -91,7 +84,7 @@ const GridProgram kIpuProgram = {
     .block_bytes = sizeof(IpuMemory),
     .staging_bytes = device::grid::kIpuCardMemoryBytes + device::grid::kEndpointCopiesBytes,
     .exchanges = true,
-    .events = kEventNames,
+    .events = regs::ipu::kStatisticNames,
     .received = regs::ipu::kStatRxFrames,
     .construct = [](void* memory) -> device::grid::Card* { return new (memory) IpuCard; },
     .reset = Reset,
