@@ -69,6 +69,32 @@ class DmaSpace {
   RemoteMemory* remote() const { return remote_; }
   void SetRemote(RemoteMemory* remote) { remote_ = remote; }
 
+  /// Like Translate, for memory that both sides access directly: returns null if it is remote.
+  uint8_t* TranslateLocal(uint64_t bus, uint64_t bytes) const {
+    uint8_t* const at = Translate(bus, bytes);
+    return remote_ != nullptr && remote_->Holds(at) ? nullptr : at;
+  }
+  // The functions of RemoteMemory. Without remote memory all bytes are ready, and the other
+  // functions have no effect.
+  size_t Ready(const void* at, size_t bytes, size_t least) const {
+    return remote_ == nullptr ? bytes : remote_->Ready(at, bytes, least);
+  }
+  bool Ready(const void* at, size_t bytes) const {
+    return remote_ == nullptr || remote_->Ready(at, bytes);
+  }
+  void Done(const void* at) const {
+    if (remote_ != nullptr) [[unlikely]]
+      remote_->Done(at);
+  }
+  void Forget() const {
+    if (remote_ != nullptr) remote_->Forget();
+  }
+  void Stored(const void* at, size_t bytes) const {
+    if (remote_ != nullptr) [[unlikely]]
+      remote_->Stored(at, bytes);
+  }
+  bool congested() const { return remote_ != nullptr && remote_->congested(); }
+
   /// Registers `observer`, which is called at once and at each later change, and must outlive its
   /// registration. Null removes the observer. May be called by any thread.
   void SetObserver(DmaObserver* observer) const;

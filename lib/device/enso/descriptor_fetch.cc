@@ -33,7 +33,7 @@ bool DescriptorFetcher::DataArrived() const {
   for (uint32_t i = next_; i != fetched_ && i - next_ < kAhead; ++i) {
     const Descriptor& slot = descriptors_[i % kQueue];
     if (slot.config || slot.data == nullptr || slot.length == 0) continue;
-    const bool here = dma_.remote()->Ready(slot.data, slot.length);
+    const bool here = dma_.Ready(slot.data, slot.length);
     if (i == next_) arrived = here;
   }
   return arrived;
@@ -66,8 +66,7 @@ bool DescriptorFetcher::Fetch() {
     const uint8_t* slots = buffer.tx_ring != nullptr
                                ? buffer.tx_ring + offset
                                : dma_.Translate(buffer.tx_mem + offset, read_bytes);
-    bar::RemoteMemory* const remote = slots != nullptr ? dma_.remote() : nullptr;
-    if (remote != nullptr && !remote->Ready(slots, read_bytes)) [[unlikely]]
+    if (slots != nullptr && !dma_.Ready(slots, read_bytes)) [[unlikely]]
       return false;
     request_next_ = (first + count) & registers_.nb_mask();
     request_left_ -= count;
@@ -76,7 +75,7 @@ bool DescriptorFetcher::Fetch() {
       continue;
     }
     ReadSlots(slots, first, count);
-    if (remote != nullptr) remote->Done(slots);
+    dma_.Done(slots);
     return true;
   }
   return false;

@@ -60,7 +60,7 @@ class DescriptorFetcher {
   void Pop() {
     const Descriptor& used = descriptors_[next_ % kQueue];
     if (dma_.remote() != nullptr && !used.config) [[unlikely]]
-      dma_.remote()->Done(used.data);
+      dma_.Done(used.data);
     ++next_;
   }
   /// Translates the addresses of waiting data slots again. Called after the host has removed

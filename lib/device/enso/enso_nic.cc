@@ -48,9 +48,6 @@ class EnsoNic::Impl {
         receiver({dma, registers, steering, notifier, port, clock, timestamper, tally}),
         transmitter({registers, fetcher, framer, limiter, clock, port, tally}) {}
 
-  /// Returns whether the queue of writes to remote host memory is full.
-  bool Congested() const { return dma.remote() != nullptr && dma.remote()->congested(); }
-
   const bar::DmaSpace& dma;
   Tally tally;
   Clock clock;
@@ -98,13 +95,13 @@ void EnsoNic::MemoryTaken() {
 }
 
 uint32_t EnsoNic::Receive(std::span<const WireFrame> frames, bool pause) {
-  if (impl_->Congested()) [[unlikely]]
+  if (impl_->dma.congested()) [[unlikely]]
     return 0;
   return impl_->receiver.Receive(frames, pause);
 }
 
 uint32_t EnsoNic::Transmit(FrameSink& sink, uint32_t budget) {
-  if (impl_->Congested()) [[unlikely]]
+  if (impl_->dma.congested()) [[unlikely]]
     return 0;
   return impl_->transmitter.Transmit(sink, budget);
 }

@@ -185,7 +185,7 @@ void Receiver::WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t 
     const uint32_t offset = i * kFlitBytes;
     if (uint8_t* to = FlitAddress(pipe, pipe.rx_tail + i)) {
       CopyLastFlit(to, frame.data + offset, std::min(frame.length - offset, kFlitBytes));
-      ReportFlit(to);
+      parts_.dma.Stored(to, kFlitBytes);
     } else {
       ++parts_.tally[Event::kDmaFaults];
     }
@@ -195,12 +195,8 @@ void Receiver::WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t 
 void Receiver::RewriteStamp(const Pipe& pipe) {
   if (uint8_t* flit = FlitAddress(pipe, pipe.rx_tail)) {
     parts_.timestamper.RewriteReceived(flit, parts_.clock.Cycles());
-    ReportFlit(flit);
+    parts_.dma.Stored(flit, kFlitBytes);
   }
-}
-
-void Receiver::ReportFlit(const uint8_t* flit) {
-  if (parts_.dma.remote() != nullptr) parts_.dma.remote()->Stored(flit, kFlitBytes);
 }
 
 uint8_t* Receiver::FlitAddress(const Pipe& pipe, uint32_t index) const {

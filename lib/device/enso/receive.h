@@ -59,8 +59,6 @@ class Receiver {
   void WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
   void RewriteStamp(const Pipe& pipe);
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
-  /// Reports a written flit to remote memory.
-  void ReportFlit(const uint8_t* flit);
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
   /// Returns whether the pipe accepts the frame. A frame of one flit advances the pipe's tail even

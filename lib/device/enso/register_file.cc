@@ -79,7 +79,7 @@ SideEffect RegisterFile::StorePipe(uint32_t id, uint32_t reg, uint32_t value) {
     default:
       return {};
   }
-  ForgetRemote();
+  dma_.Forget();
   FindRing(pipe);
   return {};
 }
@@ -115,30 +115,21 @@ SideEffect RegisterFile::StoreNb(uint32_t id, uint32_t reg, uint32_t value) {
       return {};
   }
   if (nb.rx_mem == 0) ForgetLimits();
-  ForgetRemote();
+  dma_.Forget();
   FindRings(nb);
   return {};
 }
 
-void RegisterFile::ForgetRemote() const {
-  if (dma_.remote() != nullptr) dma_.remote()->Forget();
-}
-
-uint8_t* RegisterFile::FindRing(uint64_t bus, uint64_t bytes) const {
-  uint8_t* const ring = dma_.Translate(bus, bytes);
-  const bool remote = dma_.remote() != nullptr && dma_.remote()->Holds(ring);
-  return remote ? nullptr : ring;
-}
-
 void RegisterFile::FindRing(Pipe& pipe) const {
   const uint64_t ring_bytes = (uint64_t{pipe_mask_} + 1) * kFlitBytes;
-  pipe.ring = pipe.rx_mem == 0 ? nullptr : FindRing(pipe.rx_mem & ~kPipeNbMask, ring_bytes);
+  pipe.ring =
+      pipe.rx_mem == 0 ? nullptr : dma_.TranslateLocal(pipe.rx_mem & ~kPipeNbMask, ring_bytes);
 }
 
 void RegisterFile::FindRings(NotificationBuffer& nb) const {
   const uint64_t ring_bytes = (uint64_t{nb_mask_} + 1) * kFlitBytes;
-  nb.rx_ring = FindRing(nb.rx_mem, ring_bytes);
-  nb.tx_ring = FindRing(nb.tx_mem, ring_bytes);
+  nb.rx_ring = dma_.TranslateLocal(nb.rx_mem, ring_bytes);
+  nb.tx_ring = dma_.TranslateLocal(nb.tx_mem, ring_bytes);
 }
 
 void RegisterFile::FindRings() {

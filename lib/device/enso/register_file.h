@@ -89,11 +89,6 @@ class RegisterFile {
   SideEffect StorePipe(uint32_t id, uint32_t reg, uint32_t value);
   SideEffect StoreNb(uint32_t id, uint32_t reg, uint32_t value);
   uint32_t Load(uint32_t offset) const;
-  /// Discards the local copies of remote memory, so that the next access reads the memory again.
-  /// Called when a ring's address changes.
-  void ForgetRemote() const;
-  /// Returns the ring's address if all its bytes can be read and written at any time, else null.
-  uint8_t* FindRing(uint64_t bus, uint64_t bytes) const;
   void FindRing(Pipe& pipe) const;
   void FindRings(NotificationBuffer& nb) const;
   void ForgetLimits();

@@ -61,8 +61,7 @@ class WritePort {
     words[2] = word2;
     for (uint32_t i = 3; i < regs::enso::kFlitBytes / sizeof(uint64_t); ++i) words[i] = 0;
     std::atomic_ref(words[0]).store(signal, std::memory_order_release);
-    if (dma_.remote() != nullptr) [[unlikely]]
-      dma_.remote()->Stored(slot, regs::enso::kFlitBytes);
+    dma_.Stored(slot, regs::enso::kFlitBytes);
   }
 
  private:

@@ -31,8 +31,8 @@ static_assert(kMinFrameBytes == coherent::kMinFrameBytes &&
 
 bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes,
                            uint64_t now_ns) {
-  uint8_t* const memory = base % kPageBytes == 0 ? dma.Translate(base, bytes) : nullptr;
-  if (memory == nullptr || (dma.remote() != nullptr && dma.remote()->Holds(memory))) return false;
+  uint8_t* const memory = base % kPageBytes == 0 ? dma.TranslateLocal(base, bytes) : nullptr;
+  if (memory == nullptr) return false;
   memory_ = coherent::EndpointMemory::Find({memory, bytes});
   if (!memory_) return false;
   base_ = base;

@@ -202,7 +202,7 @@ uint32_t IpuNic::Receive(std::span<const WireFrame> frames, bool pause) {
     statistics_[kStatRxDisabled] += frames.size();
     return static_cast<uint32_t>(frames.size());
   }
-  if (Congested()) [[unlikely]]
+  if (dma_.congested()) [[unlikely]]
     return 0;
   uint32_t taken = 0;
   while (taken < frames.size()) {
@@ -253,7 +253,7 @@ void IpuNic::Fire(uint32_t queues) {
 }
 
 uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
-  if (Congested()) [[unlikely]]
+  if (dma_.congested()) [[unlikely]]
     return 0;
   if (!flows_.ages().empty()) [[unlikely]] {
     if (flows_.ages().Look(clock_.Elapsed()) && interrupts_ != nullptr) {

@@ -66,8 +66,6 @@ class IpuNic final : public Device {
   };
 
   void Reset();
-  /// Returns whether the queue of writes to remote host memory is full.
-  bool Congested() const { return dma_.remote() != nullptr && dma_.remote()->congested(); }
   void WritePort(uint32_t offset, uint32_t value);
   void WriteQueue(uint32_t queue, uint32_t offset, uint64_t value);
   uint32_t ReadPort(uint32_t offset) const;

@@ -24,9 +24,8 @@ bool LinkQueue::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, 
   bad_entries_ = faults_ = 0;
   base_ = base;
   bytes_ = bytes;
-  uint8_t* const memory = base % kPageBytes == 0 ? dma.Translate(base, bytes) : nullptr;
-  const bool remote = dma.remote() != nullptr && dma.remote()->Holds(memory);
-  if (memory != nullptr && !remote) link_ = swap::NicLink::Open({memory, bytes}, epoch);
+  uint8_t* const memory = base % kPageBytes == 0 ? dma.TranslateLocal(base, bytes) : nullptr;
+  if (memory != nullptr) link_ = swap::NicLink::Open({memory, bytes}, epoch);
   return enabled();
 }
 

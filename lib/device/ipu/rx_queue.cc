@@ -19,7 +19,7 @@ bool RxQueue::Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries,
   ring_ = MapRing(dma, base, entries);
   base_ = base;
   dma_ = &dma;
-  if (dma.remote() != nullptr) dma.remote()->Forget();
+  dma.Forget();
   mask_ = entries - 1;
   buffer_bytes_ = buffer_bytes;
   simple_bytes_ = clock == nullptr ? buffer_bytes : 0;
@@ -53,12 +53,10 @@ bool RxQueue::SetTail(uint32_t tail) {
 
 void RxQueue::Fetch(const bar::DmaSpace& dma) {
   uint32_t end = fetched_ + std::min(kFetchBatch, tail_ - fetched_);
-  bar::RemoteMemory* const remote = dma.remote();
   const Descriptor* const first = &ring_[fetched_ & mask_];
-  if (remote != nullptr) [[unlikely]] {
+  if (dma.remote() != nullptr) [[unlikely]] {
     const uint32_t in_one_piece = std::min(end - fetched_, mask_ + 1 - (fetched_ & mask_));
-    const size_t arrived =
-        remote->Ready(first, in_one_piece * sizeof(Descriptor), sizeof(Descriptor));
+    const size_t arrived = dma.Ready(first, in_one_piece * sizeof(Descriptor), sizeof(Descriptor));
     if (arrived == 0) return;
     end = fetched_ + static_cast<uint32_t>(arrived / sizeof(Descriptor));
   }
@@ -70,8 +68,7 @@ void RxQueue::Fetch(const bar::DmaSpace& dma) {
     buffers_[fetched_ % kFetchMax] = buffer;
     __builtin_prefetch(buffer, 1);
   }
-  if (remote != nullptr) [[unlikely]]
-    remote->Done(first);
+  dma.Done(first);
   for (uint32_t i = 0; i < kFetchBatch; i += 4) __builtin_prefetch(&ring_[(end + i) & mask_], 1);
 }
 
@@ -84,15 +81,15 @@ void RxQueue::WriteBack() {
     StoreHigh(to, from.high);
   }
   if (first != written_back_ && dma_->remote() != nullptr) [[unlikely]]
-    ReportWritten(*dma_->remote(), first);
+    ReportWritten(first);
 }
 
-void RxQueue::ReportWritten(bar::RemoteMemory& remote, uint32_t first) {
+void RxQueue::ReportWritten(uint32_t first) const {
   for (uint32_t i = first; i != written_back_; ++i) {
     const Descriptor& written = ring_[i & mask_];
     const auto length = static_cast<uint16_t>(written.high);
-    if (length != 0) remote.Stored(buffers_[i % kFetchMax], stamp_bytes_ + length);
-    remote.Stored(&written, sizeof(written));
+    if (length != 0) dma_->Stored(buffers_[i % kFetchMax], stamp_bytes_ + length);
+    dma_->Stored(&written, sizeof(written));
   }
 }
 

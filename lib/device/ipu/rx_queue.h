@@ -99,7 +99,7 @@ class RxQueue {
   void Fetch(const bar::DmaSpace& dma);
   /// Reports the descriptors written back since index `first`, and the contents of their buffers,
   /// to remote memory.
-  void ReportWritten(bar::RemoteMemory& remote, uint32_t first);
+  void ReportWritten(uint32_t first) const;
   /// Writes a frame of any length.
   RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,
                           const RxMetadata& metadata);

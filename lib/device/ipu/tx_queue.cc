@@ -56,7 +56,7 @@ void InsertTag(uint8_t* frame, uint32_t length, uint16_t tag) {
 bool TxQueue::Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries) {
   ring_ = MapRing(dma, base, entries);
   base_ = base;
-  if (dma.remote() != nullptr) dma.remote()->Forget();
+  dma.Forget();
   mask_ = entries - 1;
   head_ = tail_ = 0;
   return ring_ != nullptr;
@@ -76,9 +76,8 @@ bool TxQueue::SetTail(uint32_t tail) {
 
 uint32_t TxQueue::Fetch(const bar::DmaSpace& dma) {
   uint32_t count = std::min(kWindow, tail_ - head_);
-  bar::RemoteMemory* const remote = dma.remote();
-  if (remote != nullptr) [[unlikely]]
-    count = Arrived(*remote, count);
+  if (dma.remote() != nullptr) [[unlikely]]
+    count = Arrived(dma, count);
   bar::DmaBatch memory(dma);
   for (uint32_t i = 0; i < count; ++i) {
     const Descriptor& descriptor = ring_[(head_ + i) & mask_];
@@ -87,40 +86,40 @@ uint32_t TxQueue::Fetch(const bar::DmaSpace& dma) {
     data_[i] = memory.Translate(bar::LoadOnce(descriptor.low), Length(high));
     __builtin_prefetch(data_[i]);
   }
-  if (remote != nullptr && !DataArrived(*remote, count)) [[unlikely]]
+  if (dma.remote() != nullptr && !DataArrived(dma, count)) [[unlikely]]
     return 0;
   return count;
 }
 
-uint32_t TxQueue::Arrived(bar::RemoteMemory& remote, uint32_t count) {
+uint32_t TxQueue::Arrived(const bar::DmaSpace& dma, uint32_t count) {
   const uint32_t first = head_ & mask_;
   const uint32_t to_end = std::min(count, mask_ + 1 - first);
   const auto ready = [&](uint32_t from, uint32_t number) {
     return static_cast<uint32_t>(
-        remote.Ready(&ring_[from], number * sizeof(Descriptor), sizeof(Descriptor)) /
+        dma.Ready(&ring_[from], number * sizeof(Descriptor), sizeof(Descriptor)) /
         sizeof(Descriptor));
   };
   const uint32_t arrived = ready(first, to_end);
   return arrived < to_end || to_end == count ? arrived : arrived + ready(0, count - to_end);
 }
 
-bool TxQueue::DataArrived(bar::RemoteMemory& remote, uint32_t count) const {
+bool TxQueue::DataArrived(const bar::DmaSpace& dma, uint32_t count) const {
   bool all = true;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t bytes = Length(high_[i]);
-    all &= data_[i] == nullptr || bytes == 0 || remote.Ready(data_[i], bytes);
+    all &= data_[i] == nullptr || bytes == 0 || dma.Ready(data_[i], bytes);
   }
   return all;
 }
 
-void TxQueue::ReportProgress(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done) {
-  remote.Done(&ring_[head_ & mask_]);
-  remote.Done(&ring_[0]);
+void TxQueue::ReportProgress(const bar::DmaSpace& dma, uint32_t fetched, uint32_t done) {
+  dma.Done(&ring_[head_ & mask_]);
+  dma.Done(&ring_[0]);
   for (uint32_t i = 0; i < fetched; ++i) {
-    if (data_[i] != nullptr) remote.Done(data_[i]);
+    if (data_[i] != nullptr) dma.Done(data_[i]);
     if (i >= done || (high_[i] & kTxReport) == 0) continue;
     const Descriptor& completed = ring_[(head_ + i) & mask_];
-    remote.Stored(&completed.high, sizeof(completed.high));
+    dma.Stored(&completed.high, sizeof(completed.high));
   }
 }
 
@@ -244,7 +243,7 @@ uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& s
       ++handled;
     }
     if (dma.remote() != nullptr && fetched != 0) [[unlikely]]
-      ReportProgress(*dma.remote(), fetched, done);
+      ReportProgress(dma, fetched, done);
     head_ += done;
     if (done == 0) break;
   }

@@ -43,12 +43,12 @@ class TxQueue {
   /// in remote memory and have not arrived.
   uint32_t Fetch(const bar::DmaSpace& dma);
   /// Returns how many of `count` descriptors have arrived from remote memory.
-  uint32_t Arrived(bar::RemoteMemory& remote, uint32_t count);
+  uint32_t Arrived(const bar::DmaSpace& dma, uint32_t count);
   /// Returns whether all data of the first `count` entries of the window has arrived.
-  bool DataArrived(bar::RemoteMemory& remote, uint32_t count) const;
+  bool DataArrived(const bar::DmaSpace& dma, uint32_t count) const;
   /// Reports to remote memory that the window was read and that its first `done` entries are
   /// complete.
-  void ReportProgress(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done);
+  void ReportProgress(const bar::DmaSpace& dma, uint32_t fetched, uint32_t done);
   /// Returns the number of segments of the frame that begins at window entry `first`; 0 if its end
   /// is not among the `fetched` entries, or if it has more than kMaxSegments.
   uint32_t Segments(uint32_t first, uint32_t fetched) const;
