@@ -189,6 +189,14 @@ TEST_F(TcpStreamTest, DeliversNothingBehindAFinThatIsKnown) {
   EXPECT_EQ(assembler_.pool().used_blocks(), 0u);
 }
 
+TEST_F(TcpStreamTest, CountsASegmentThatExceedsAFinThatIsKnown) {
+  Process(0, "", kSyn);
+  Process(4, "", kFin);
+  Process(1, "abc!!!");
+  EXPECT_EQ(Out(), "abc{end}");
+  EXPECT_EQ(Count(Counter::kBehindEndSegments), 1u);
+}
+
 TEST_F(TcpStreamTest, EndsByAResetExactlyWhereItStands) {
   Process(0, "", kSyn);
   Process(1, "text");

@@ -87,6 +87,14 @@ RunFigures WithNicDrops() {
   return run;
 }
 
+TEST(Report, ListsPeriodsWithoutALink) {
+  RunFigures run = Example();
+  EXPECT_EQ(nlohmann::json::parse(JsonReport(run))["link_downs"], nlohmann::json::array());
+  run.link_downs = {{.at_s = 1.5, .duration_s = 4}};
+  EXPECT_EQ(nlohmann::json::parse(JsonReport(run))["link_downs"],
+            nlohmann::json::array({{{"at_s", 1.5}, {"duration_s", 4.0}}}));
+}
+
 TEST(Report, AnApplicationsFindingsStandForTheWires) {
   RunFigures run = Example();
   run.findings = {.lost = 11, .corrupted = 12, .duplicated = 13, .reordered = 14, .foreign = 15};
