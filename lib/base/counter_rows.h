@@ -20,6 +20,16 @@ enum class Dropped : uint8_t {
   kWire,  ///< Dropped before they entered the NIC, or after they left it.
 };
 
+/// Returns whether row i of a table has the id i, for each row.
+template <typename Rows>
+constexpr bool InOrder(const Rows& rows) {
+  size_t i = 0;
+  for (const auto& row : rows) {
+    if (static_cast<size_t>(row.id) != i++) return false;
+  }
+  return true;
+}
+
 /// A counter with a value of an enumeration as its index.
 template <typename Id>
 struct CounterRow {
@@ -35,14 +45,8 @@ void EachValueNeedsOneRowInOrder();
 /// has one row, in the order of the values.
 template <typename Id, size_t kCount>
 constexpr std::array<CounterRow<Id>, kCount> CounterRows(const CounterRow<Id> (&rows)[kCount]) {
-  std::array<CounterRow<Id>, kCount> table{};
-  for (size_t i = 0; i < kCount; ++i) {
-    if (static_cast<size_t>(rows[i].id) != i || rows[i].name == nullptr) {
-      EachValueNeedsOneRowInOrder();
-    }
-    table[i] = rows[i];
-  }
-  return table;
+  if (!InOrder(rows)) EachValueNeedsOneRowInOrder();
+  return std::to_array(rows);
 }
 
 /// Returns the names of a table, by index.

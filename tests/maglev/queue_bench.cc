@@ -51,8 +51,8 @@ int main(int argc, char** argv) {
 
   Setup setup = test::SetupOf(1000);
   setup.connections = 1 << 21;
-  for (const auto& [known, encapsulation] : kEncapsulations) {
-    if (known == name) setup.vips[0].encapsulation = encapsulation;
+  for (const EncapsulationRow& row : kEncapsulations) {
+    if (row.name == name) setup.vips[0].encapsulation = row.id;
   }
   for (BackendSetup& backend : setup.vips[0].backends) backend.mac = test::kRouter;
   const auto tables = Tables::Build(setup, nullptr);

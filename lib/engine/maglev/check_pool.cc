@@ -10,23 +10,6 @@
 namespace sluice::engine::maglev {
 namespace {
 
-/// Bytes that an encapsulation adds to the inner packet.
-uint32_t OuterBytes(Encapsulation encapsulation, bool ipv6) {
-  const uint32_t ip = ipv6 ? 40 : 20;
-  switch (encapsulation) {
-    case Encapsulation::kIp:
-      return ip;
-    case Encapsulation::kGue:
-      return ip + 8;
-    case Encapsulation::kGre:
-      return ip + 4;
-    case Encapsulation::kNat:
-    case Encapsulation::kMac:
-      break;
-  }
-  return 0;
-}
-
 /// Returns whether `address` is a loopback address. A backend may have one: health checks reach it,
 /// although packets are not forwarded to it.
 bool IsLoopback(const IpAddress& address) {

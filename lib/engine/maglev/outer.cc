@@ -14,8 +14,7 @@ using packet::Store;
 using packet::StoreBe16;
 
 constexpr uint8_t kProtocolIpv6 = 41;  // IPv6 in IP, RFC 2473.
-constexpr uint8_t kProtocolGre = 47;
-constexpr uint32_t kGreBytes = 4;
+constexpr uint8_t kProtocolGre = RowOf(Encapsulation::kGre).protocol;
 
 // Returns the sum of the inner packet, from which the outer UDP checksum is computed without
 // reading the payload. An intact IPv4 header sums to 0, and an intact upper layer sums to the
@@ -76,9 +75,7 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
   outer.fixed_source = source.has_value();
   uint8_t* const ip = outer.header.data();
   // The inner family is not known yet: Encapsulate writes the protocol of kIp and kGre.
-  const uint8_t protocol = outer.udp                              ? packet::kProtocolUdp
-                           : encapsulation == Encapsulation::kGre ? kProtocolGre
-                                                                  : 0;
+  const uint8_t protocol = RowOf(encapsulation).protocol;
   if (outer.ipv6) {
     ip[6] = protocol;
     ip[7] = kTtl;
@@ -100,12 +97,9 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
     std::memcpy(ip + 16, backend.address.bytes.data(), 4);
   }
   const uint32_t ip_bytes = outer.ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
-  const uint32_t more = outer.udp                              ? packet::kUdpHeaderBytes
-                        : encapsulation == Encapsulation::kGre ? kGreBytes
-                                                               : 0;
   if (outer.udp) StoreBe16(ip + ip_bytes + 2, setup.gue_port);
-  outer.header_bytes = static_cast<uint8_t>(ip_bytes + more);
-  outer.plain = !outer.ipv6 && more == 0 && !source;
+  outer.header_bytes = static_cast<uint8_t>(OuterBytes(encapsulation, outer.ipv6));
+  outer.plain = !outer.ipv6 && outer.header_bytes == ip_bytes && !source;
   if (outer.plain) ip[9] = kProtocolIpv4;
   return outer;
 }

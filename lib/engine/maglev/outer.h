@@ -9,6 +9,7 @@
 //   kGue  as kIp, and 8 bytes of UDP; variant 1: the inner IP header follows UDP
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -31,8 +32,13 @@ inline constexpr uint8_t kProtocolIpv4 = 4;  ///< IPv4 in IP, RFC 2003.
 inline constexpr uint8_t kTtl = 64;          ///< TTL of outer headers.
 /// 172.16/16: prefix of outer IPv4 sources that are derived from the flow, as Katran's are.
 inline constexpr uint16_t kPrivatePrefix = 0xac10;
-/// Longest outer header: IPv6 and UDP.
-inline constexpr uint32_t kMaxOuterBytes = 48;
+inline constexpr uint32_t kMaxOuterBytes = [] {
+  uint32_t most = 0;
+  for (const EncapsulationRow& row : kEncapsulations) {
+    most = std::max(most, OuterBytes(row.id, true));
+  }
+  return most;
+}();
 /// Longest frame that is built outside its buffer because the buffer lacks headroom: a jumbo frame.
 inline constexpr uint32_t kMaxBuiltBytes = 9728;
 

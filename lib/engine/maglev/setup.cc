@@ -176,7 +176,8 @@ uint32_t LongestPacket(const Setup& setup) {
 uint32_t MtuOf(const Setup& setup) {
   constexpr uint32_t kEthernetMtu = 1500;
   const bool katran = setup.profile == Profile::kKatran;
-  return setup.mtu.value_or(katran ? MaxInnerBytes(setup.profile) + kMaxOuterBytes : kEthernetMtu);
+  return setup.mtu.value_or(
+      katran ? MaxInnerBytes(setup.profile) + OuterBytes(Encapsulation::kGue, true) : kEthernetMtu);
 }
 
 uint32_t MaxInnerBytes(Profile profile) { return profile == Profile::kKatran ? 1500 : kMaxMtu; }

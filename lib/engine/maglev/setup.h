@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "engine/maglev/address.h"
 #include "engine/maglev/profile.h"
+#include "packet/ethernet.h"
 #include "packet/rewrite.h"
 
 namespace sluice::engine::maglev {
@@ -27,28 +29,35 @@ enum class Encapsulation : uint8_t {
   kNat,  ///< Not encapsulated: rewrites the destination, and the source of answers.
   kMac,  ///< Not encapsulated: the backend is the next hop and has the VIP's address.
 };
-/// Names of the encapsulations in configurations and reports.
-inline constexpr std::array<std::pair<std::string_view, Encapsulation>, 5> kEncapsulations{
-    {{"ip", Encapsulation::kIp},
-     {"gue", Encapsulation::kGue},
-     {"gre", Encapsulation::kGre},
-     {"nat", Encapsulation::kNat},
-     {"mac", Encapsulation::kMac}}};
-static_assert(
-    [] {
-      for (size_t i = 0; i < kEncapsulations.size(); ++i) {
-        if (static_cast<size_t>(kEncapsulations[i].second) != i) return false;
-      }
-      return true;
-    }(),
-    "kEncapsulations must be in the order of the enumerators' values");
+struct EncapsulationRow {
+  Encapsulation id;
+  std::string_view name;  ///< In configurations and reports.
+  uint8_t protocol = 0;   ///< Protocol in the outer IP header; 0: that of the inner header.
+  uint8_t bytes = 0;      ///< Header between the outer and the inner IP header.
+};
+inline constexpr std::array<EncapsulationRow, 5> kEncapsulations{
+    {{Encapsulation::kIp, "ip"},
+     {Encapsulation::kGue, "gue", packet::kProtocolUdp, packet::kUdpHeaderBytes},
+     {Encapsulation::kGre, "gre", 47, 4},
+     {Encapsulation::kNat, "nat"},
+     {Encapsulation::kMac, "mac"}}};
+static_assert(base::InOrder(kEncapsulations));
+/// Returns the properties of an encapsulation.
+constexpr const EncapsulationRow& RowOf(Encapsulation encapsulation) {
+  return kEncapsulations[static_cast<size_t>(encapsulation)];
+}
 constexpr std::string_view EncapsulationName(Encapsulation encapsulation) {
-  return kEncapsulations[static_cast<size_t>(encapsulation)].first;
+  return RowOf(encapsulation).name;
 }
 /// Returns whether packets are changed in place: fields are rewritten, no header is prepended, and
 /// the length is unchanged.
 constexpr bool RewritesInPlace(Encapsulation encapsulation) {
   return encapsulation == Encapsulation::kNat || encapsulation == Encapsulation::kMac;
+}
+/// Returns the number of bytes that are prepended to the inner packet.
+constexpr uint32_t OuterBytes(Encapsulation encapsulation, bool ipv6) {
+  const uint32_t ip = ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
+  return RewritesInPlace(encapsulation) ? 0 : ip + RowOf(encapsulation).bytes;
 }
 
 enum class BackendState : uint8_t {

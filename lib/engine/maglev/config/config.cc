@@ -55,6 +55,12 @@ constexpr Words<WeightRule, 3> kWeightRules{{{"proportional", WeightRule::kPropo
 constexpr Words<BackendState, 3> kStates{{{"up", BackendState::kUp},
                                           {"draining", BackendState::kDraining},
                                           {"down", BackendState::kDown}}};
+constexpr auto kEncapsulationWords = [] {
+  Words<Encapsulation, kEncapsulations.size()> words;
+  std::ranges::transform(kEncapsulations, words.begin(),
+                         [](const EncapsulationRow& row) { return std::pair(row.name, row.id); });
+  return words;
+}();
 constexpr Words<uint8_t, 2> kProtocols{{{"tcp", 6}, {"udp", 17}}};
 constexpr Words<HealthCheck::Kind, 3> kHealthKinds{{{"tcp", HealthCheck::Kind::kTcp},
                                                     {"http", HealthCheck::Kind::kHttp},
@@ -150,7 +156,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   ReadWord(reader, "protocol", kProtocols, &vip.protocol);
   vip.name = EndpointText(vip);
   reader.Text("name", &vip.name);
-  ReadWord(reader, "encapsulation", kEncapsulations, &vip.encapsulation);
+  ReadWord(reader, "encapsulation", kEncapsulationWords, &vip.encapsulation);
   reader.Flag("quic", &vip.quic);
   reader.Flag("connections", &vip.connections);
   reader.Flag("destination_port_only", &vip.destination_port_only);
