@@ -9,12 +9,6 @@ namespace sluice::device::rpc {
 using Kind = Action::Kind;
 using enum DispatchCounter;
 
-const std::array<std::string_view, Dispatcher::kCounters> Dispatcher::kCounterNames = {
-    "rpc_arrived",      "rpc_answered", "rpc_drop_queue_full", "rpc_drop_no_process",
-    "rpc_drop_removed", "rpc_lost",     "rpc_stray_loads",     "rpc_switches",
-    "rpc_yields",       "rpc_retires",  "rpc_interrupts",      "rpc_kills",
-    "rpc_wakes",        "rpc_nested",   "rpc_nested_too_many", "rpc_nested_timed_out"};
-
 Dispatcher::Dispatcher(const DispatcherConfig& config, Placement& placement)
     : config_(config), placement_(placement) {
   config_.cores = std::clamp(config_.cores, 1u, kMaxCores);

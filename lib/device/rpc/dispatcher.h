@@ -21,9 +21,9 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "device/device.h"
 #include "device/rpc/call_queue.h"
 #include "device/rpc/placement.h"
@@ -90,7 +90,7 @@ struct Action {
   friend bool operator==(const Action&, const Action&) = default;
 };
 
-/// Counters, in the order of Dispatcher::kCounterNames.
+/// Counters; Dispatcher::kCounterNames names them.
 enum class DispatchCounter : uint8_t {
   kArrived,
   kAnswered,
@@ -134,7 +134,23 @@ class Dispatcher {
   };
 
   static constexpr uint32_t kCounters = 16;
-  static const std::array<std::string_view, kCounters> kCounterNames;
+  static constexpr auto kCounterNames = base::NamesOf(base::CounterRows<DispatchCounter, kCounters>(
+      {{DispatchCounter::kArrived, "rpc_arrived"},
+       {DispatchCounter::kAnswered, "rpc_answered"},
+       {DispatchCounter::kQueueFull, "rpc_drop_queue_full"},
+       {DispatchCounter::kNoProcess, "rpc_drop_no_process"},
+       {DispatchCounter::kRemoved, "rpc_drop_removed"},
+       {DispatchCounter::kLost, "rpc_lost"},
+       {DispatchCounter::kStrayLoads, "rpc_stray_loads"},
+       {DispatchCounter::kSwitches, "rpc_switches"},
+       {DispatchCounter::kYields, "rpc_yields"},
+       {DispatchCounter::kRetires, "rpc_retires"},
+       {DispatchCounter::kInterrupts, "rpc_interrupts"},
+       {DispatchCounter::kKills, "rpc_kills"},
+       {DispatchCounter::kWakes, "rpc_wakes"},
+       {DispatchCounter::kSuspended, "rpc_nested"},
+       {DispatchCounter::kTooMany, "rpc_nested_too_many"},
+       {DispatchCounter::kTimedOut, "rpc_nested_timed_out"}}));
 
   /// `placement` outlives the dispatcher.
   Dispatcher(const DispatcherConfig& config, Placement& placement);

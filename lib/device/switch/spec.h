@@ -6,9 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "device/switch/message.h"
 #include "device/switch/tlp.h"
 
@@ -139,11 +139,25 @@ enum class Drop : uint8_t {
   kRefused,       ///< A legacy device could not process the message.
   kBadRead,       ///< TLP: read of memory that the reader does not own.
 };
-inline constexpr std::array<std::string_view, 18> kDropNames = {
-    "none",        "no_window",     "not_owner",  "forbidden",  "no_edge", "too_long",
-    "bad_header",  "cut",           "gap",        "overrun",    "closed",  "stage_dead",
-    "sender_died", "stream_failed", "bad_credit", "bad_record", "refused", "bad_read"};
-static_assert(kDropNames.size() == static_cast<uint32_t>(Drop::kBadRead) + 1);
+inline constexpr auto kDropNames =
+    base::NamesOf(base::CounterRows<Drop, 18>({{Drop::kNone, "none"},
+                                               {Drop::kNoWindow, "no_window"},
+                                               {Drop::kNotOwner, "not_owner"},
+                                               {Drop::kForbidden, "forbidden"},
+                                               {Drop::kNoEdge, "no_edge"},
+                                               {Drop::kTooLong, "too_long"},
+                                               {Drop::kBadHeader, "bad_header"},
+                                               {Drop::kCut, "cut"},
+                                               {Drop::kGap, "gap"},
+                                               {Drop::kOverrun, "overrun"},
+                                               {Drop::kClosed, "closed"},
+                                               {Drop::kStageDead, "stage_dead"},
+                                               {Drop::kSenderDied, "sender_died"},
+                                               {Drop::kStreamFailed, "stream_failed"},
+                                               {Drop::kBadCredit, "bad_credit"},
+                                               {Drop::kBadRecord, "bad_record"},
+                                               {Drop::kRefused, "refused"},
+                                               {Drop::kBadRead, "bad_read"}}));
 using Drops = std::array<uint64_t, kDropNames.size()>;
 
 /// Result of Open.

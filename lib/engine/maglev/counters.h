@@ -7,9 +7,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "engine/maglev/setup.h"
 
 namespace sluice::engine::maglev {
@@ -44,25 +44,26 @@ struct BalancerCounters {
     kPassed,          ///< Not for a VIP: passed to the slow path.
     kEvents
   };
-  static constexpr std::array<std::string_view, kEvents> kNames{"hit",
-                                                                "new",
-                                                                "unrecorded",
-                                                                "flood",
-                                                                "by_ring",
-                                                                "quic_server",
-                                                                "quic_unknown",
-                                                                "by_source",
-                                                                "moved",
-                                                                "fragment_first",
-                                                                "fragment_later",
-                                                                "redirected",
-                                                                "redirected_here",
-                                                                "icmp_error",
-                                                                "echo",
-                                                                "too_big",
-                                                                "bad_ip_checksum",
-                                                                "nat_return",
-                                                                "passed"};
+  static constexpr auto kNames =
+      base::NamesOf(base::CounterRows<Event, kEvents>({{kHit, "hit"},
+                                                       {kNew, "new"},
+                                                       {kUnrecorded, "unrecorded"},
+                                                       {kFlood, "flood"},
+                                                       {kByRing, "by_ring"},
+                                                       {kQuicServer, "quic_server"},
+                                                       {kQuicUnknown, "quic_unknown"},
+                                                       {kBySource, "by_source"},
+                                                       {kMoved, "moved"},
+                                                       {kFragmentFirst, "fragment_first"},
+                                                       {kFragmentLater, "fragment_later"},
+                                                       {kRedirected, "redirected"},
+                                                       {kRedirectedHere, "redirected_here"},
+                                                       {kIcmpError, "icmp_error"},
+                                                       {kEcho, "echo"},
+                                                       {kTooBig, "too_big"},
+                                                       {kBadIpChecksum, "bad_ip_checksum"},
+                                                       {kNatReturn, "nat_return"},
+                                                       {kPassed, "passed"}}));
 
   std::array<uint64_t, kEvents> events{};
   std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< Indexed by VIP.

@@ -7,7 +7,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string_view>
+
+#include "base/counter_rows.h"
 
 namespace sluice::engine::logmon {
 
@@ -40,29 +41,30 @@ struct SourceCounters {
     kNoRoomSegments,  ///< TCP: could not wait for lack of room; the bytes before them were skipped.
     kEvents
   };
-  static constexpr std::array<std::string_view, kEvents> kNames{"syslog_messages",
-                                                                "without_priority",
-                                                                "line_datagrams",
-                                                                "tcp_segments",
-                                                                "text_bytes",
-                                                                "other_frames",
-                                                                "malformed_frames",
-                                                                "fragments",
-                                                                "bad_checksum",
-                                                                "new_sources",
-                                                                "evicted_sources",
-                                                                "idle_sources",
-                                                                "streams",
-                                                                "joined_streams",
-                                                                "finished_streams",
-                                                                "waiting_segments",
-                                                                "repeated_bytes",
-                                                                "outside_segments",
-                                                                "behind_end_segments",
-                                                                "ignored_resets",
-                                                                "gaps",
-                                                                "gap_bytes",
-                                                                "no_room_segments"};
+  static constexpr auto kNames =
+      base::NamesOf(base::CounterRows<Event, kEvents>({{kSyslogMessages, "syslog_messages"},
+                                                       {kWithoutPriority, "without_priority"},
+                                                       {kLineDatagrams, "line_datagrams"},
+                                                       {kTcpSegments, "tcp_segments"},
+                                                       {kTextBytes, "text_bytes"},
+                                                       {kOther, "other_frames"},
+                                                       {kMalformed, "malformed_frames"},
+                                                       {kFragments, "fragments"},
+                                                       {kBadChecksum, "bad_checksum"},
+                                                       {kNewSources, "new_sources"},
+                                                       {kEvictedSources, "evicted_sources"},
+                                                       {kIdleSources, "idle_sources"},
+                                                       {kStreams, "streams"},
+                                                       {kJoinedStreams, "joined_streams"},
+                                                       {kFinishedStreams, "finished_streams"},
+                                                       {kWaitingSegments, "waiting_segments"},
+                                                       {kRepeatedBytes, "repeated_bytes"},
+                                                       {kOutsideSegments, "outside_segments"},
+                                                       {kBehindEndSegments, "behind_end_segments"},
+                                                       {kIgnoredResets, "ignored_resets"},
+                                                       {kGaps, "gaps"},
+                                                       {kGapBytes, "gap_bytes"},
+                                                       {kNoRoomSegments, "no_room_segments"}}));
 
   std::array<uint64_t, kEvents> events{};
 
