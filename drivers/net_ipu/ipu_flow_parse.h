@@ -13,9 +13,8 @@
 namespace sluice::net_ipu {
 
 /// Fills `flow` from [eth] [/ vlan] / ipv4|ipv6 [/ udp|tcp], each field matched exactly or not
-/// matched, and from queue, rss, passthru or drop, with mark, flag, count and age. Returns 0, or a
-/// negative errno with `error` filled. Reads only queues, links, RSS types and shared counters of
-/// the device.
+/// matched, and from the actions of ParseActions. Returns 0, or a negative errno with `error`
+/// filled. Reads only queues, links, RSS types and shared counters of the device.
 ///
 /// An EtherType, or has_vlan 0, requires a frame without a tag before IP; a vlan item requires
 /// exactly one tag. rss and passthru both select the port's RSS, because only one of several

@@ -23,30 +23,33 @@ constexpr size_t kMaxBalancers = 4096;
 constexpr size_t kMaxQuicIds = 65535;  // Per backend.
 
 // The words that a member accepts and the value of each.
+template <typename Value>
+struct Word {
+  std::string_view name;
+  Value id;
+};
 template <typename Value, size_t kWords>
-using Words = std::array<std::pair<std::string_view, Value>, kWords>;
+using Words = std::array<Word<Value>, kWords>;
 
-// Lists the words for an error message: "up, draining or down".
-template <typename Value, size_t kWords>
-std::string OneOf(const Words<Value, kWords>& words) {
-  std::string text(words[0].first);
-  for (size_t i = 1; i < kWords; ++i) {
-    text += i + 1 < kWords ? ", " : " or ";
-    text += words[i].first;
-  }
+// Lists the names of rows for an error message: "up, draining or down".
+template <typename Rows>
+std::string OneOf(const Rows& rows) {
+  std::string text(rows[0].name);
+  for (size_t i = 1; i < rows.size(); ++i)
+    text.append(i + 1 < rows.size() ? ", " : " or ").append(rows[i].name);
   return text;
 }
 
-// Reads a member that must be one of `words`. `value` points to a Value or to a std::optional of
-// it.
-template <typename Value, size_t kWords>
-void ReadWord(ObjectReader& reader, std::string_view key, const Words<Value, kWords>& words,
-              auto* value) {
-  const auto meaning = [&words](std::string_view text) -> std::optional<Value> {
-    const auto it = std::ranges::find(words, text, &std::pair<std::string_view, Value>::first);
-    return it == words.end() ? std::nullopt : std::optional(it->second);
+// Reads a member that must be the name of a row. `value` points to its id or an optional of it.
+template <typename Rows>
+void ReadWord(ObjectReader& reader, std::string_view key, const Rows& rows, auto* value) {
+  const auto meaning = [&rows](std::string_view text) -> std::optional<decltype(rows[0].id)> {
+    for (const auto& row : rows) {
+      if (row.name == text) return row.id;
+    }
+    return std::nullopt;
   };
-  reader.Parsed(key, OneOf(words), meaning, value);
+  reader.Parsed(key, OneOf(rows), meaning, value);
 }
 
 constexpr Words<WeightRule, 3> kWeightRules{{{"proportional", WeightRule::kProportional},
@@ -55,12 +58,6 @@ constexpr Words<WeightRule, 3> kWeightRules{{{"proportional", WeightRule::kPropo
 constexpr Words<BackendState, 3> kStates{{{"up", BackendState::kUp},
                                           {"draining", BackendState::kDraining},
                                           {"down", BackendState::kDown}}};
-constexpr auto kEncapsulationWords = [] {
-  Words<Encapsulation, kEncapsulations.size()> words;
-  std::ranges::transform(kEncapsulations, words.begin(),
-                         [](const EncapsulationRow& row) { return std::pair(row.name, row.id); });
-  return words;
-}();
 constexpr Words<uint8_t, 2> kProtocols{{{"tcp", 6}, {"udp", 17}}};
 constexpr Words<HealthCheck::Kind, 3> kHealthKinds{{{"tcp", HealthCheck::Kind::kTcp},
                                                     {"http", HealthCheck::Kind::kHttp},
@@ -156,7 +153,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   ReadWord(reader, "protocol", kProtocols, &vip.protocol);
   vip.name = EndpointText(vip);
   reader.Text("name", &vip.name);
-  ReadWord(reader, "encapsulation", kEncapsulationWords, &vip.encapsulation);
+  ReadWord(reader, "encapsulation", kEncapsulations, &vip.encapsulation);
   reader.Flag("quic", &vip.quic);
   reader.Flag("connections", &vip.connections);
   reader.Flag("destination_port_only", &vip.destination_port_only);
