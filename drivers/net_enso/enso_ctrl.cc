@@ -3,14 +3,17 @@
 // The ethdev port: creation and removal, configuration, start and stop, link, and the table of
 // operations.
 #include <ethdev_driver.h>
+#include <rte_dev_info.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "net_enso/enso_checksum.h"
 #include "net_enso/enso_port.h"
@@ -19,6 +22,8 @@
 namespace sluice::net_enso {
 
 namespace {
+
+using namespace regs::enso;  // NOLINT: this file speaks that register map
 
 /// Starts or stops the wire of a model. On hardware only records the state.
 void EnableWire(Port& port, bool enabled) {
@@ -280,6 +285,24 @@ void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry
   UpdateLink(dev, 0);
 }
 
+/// Returns the register pages of a dump in order, each of kWords: for every receive queue its
+/// notification buffer and its pipes, for every transmit queue its buffer. Empty while the port is
+/// stopped.
+std::vector<uint32_t> Pages(const Port& port) {
+  std::vector<uint32_t> pages;
+  for (const auto& queue : port.rx) {
+    if (queue == nullptr || queue->nb == nullptr) continue;
+    pages.push_back(NbPage(queue->nb->id()));
+    for (const Pipe* const pipe : queue->nb->pipes()) pages.push_back(PipePage(pipe->id));
+  }
+  for (const auto& queue : port.tx) {
+    if (queue != nullptr && queue->nb != nullptr) pages.push_back(NbPage(queue->nb->id()));
+  }
+  return pages;
+}
+
+constexpr uint32_t kWords = kTxMemHi / 4 + 1;
+
 }  // namespace
 
 int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> backend,
@@ -368,5 +391,45 @@ constinit const eth_dev_ops kEthdevOps = [] {
   ops.get_reg = DumpRegisters;
   return ops;
 }();
+
+// A dump of the registers that the port uses. It does not include the NIC's version, which only its
+// JTAG tool can read.
+
+int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info) {
+  Port& port = Port::Of(dev);
+  const std::scoped_lock lock(port.device->mutex());
+  const std::vector<uint32_t> pages = Pages(port);
+  const auto words = static_cast<uint32_t>(pages.size()) * kWords;
+  info->width = sizeof(uint32_t);
+  info->version = uint32_t{kPciVendor} << 16 | kPciDevice;
+  if (info->data != nullptr) {
+    // Only a complete dump is supported.
+    if (info->offset != 0 || (info->length != 0 && info->length != words)) return -ENOTSUP;
+    auto* word = static_cast<uint32_t*>(info->data);
+    for (const uint32_t page : pages) {
+      for (uint32_t i = 0; i < kWords; ++i) *word++ = port.device->bar().Read32(page + 4 * i);
+    }
+  }
+  info->length = words;
+  return 0;
+}
+
+// The port in a secondary process. It reports link, statistics and capabilities, which it requests
+// from the primary process. It cannot transfer packets, because only the primary process has
+// the pipes and their read positions.
+
+int AttachSecondaryPort(rte_device* device, const char* name) {
+  static const eth_dev_ops ops = [] {
+    eth_dev_ops secondary = drivers::SecondaryOps();
+    secondary.dev_supported_ptypes_get = kEthdevOps.dev_supported_ptypes_get;
+    return secondary;
+  }();
+  rte_eth_dev* const dev = drivers::AttachSecondary(
+      kSecondaryChannel, name, device, &ops,
+      "only the primary process reads and writes pipes: poll this port there");
+  if (dev == nullptr) return -ENODEV;
+  drivers::FinishSecondary(dev);
+  return 0;
+}
 
 }  // namespace sluice::net_enso

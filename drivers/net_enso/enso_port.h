@@ -146,7 +146,7 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
 /// locally.
 int RemovePort(const char* name);
 
-// Implemented in enso_secondary.cc:
+// Implemented in enso_ctrl.cc:
 inline constexpr const char* kSecondaryChannel = "net_enso_ports";
 /// Attaches the primary's port of that name in a secondary process. Returns 0 or a negative errno.
 int AttachSecondaryPort(rte_device* device, const char* name);
@@ -176,7 +176,7 @@ int GetRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int BindRules(Port& port);
 void UnbindRules(Port& port);
 
-// Implemented in enso_registers.cc:
+// Implemented in enso_ctrl.cc:
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
 // Implemented in enso_stats.cc:

@@ -164,7 +164,7 @@ int RemovePort(const char* name);
 extern const eth_dev_ops kEthdevOps;
 void SetOps(rte_eth_dev* dev);
 
-// Implemented in ipu_queue_state.cc:
+// Implemented in ipu_ethdev.cc:
 void RxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info);
 void TxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info);
 int TxDoneCleanup(void* queue, uint32_t limit);
@@ -209,7 +209,7 @@ int RetaQuery(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
-// Implemented in ipu_filter.cc:
+// Implemented in ipu_port.cc:
 
 /// Writes the address and VLAN tables to a device after power-on. Requires `configuration`.
 void WriteFilters(Adapter& adapter);
@@ -245,7 +245,7 @@ int TimesyncRead(rte_eth_dev* dev, timespec* time);
 int TimesyncWrite(rte_eth_dev* dev, const timespec* time);
 int ReadClock(rte_eth_dev* dev, uint64_t* now_ns);
 
-// Implemented in ipu_registers.cc:
+// Implemented in ipu_ethdev.cc:
 const uint32_t* SupportedPacketTypes(rte_eth_dev* dev);
 int FirmwareVersion(rte_eth_dev* dev, char* text, size_t bytes);
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
@@ -286,7 +286,7 @@ void FlowClear(rte_eth_dev* dev);
 /// Programs all rules into a device without rules. Requires `configuration`.
 void FlowReplay(Adapter& adapter);
 
-// Implemented in ipu_flow_age.cc:
+// Implemented in ipu_flow.cc:
 
 /// Reads the aged rules from the device. If any is new, raises RTE_ETH_EVENT_FLOW_AGED, but not
 /// again until the application has called GetAgedFlows.

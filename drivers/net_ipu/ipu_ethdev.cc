@@ -2,15 +2,19 @@
 //
 // The ethdev operations of net_ipu: capabilities, queues, start and stop.
 #include <ethdev_driver.h>
+#include <rte_dev_info.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
+#include <rte_mbuf_ptype.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <mutex>
 
 #include "net_ipu/ipu_adapter.h"
+#include "net_ipu/ipu_rx.h"
 #include "secondary.h"
 
 namespace sluice::net_ipu {
@@ -340,6 +344,39 @@ constexpr eth_dev_ops MakeOps() {
   return ops;
 }
 
+dpdk::QueueCount RxQueueCount(void* queue) {
+  const RxQueue& rx = *static_cast<RxQueue*>(queue);
+  uint32_t used = 0;
+  while (rx.head + used != rx.tail && Done(LoadHigh(rx.ring[(rx.head + used) & rx.mask]))) ++used;
+  return used;
+}
+
+int RxDescriptorStatus(void* queue, uint16_t offset) {
+  const RxQueue& rx = *static_cast<RxQueue*>(queue);
+  if (offset > rx.mask) return -EINVAL;
+  if (offset >= rx.tail - rx.head) return RTE_ETH_RX_DESC_UNAVAIL;
+  return Done(LoadHigh(rx.ring[(rx.head + offset) & rx.mask])) ? RTE_ETH_RX_DESC_DONE
+                                                               : RTE_ETH_RX_DESC_AVAIL;
+}
+
+/// `offset` counts from the next descriptor to be written. Completions are known per batch.
+int TxDescriptorStatus(void* queue, uint16_t offset) {
+  const TxQueue& tx = *static_cast<TxQueue*>(queue);
+  if (offset > tx.mask) return -EINVAL;
+  const uint32_t used = tx.tail - tx.cleaned;
+  if (offset < tx.mask + 1 - used) return RTE_ETH_TX_DESC_DONE;
+  const uint32_t index = tx.tail + offset - (tx.mask + 1);  // Descriptor of the previous lap.
+  const uint32_t report = index | (kBatch - 1);
+  const bool posted = static_cast<int32_t>(tx.tail - report) > 0;
+  return posted && LoadHigh(tx.ring[report & tx.mask]) == kDone ? RTE_ETH_TX_DESC_DONE
+                                                                : RTE_ETH_TX_DESC_FULL;
+}
+
+/// Layout of a dump: the port page up to the end of the statistics, then for every queue pair the
+/// registers of its RX ring and of its TX ring, kRingBase to kRingTail.
+constexpr uint32_t kPortWords = StatisticRegister(kStatisticCount) / 4;
+constexpr uint32_t kRingWords = kRingTail / 4 + 1;
+
 }  // namespace
 
 constinit const eth_dev_ops kEthdevOps = MakeOps();
@@ -347,6 +384,82 @@ constinit const eth_dev_ops kEthdevOps = MakeOps();
 void SetOps(rte_eth_dev* dev) {
   dev->dev_ops = &kEthdevOps;
   SetRingOps(dev);
+}
+
+// Information about queues: their set-up parameters and the state of their descriptors.
+
+void RxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info) {
+  const auto& queue = *static_cast<const RxQueue*>(dev->data->rx_queues[id]);
+  info->mp = queue.pool;
+  info->scattered_rx = dev->data->scattered_rx;
+  info->nb_desc = static_cast<uint16_t>(queue.mask + 1);
+  info->rx_buf_size = static_cast<uint16_t>(queue.room);
+  info->conf.rx_free_thresh = kBatch;
+  info->conf.rx_deferred_start = queue.deferred_start;
+  info->conf.offloads = dev->data->dev_conf.rxmode.offloads;
+}
+
+void TxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info) {
+  const auto& queue = *static_cast<const TxQueue*>(dev->data->tx_queues[id]);
+  info->nb_desc = static_cast<uint16_t>(queue.mask + 1);
+  info->conf.tx_rs_thresh = kBatch;
+  info->conf.tx_free_thresh = static_cast<uint16_t>(queue.mask + 1 - queue.clean_from);
+  info->conf.tx_deferred_start = queue.deferred_start;
+  info->conf.offloads = queue.offloads;
+}
+
+int TxDoneCleanup(void* queue, uint32_t limit) {
+  return static_cast<int>(TxClean(*static_cast<TxQueue*>(queue), limit));
+}
+
+void SetRingOps(rte_eth_dev* dev) {
+  dev->rx_queue_count = RxQueueCount;
+  dev->rx_descriptor_status = RxDescriptorStatus;
+  dev->tx_descriptor_status = TxDescriptorStatus;
+}
+
+// Information from the device: supported packet types, version, and a register dump.
+
+const uint32_t* SupportedPacketTypes(rte_eth_dev*) {
+  static constexpr uint32_t kTypes[] = {
+      RTE_PTYPE_L2_ETHER, RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN, RTE_PTYPE_L2_ETHER_QINQ,
+      RTE_PTYPE_L3_IPV4,  RTE_PTYPE_L3_IPV4_EXT,  RTE_PTYPE_L3_IPV6,       RTE_PTYPE_L3_IPV6_EXT,
+      RTE_PTYPE_L4_TCP,   RTE_PTYPE_L4_UDP,       RTE_PTYPE_L4_FRAG,       RTE_PTYPE_L4_SCTP,
+      RTE_PTYPE_L4_ICMP,  RTE_PTYPE_L4_NONFRAG,   RTE_PTYPE_UNKNOWN};
+  return kTypes;
+}
+
+int FirmwareVersion(rte_eth_dev* dev, char* text, size_t bytes) {
+  const uint32_t version = AdapterOf(dev).registers.Read32(kFirmware);
+  if (version == UINT32_MAX) return -EIO;
+  const int length =
+      std::snprintf(text, bytes, "%u.%u.%u", version >> 16, version >> 8 & 0xff, version & 0xff);
+  const auto needed = static_cast<size_t>(length) + 1;
+  return needed > bytes ? static_cast<int>(needed) : 0;
+}
+
+int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info) {
+  Adapter& adapter = AdapterOf(dev);
+  const uint32_t words = kPortWords + adapter.max_queues * 2 * kRingWords;
+  info->width = sizeof(uint32_t);
+  info->version = kDeviceIdValue;
+  if (info->data == nullptr) {
+    info->length = words;
+    return 0;
+  }
+  // Only a complete dump is supported.
+  if (info->offset != 0 || (info->length != 0 && info->length != words)) return -ENOTSUP;
+  info->length = words;
+  auto* word = static_cast<uint32_t*>(info->data);
+  const auto read = [&](uint32_t from, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) *word++ = adapter.registers.Read32(from + 4 * i);
+  };
+  read(0, kPortWords);
+  for (uint32_t queue = 0; queue < adapter.max_queues; ++queue) {
+    read(QueuePage(queue) + kRxBlock, kRingWords);
+    read(QueuePage(queue) + kTxBlock, kRingWords);
+  }
+  return 0;
 }
 
 }  // namespace sluice::net_ipu

@@ -25,7 +25,7 @@ int Translate(const rte_eth_dev* dev, const rte_flow_attr* attributes, const rte
 /// Writes the rule to `file` as one line that begins with a space.
 void DumpFlow(const rte_flow& flow, FILE* file);
 
-/// Parses the actions for Translate (ipu_flow_actions.cc).
+/// Parses the actions for Translate.
 int ParseActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
                  rte_flow_error* error);
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The link functions of rte_pmd_ipu.h: argument checks around ipu_link.h.
 #include <ethdev_driver.h>
 #include <rte_cycles.h>
 
@@ -44,7 +42,26 @@ bool IsModelPort(uint16_t port_id) {
   return rte_eth_dev_is_valid_port(port_id) != 0 && rte_eth_devices[port_id].dev_ops == &kEthdevOps;
 }
 
+constexpr uint32_t kDefaultOverflowLines = 512;
+
+static_assert(RTE_PMD_IPU_ENDPOINT_MAX_FRAMES == sluice::coherent::FrameHost::kMaxFrames &&
+              RTE_PMD_IPU_ENDPOINT_MIN_FRAME == sluice::coherent::kMinFrameBytes &&
+              RTE_PMD_IPU_ENDPOINT_MAX_FRAME == sluice::coherent::kMaxFrameBytes);
+
+/// Returns null, or the reason why an endpoint cannot have this geometry.
+const char* WhyNot(const sluice::coherent::Geometry& geometry) {
+  if (const char* const error = geometry.Error(); error != nullptr) return error;
+  if (geometry.headroom_bytes % 64 != 0) return "headroom_bytes: give a multiple of 64";
+  const uint32_t longest =
+      sluice::coherent::RecordBytes(RTE_PMD_IPU_ENDPOINT_MAX_FRAME, geometry.headroom_bytes);
+  return geometry.LineCapacity() < longest
+             ? "overflow_lines: too few for the longest frame: give more"
+             : nullptr;
+}
+
 }  // namespace
+
+// The link functions of rte_pmd_ipu.h: argument checks around ipu_link.h.
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -111,6 +128,100 @@ bool rte_pmd_ipu_link_up(const rte_pmd_ipu_link* link) {
 void rte_pmd_ipu_link_stats_get(const rte_pmd_ipu_link* link, rte_pmd_ipu_link_stats* stats) {
   using namespace sluice::net_ipu;  // NOLINT: the table of counters
   StoreCounters(kLinkCounters, ReadCounters(kLinkCounters, link->host->counters()), stats);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
+
+// The endpoint functions of rte_pmd_ipu.h: argument checks around ipu_endpoint.h.
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int rte_pmd_ipu_endpoint_open(uint16_t port_id, uint16_t queue,
+                              const rte_pmd_ipu_endpoint_conf* conf,
+                              rte_pmd_ipu_endpoint** endpoint) {
+  if (rte_eth_dev_is_valid_port(port_id) == 0 || rte_eth_devices[port_id].dev_ops != &kEthdevOps) {
+    return -ENOTSUP;
+  }
+  rte_eth_dev* const dev = &rte_eth_devices[port_id];
+  static constexpr rte_pmd_ipu_endpoint_conf kDefaults{};
+  if (conf == nullptr) conf = &kDefaults;
+  sluice::coherent::Geometry geometry;
+  geometry.overflow_lines =
+      conf->overflow_lines != 0 ? conf->overflow_lines : kDefaultOverflowLines;
+  geometry.headroom_bytes = conf->headroom_bytes;
+  if (const char* const error = WhyNot(geometry); error != nullptr) {
+    Log(RTE_LOG_ERR, "%s: endpoint %u: %s", dev->data->name, queue, error);
+    return -EINVAL;
+  }
+  try {
+    return sluice::net_ipu::OpenEndpoint(dev, queue, geometry, endpoint);
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
+}
+
+void rte_pmd_ipu_endpoint_close(rte_pmd_ipu_endpoint* endpoint) {
+  if (endpoint != nullptr) sluice::net_ipu::CloseEndpoint(endpoint->dev, endpoint->queue);
+}
+
+uint32_t rte_pmd_ipu_endpoint_wait(rte_pmd_ipu_endpoint* endpoint, rte_pmd_ipu_line_frame* frames) {
+  const uint32_t received = endpoint->host.Wait(frames);
+  if (received == 0 && ++endpoint->fruitless % sluice::net_ipu::kPollsPerLook == 0) [[unlikely]] {
+    sluice::net_ipu::RepairEndpoint(*endpoint);
+  }
+  return received;
+}
+
+void rte_pmd_ipu_endpoint_answer(rte_pmd_ipu_endpoint* endpoint,
+                                 const rte_pmd_ipu_line_frame* frames, uint32_t count) {
+  endpoint->host.Answer(frames, count);
+}
+
+uint8_t* rte_pmd_ipu_endpoint_grown_room(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
+  return endpoint->host.GrownRoom(length);
+}
+
+void rte_pmd_ipu_endpoint_take_grown(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
+  endpoint->host.CommitGrown(length);
+}
+
+uint8_t* rte_pmd_ipu_endpoint_room(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
+  return endpoint->host.Room(length);
+}
+
+void rte_pmd_ipu_endpoint_send(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
+  endpoint->host.Send(length);
+}
+
+void rte_pmd_ipu_endpoint_flush(rte_pmd_ipu_endpoint* endpoint) { endpoint->host.Flush(); }
+
+void rte_pmd_ipu_endpoint_outstanding(rte_pmd_ipu_endpoint* endpoint, uint64_t* frames,
+                                      uint64_t* bytes) {
+  const sluice::coherent::HandedOver outstanding = endpoint->host.Outstanding();
+  *frames = outstanding.frames;
+  *bytes = outstanding.bytes;
+}
+
+void rte_pmd_ipu_endpoint_withdraw(rte_pmd_ipu_endpoint* endpoint) {
+  sluice::net_ipu::WithdrawEndpoint(*endpoint);
+}
+
+const uint8_t* rte_pmd_ipu_endpoint_memory(const rte_pmd_ipu_endpoint* endpoint, uint64_t* bytes) {
+  *bytes = endpoint->memory.bytes();
+  return endpoint->memory.data();
+}
+
+bool rte_pmd_ipu_endpoint_up(const rte_pmd_ipu_endpoint* endpoint) {
+  const sluice::net_ipu::Adapter& adapter = *endpoint->adapter;
+  return !endpoint->host.faulted() && adapter.registers.LinkUp() && adapter.attachment->WireUp();
+}
+
+void rte_pmd_ipu_endpoint_stats_get(const rte_pmd_ipu_endpoint* endpoint,
+                                    rte_pmd_ipu_endpoint_stats* stats) {
+  using namespace sluice::net_ipu;  // NOLINT: the table of counters
+  StoreCounters(kLineCounters, CountersOf(*endpoint), stats);
 }
 
 }  // extern "C"

@@ -88,6 +88,20 @@ void DropPartial(RxQueue& queue) {
   queue.first_segment = queue.last_segment = nullptr;
 }
 
+template <uint16_t (*kBurst)(void*, rte_mbuf**, uint16_t)>
+uint16_t Stamped(void* opaque, rte_mbuf** packets, uint16_t count) {
+  const RxQueue& queue = *static_cast<RxQueue*>(opaque);
+  const uint16_t received = kBurst(opaque, packets, count);
+  for (uint16_t i = 0; i < received; ++i) {
+    const uint8_t* const frame = rte_pktmbuf_mtod(packets[i], const uint8_t*);
+    auto* const field = RTE_MBUF_DYNFIELD(packets[i], queue.stamp_offset, rte_mbuf_timestamp_t*);
+    std::memcpy(field, frame - regs::ipu::kStampBytes, regs::ipu::kStampBytes);
+    packets[i]->ol_flags |= queue.stamp_flag;
+  }
+  return received;
+}
+static_assert(sizeof(rte_mbuf_timestamp_t) == regs::ipu::kStampBytes);
+
 }  // namespace
 
 RxQueue* RxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
@@ -237,6 +251,19 @@ uint16_t RxBurstScattered(void* opaque, rte_mbuf** packets, uint16_t count) {
   queue.packets += received;
   if (RxRefillDue(queue)) RxRefill(queue);
   return received;
+}
+
+// Receive burst functions of queues with timestamps: they call the plain burst functions, then copy
+// the time before each frame to DPDK's dynamic field.
+
+uint16_t RxBurstScalarStamped(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Stamped<RxBurstScalar>(queue, packets, count);
+}
+uint16_t RxBurstVectorStamped(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Stamped<RxBurstVector>(queue, packets, count);
+}
+uint16_t RxBurstScatteredStamped(void* queue, rte_mbuf** packets, uint16_t count) {
+  return Stamped<RxBurstScattered>(queue, packets, count);
 }
 
 }  // namespace sluice::net_ipu

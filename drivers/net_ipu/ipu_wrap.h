@@ -36,8 +36,6 @@ inline Wrapper& WrapperOf(const rte_eth_dev* dev) {
 }
 inline uint16_t InnerOf(const rte_eth_dev* dev) { return WrapperOf(dev).inner; }
 
-// Implemented in ipu_wrap_ops.cc:
-
 /// Returns the operations of a port that wraps a port with the operations `inner`; dev_close is not
 /// set.
 eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner);

@@ -29,8 +29,8 @@
 
 namespace sluice::emulator {
 
-/// A model in another process. remote.cc contains the functions for drivers; remote_connection.cc
-/// the connection and the thread that watches it.
+/// A model in another process: the functions for drivers, the connection, and the thread that
+/// watches it.
 class Remote final : public Attachment, private DpdkMemory {
  public:
   Remote(std::string_view name, const ModelInfo& model, const SettingValues& settings,

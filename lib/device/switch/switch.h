@@ -134,18 +134,17 @@ class Switch {
     uint32_t turn = 0;
   };
 
-  // Defined in validate.cc.
+  // Defined in setup.cc.
   std::string Invalid(const StreamSpec& spec) const;
   std::string InvalidNode(const StreamSpec& spec, NodeId node, NodeMask receivers) const;
   std::string NoRoomFor(const StreamSpec& spec, NodeMask receivers) const;
-  // Defined in setup.cc.
   void OpenLane(StreamId stream, NodeId node, const NodeSpec& spec, Opened& opened);
   void OpenHop(StreamId stream, NodeId node, const NodeSpec& spec, uint32_t max_message,
                Opened& opened);
   void SetPolicy(StreamId stream, NodeId node, uint16_t lane, const Policy& policy);
   void Free(StreamId stream);
 
-  // Defined in failure.cc.
+  // The death of a device, and failures of streams.
   void FailHop(Hop& hop);
   void SetHealth(const Hop& hop);
   /// Returns the node that gets messages for `node`, or kNowhere.
@@ -154,7 +153,7 @@ class Switch {
   /// Withdraws a message from those of `targets` that did not receive it completely.
   void Withdraw(uint16_t lane, uint64_t sequence, NodeMask targets);
 
-  // Defined in accept.cc.
+  // Input side.
   bool AcceptStream(PortId port, const Tlp& tlp);
   bool AcceptForward(PortId port, const Tlp& tlp);
   void Begin(Lane& lane, const Tlp& tlp, Fields& fields);
@@ -168,7 +167,7 @@ class Switch {
   void Complete(PortId port, const Tlp& read, const uint8_t* data);
   void Count(Drop reason) { ++drops_[static_cast<uint32_t>(reason)]; }
 
-  // Defined in emit.cc.
+  // Output side.
   bool ReturnCredits(Lane& lane, Tlp& out);
   bool Send(Hop& hop, Tlp& out);
   bool BeginSending(Hop& hop);
@@ -177,7 +176,7 @@ class Switch {
   void Sent(Hop& hop, Held& held);
   void Reclaim(uint16_t ring);
 
-  // Defined in glue.cc.
+  // Legacy devices.
   bool Feed(Hop& hop, Tlp& out);
   bool HasRoomForResult(const Hop& hop) const;
   void Post(Hop& hop, const Held& held, Tlp& out);
