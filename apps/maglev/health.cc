@@ -2,19 +2,26 @@
 #include "health.h"
 
 #include <curl/curl.h>
+#include <netinet/icmp6.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/maglev/address.h"
 #include "health_state.h"
 #include "local_fault.h"
-#include "ping.h"
+#include "socket_address.h"
 
 namespace sluice::maglev {
 
@@ -25,6 +32,69 @@ using engine::maglev::BackendState;
 using engine::maglev::IpAddress;
 using engine::maglev::Tables;
 using engine::maglev::VipSetup;
+
+/// ICMP echo over a non-blocking ping socket of the kernel. It needs no privilege if
+/// net.ipv4.ping_group_range includes the process's group.
+class Ping {
+ public:
+  /// Sends an echo request. failed() returns true if the kernel does not send it.
+  explicit Ping(const engine::maglev::IpAddress& to);
+  ~Ping();
+  Ping(const Ping&) = delete;
+  Ping& operator=(const Ping&) = delete;
+
+  bool failed() const { return fd_ < 0; }
+  /// Returns the errno of a local fault; 0 if there was none. See local_fault.h.
+  int local_fault() const { return local_fault_; }
+  /// Returns the descriptor to poll for reading; -1 after a failure.
+  int fd() const { return fd_; }
+  /// Reads all received messages. Returns true if the answer is among them.
+  bool IsAnswered();
+
+ private:
+  bool Send(const engine::maglev::IpAddress& to);
+
+  int fd_;
+  int local_fault_ = 0;
+  uint8_t answer_type_;
+};
+
+Ping::Ping(const engine::maglev::IpAddress& to)
+    : fd_(socket(to.ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                 to.ipv6 ? int{IPPROTO_ICMPV6} : int{IPPROTO_ICMP})),
+      answer_type_(to.ipv6 ? ICMP6_ECHO_REPLY : ICMP_ECHOREPLY) {
+  if (fd_ < 0) {
+    local_fault_ = errno;
+  } else if (!Send(to)) {
+    local_fault_ = IsLocalFault(errno) ? errno : 0;
+    close(fd_);
+    fd_ = -1;
+  }
+}
+
+Ping::~Ping() {
+  if (fd_ >= 0) close(fd_);
+}
+
+bool Ping::Send(const engine::maglev::IpAddress& to) {
+  const SocketAddress address(to);
+  // Only type and code are set; the kernel fills in checksum and identifier, and delivers replies
+  // with the identifier to this socket. Each request has a separate socket, so a sequence number is
+  // not needed.
+  std::array<uint8_t, 16> request{};
+  request[0] = to.ipv6 ? ICMP6_ECHO_REQUEST : ICMP_ECHO;
+  return connect(fd_, address.get(), address.bytes) == 0 &&
+         send(fd_, request.data(), request.size(), 0) == static_cast<ssize_t>(request.size());
+}
+
+bool Ping::IsAnswered() {
+  std::array<uint8_t, 64> reply;
+  ssize_t bytes = 0;
+  while ((bytes = recv(fd_, reply.data(), reply.size(), 0)) > 0) {
+    if (reply[0] == answer_type_) return true;
+  }
+  return false;
+}
 
 constexpr int kLookMs = 50;  // Maximum interval between checks of clock, stop and configuration.
 

@@ -226,7 +226,7 @@ Json Plan(const Setup& now, const Setup& next) {
 std::string PlanText(const Json& plan) {
   std::string text;
   for (const auto& [key, vip] : plan.items()) {
-    // An instance's answer contains the name separately: see runtime/telemetry.h.
+    // An instance's answer contains the name separately: see runtime/supervisor.cc.
     const std::string name = vip.value("name", key);
     const uint64_t slots = vip.value("slots", uint64_t{0});
     const uint64_t gone = vip.value("gone", uint64_t{0});

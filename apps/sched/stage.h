@@ -6,6 +6,8 @@
 // costs a branch.
 #pragma once
 
+#include <rte_pause.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -19,11 +21,32 @@
 #include "clock.h"
 #include "engine/sched/kernel.h"
 #include "figures.h"
-#include "lock.h"
 #include "scheduler.h"
 #include "task.h"
 
 namespace sluice::sched {
+
+/// Serializes the workers' access to the shared kernel. Critical sections are a few hundred
+/// nanoseconds long, so waiting workers spin.
+class Lock {
+ public:
+  /// If `needed` is false (a single worker), the cost is one branch.
+  explicit Lock(bool needed) : needed_(needed) {}
+
+  void lock() {
+    if (!needed_) return;
+    while (taken_.exchange(true, std::memory_order_acquire)) {
+      while (taken_.load(std::memory_order_relaxed)) rte_pause();
+    }
+  }
+  void unlock() {
+    if (needed_) taken_.store(false, std::memory_order_release);
+  }
+
+ private:
+  const bool needed_;
+  alignas(64) std::atomic<bool> taken_{false};
+};
 
 class Stage {
  public:

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exports.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 
+#include "engine/files/whole_file.h"
 #include "engine/telemetry/export/csv.h"
 #include "engine/telemetry/export/epoch_json.h"
 
@@ -19,6 +22,26 @@ uint64_t UnixNs() {
 }
 
 }  // namespace
+
+void EpochFiles::Write(const engine::telemetry::Epoch& epoch,
+                       const engine::telemetry::EpochTimes& times) {
+  const std::string path = folder_ + "/epoch-" + std::to_string(times.start_ns) + ".sluice";
+  const std::string bytes = engine::telemetry::EncodeEpoch(epoch, times);
+  // The file is readable by its owner only, because it contains the seed, with which colliding
+  // flows can be constructed.
+  engine::WholeFile file(path);
+  file.Write(bytes.data(), bytes.size());
+  std::string error;  // Ignored, because Exports reports the failure with the flag's name.
+  if (!file.Finish(&error)) {
+    failed_ = true;
+    return;
+  }
+  ++written_;
+  files_.push_back(path);
+  if (kept_ == 0 || files_.size() <= kept_) return;
+  unlink(files_.front().c_str());
+  files_.pop_front();
+}
 
 bool Exports::File::Open(const std::string& its_flag, const std::string& its_path) {
   flag = its_flag;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bar/posted_queue.h"
+#include "emulator/attach.h"
 #include "emulator/channel.h"
 #include "emulator/connection.h"
 #include "emulator/dpdk_memory.h"
@@ -25,9 +26,22 @@
 #include "emulator/message.h"
 #include "emulator/model.h"
 #include "emulator/remote.h"
-#include "emulator/total_statistics.h"
 
 namespace sluice::emulator {
+
+/// Sums of the counters of all devices that were connected to one link. Used by one thread at a
+/// time.
+class TotalStatistics {
+ public:
+  /// Merges the device's current counters. `returned` is true in the first call after a new
+  /// connection. Names and their order are those of the first device.
+  void Merge(const std::vector<Statistic>& fresh, bool returned);
+  const std::vector<Statistic>& values() const { return values_; }
+
+ private:
+  std::vector<Statistic> values_;  ///< Sums over all devices so far.
+  std::vector<uint64_t> counted_;  ///< Counts of the current device that `values_` includes.
+};
 
 /// A model in another process: the functions for drivers, the connection, and the thread that
 /// watches it.

@@ -20,11 +20,29 @@
 #include "emulator/attach.h"
 #include "emulator/hosted_model.h"
 #include "emulator/runner.h"
-#include "emulator/service.h"
 #include "emulator/stepper.h"
 #include "emulator/wire.h"
 
 namespace sluice::emulator {
+
+/// Offers a runner as a DPDK service. If the application has given EAL service lcores (-s, -S), one
+/// of them steps the model after EAL has started them. With device_cpu=worker, the application's
+/// lcores step it between their polls through rte_service_run_iter_on_app_lcore.
+class Service {
+ public:
+  /// Registers `runner`, which must outlive the service, as "model_" and the first 24 characters of
+  /// `name`. `workers` means that lcores of the application will call the service. With neither
+  /// service lcores nor `workers` the object has no effect, and the runner keeps its thread.
+  Service(std::string_view name, Runner& runner, bool workers);
+  /// Waits until no lcore steps the runner.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+ private:
+  bool registered_ = false;
+  uint32_t id_ = 0;
+};
 
 /// Runs from Create to destruction. One thread at a time, which may be any thread, controls the
 /// model. Const methods, Statistics and EnableWire may be called by any thread.

@@ -8,21 +8,35 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
-#include <span>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "base/standard_streams.h"
 #include "dpdk/release.h"
-#include "host/flag_text.h"
+#include "nic/interfaces.h"
 #include "runtime/eal_devices.h"
-#include "runtime/listing.h"
 
 DEFINE_string(list, "", "Print a list of this build's features as JSON and exit: interfaces");
 
 namespace sluice::runtime {
 
 namespace {
+
+/// `--list=WHAT`: the tables of this build, for scripts and tests. Returns a JSON array with one
+/// object per entry, or an empty text if table `what` does not exist. The only table is
+/// "interfaces" (name, crosses, model, ipv4_only; nic/interface.h).
+std::string Listing(std::string_view what) {
+  if (what != "interfaces") return "";
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const nic::InterfaceInfo& interface : nic::kInterfaces) {
+    list.push_back({{"name", interface.name},
+                    {"crosses", interface.crosses},
+                    {"model", interface.model},
+                    {"ipv4_only", interface.ipv4_only}});
+  }
+  return list.dump(2) + "\n";
+}
 
 // EAL's long options (22.11). They distinguish a mistyped flag from an EAL argument without the
 // "--" separator. EAL itself interprets the options.

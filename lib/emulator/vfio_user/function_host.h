@@ -3,6 +3,7 @@
 // One model as a PCI function: its regions and the effects of their registers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,14 +12,36 @@
 
 #include "bar/dma.h"
 #include "bar/posted_queue.h"
+#include "emulator/channel.h"
 #include "emulator/hosted_model.h"
 #include "emulator/model.h"
 #include "emulator/vfio_user/client_interrupts.h"
 #include "emulator/vfio_user/config_space.h"
-#include "emulator/vfio_user/lines_memory.h"
 #include "emulator/vfio_user/pci_function.h"
 
 namespace sluice::emulator::vfio_user {
+
+/// Memory of a device that a client also maps: an unnamed file with a sealed size.
+class LinesMemory {
+ public:
+  LinesMemory() = default;
+  /// Allocates `bytes` of zeros, in whole pages. The object is empty on failure.
+  explicit LinesMemory(size_t bytes);
+  ~LinesMemory();
+  LinesMemory(const LinesMemory&) = delete;
+  LinesMemory& operator=(const LinesMemory&) = delete;
+
+  explicit operator bool() const { return begin_ != nullptr; }
+  uint8_t* begin() const { return begin_; }
+  int fd() const { return file_.fd(); }
+  /// Zeroes the memory in all its mappings.
+  void Clear();
+
+ private:
+  base::OwnedFd file_;
+  uint8_t* begin_ = nullptr;
+  size_t bytes_ = 0;
+};
 
 /// The parts of a function that outlive its client.
 struct FunctionParts {
