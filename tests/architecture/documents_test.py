@@ -169,7 +169,7 @@ class Contract(unittest.TestCase):
         written = {*re.findall(r'\{"(\w+)", ', frame), *re.findall(r'Count\{"(\w+)"', clients),
                    *re.findall(r'report\["(\w+)"\]', report),
                    *re.findall(r'QueueCounter\{\s*"(\w+)",[^}]*&QueueCounters::\w+\}', counters),
-                   *re.findall(r'return \{\.name = "(\w+)"', bindings)}
+                   *re.findall(r'SumFigures<\w+>\(\s*"(\w+)"', bindings)}
         self.assertGreater(len(written), 30)
         self.assertEqual(written, listed)
 
