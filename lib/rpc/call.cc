@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpc/call.h"
 
-#include <cstring>
-
 namespace sluice::rpc {
 namespace {
 
@@ -73,13 +71,6 @@ CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call) {
   call->arguments = message + header;
   call->argument_bytes = bytes - header;
   return CallError::kNone;
-}
-
-void WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version, uint32_t procedure) {
-  const uint32_t words[] = {
-      xid, static_cast<uint32_t>(MessageType::kCall), kRpcVersion, program, version, procedure};
-  for (uint32_t i = 0; i < 6; ++i) packet::StoreBe32(to + 4 * i, words[i]);
-  std::memset(to + 24, 0, kCallBytes - 24);  // Credential and verifier of AUTH_NONE.
 }
 
 }  // namespace sluice::rpc

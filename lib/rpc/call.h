@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "packet/bytes.h"
@@ -59,6 +60,12 @@ CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call);
 inline constexpr uint32_t kCallBytes = 40;
 
 /// Writes the header of a call with AUTH_NONE, kCallBytes bytes, at `to`.
-void WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version, uint32_t procedure);
+inline void WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version,
+                      uint32_t procedure) {
+  const uint32_t words[] = {
+      xid, static_cast<uint32_t>(MessageType::kCall), kRpcVersion, program, version, procedure};
+  for (uint32_t i = 0; i < 6; ++i) packet::StoreBe32(to + 4 * i, words[i]);
+  std::memset(to + 24, 0, kCallBytes - 24);  // Credential and verifier of AUTH_NONE.
+}
 
 }  // namespace sluice::rpc
