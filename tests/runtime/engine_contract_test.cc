@@ -18,6 +18,7 @@
 #include "nic/own_frames.h"
 #include "nic/reassembling.h"
 #include "packet/engine.h"
+#include "packet/own_addresses.h"
 #include "runtime/published.h"
 #include "runtime/worker.h"
 
@@ -118,7 +119,7 @@ TEST(EngineContract, ReachesAnEngine) {
 
 TEST(EngineContract, PassesNeighbor) {
   Rig rig;
-  engine::WithNeighbor<Witness> engine(engine::Neighbor(kMac), std::in_place, &rig);
+  engine::WithNeighbor<Witness> engine(packet::OwnAddresses(kMac), std::in_place, &rig);
   Check(rig, engine);
 }
 
