@@ -62,17 +62,21 @@ uint64_t Of(const Counters& counters, WireEvent event) {
 
 }  // namespace
 
+/// Stops the blocks while any instance exists. Does not keep the model locked, so that the owner
+/// may lock what RangesChanged is called with.
 class GridModel::Pause {
  public:
-  explicit Pause(GridModel& model) : model_(model), lock_(model.mutex_) {
-    if (model_.pauses_++ == 0 && model_.running_) {
-      model_.StopBlocks();
-      model_.Fetch();
-      resumes_ = true;
-    }
+  explicit Pause(GridModel& model) : model_(model) {
+    const std::scoped_lock lock(model_.mutex_);
+    if (model_.pauses_++ != 0) return;
+    model_.resumes_ = model_.running_;
+    if (!model_.running_) return;
+    model_.StopBlocks();
+    model_.Fetch();
   }
   ~Pause() {
-    if (--model_.pauses_ != 0 || !resumes_ || model_.queue_ == nullptr) return;
+    const std::scoped_lock lock(model_.mutex_);
+    if (--model_.pauses_ != 0 || !model_.resumes_ || model_.queue_ == nullptr) return;
     std::string error;
     if (model_.Store() && model_.StartBlocks(&error)) return;
     Log(RTE_LOG_ERR,
@@ -82,14 +86,24 @@ class GridModel::Pause {
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
-  /// Starts the blocks when the pause ends, even if they did not run before.
-  void Resume() { resumes_ = true; }
-  void Stay() { resumes_ = false; }
+ private:
+  GridModel& model_;
+};
+
+/// Also keeps the model locked, for changes of the card's image.
+class GridModel::LockedPause {
+ public:
+  explicit LockedPause(GridModel& model) : model_(model), lock_(model.mutex_), pause_(model) {}
+
+  /// Starts the blocks when the last pause ends, even if they did not run before.
+  void Resume() { model_.resumes_ = true; }
+  /// Does not start them.
+  void Stay() { model_.resumes_ = false; }
 
  private:
   GridModel& model_;
-  std::unique_lock<std::recursive_mutex> lock_;
-  bool resumes_ = false;
+  const std::scoped_lock<std::recursive_mutex> lock_;
+  const Pause pause_;
 };
 
 GridModel::GridModel(std::string_view name, const GridProgram& program, const MacAddress& mac,
@@ -168,7 +182,7 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
 bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
                         bar::PostedQueue* queue, std::string* error) {
   {
-    const Pause pause(*this);
+    const LockedPause pause(*this);
     if (const char* const wrong = program_.reset(*image_, settings, staging_)) {
       *error = wrong;
       return false;
@@ -185,9 +199,9 @@ bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
     queue_ = queue;
     dma_ = &dma;
   }
-  // Outside of a pause: the space, while it is locked, calls RangesChanged, which pauses.
+  // Not locked: the space, while it is locked itself, calls RangesChanged.
   dma.SetObserver(this);
-  Pause(*this).Resume();
+  LockedPause(*this).Resume();
   return true;
 }
 
@@ -199,13 +213,13 @@ void GridModel::ChangeMemory(const std::function<void()>& change) {
 void GridModel::Disconnect(bool died) {
   EnableWire(false);
   {
-    Pause pause(*this);
+    LockedPause pause(*this);
     pause.Stay();
     if (died && program_.host_died != nullptr) program_.host_died(*image_);
     counters_ = image_->counters;  // The final values: frames returned until the blocks ended.
   }
-  if (dma_ != nullptr) dma_->SetObserver(nullptr);  // Outside of a pause, as in Connect.
-  const Pause pause(*this);
+  if (dma_ != nullptr) dma_->SetObserver(nullptr);  // Not locked, as in Connect.
+  const LockedPause pause(*this);
   ShareMemory({});
   dma_ = nullptr;
   queue_ = nullptr;
@@ -241,7 +255,7 @@ std::string GridModel::Summary() const {
 }
 
 void GridModel::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
-  const Pause pause(*this);
+  const LockedPause pause(*this);
   ShareMemory(ranges);
   program_.find_rings(*image_);
 }

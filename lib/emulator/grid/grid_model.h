@@ -63,8 +63,9 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
     device::grid::Report report;
     device::grid::Sample samples[device::grid::kSamples];
   };
-  /// Stops the blocks during its lifetime. Requires the mutex.
+  // Both stop the blocks while they exist.
   class Pause;
+  class LockedPause;
 
   GridModel(std::string_view name, const GridProgram& program, const MacAddress& mac,
             const OnOptions& on);
@@ -102,6 +103,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   const bar::DmaSpace* dma_ = nullptr;
   bar::PostedQueue* queue_ = nullptr;
   uint32_t pauses_ = 0;
+  bool resumes_ = false;  ///< Whether the end of the last pause starts the blocks.
   bool running_ = false;
   uint64_t abandoned_ = 0;
   device::grid::Counters counters_{};  ///< The last reported values.
