@@ -14,6 +14,7 @@
 #include "coherent/frames.h"
 #include "coherent/host_end.h"
 #include "coherent/nic_end.h"
+#include "cpu/clock.h"
 #include "hostile_memory.h"
 
 namespace sluice::coherent::test {
@@ -161,6 +162,22 @@ TEST(Exchange, AnEmptyAnswerChangesTheLineToo) {
   EXPECT_EQ(couple.nic.number(Pair::kReceive), 2u);
   EXPECT_TRUE(couple.Deliver(1));
   EXPECT_EQ(couple.host.Wait(0), Got::kContent);
+}
+
+TEST(Exchange, ALoadWaitsAsLongAsItsPatience) {
+  Couple couple;
+  constexpr uint64_t kPatience = 2'000'000;
+  const uint64_t before = cpu::Cycles();
+  EXPECT_EQ(couple.host.Wait(kPatience), Got::kNothing);
+  EXPECT_GE(cpu::Cycles() - before, kPatience);
+}
+
+TEST(Exchange, ASuccessorLetsALoadWaitFromItsOwnStart) {
+  Couple couple;
+  couple.Load();
+  NicEnd successor(couple.memory, {.process = 1}, 100'000'000);
+  EXPECT_EQ(successor.Look(Pair::kReceive, 114'999'999), Seen::kNothing);
+  EXPECT_EQ(successor.Look(Pair::kReceive, 115'000'000), Seen::kTriedAgain);
 }
 
 TEST(Exchange, NothingReturnedIsSaidSo) {
