@@ -79,12 +79,12 @@ inline void AbandonEndpoint(IpuCard& card, uint32_t queue) {
 /// a valid endpoint for frames.
 inline bool OpenEndpoint(IpuCard& card, uint32_t queue) {
   IpuEndpoint& endpoint = card.endpoints[queue];
-  uint8_t* const memory = FindEndpoint(card, endpoint.base, endpoint.bytes);
-  if (memory == nullptr || !ReadEndpoint(card, memory, endpoint.bytes, &endpoint.state)) {
-    return false;
-  }
-  endpoint.opened_base = endpoint.base;
-  endpoint.opened_bytes = endpoint.bytes;
+  // The host may store the registers meanwhile, so each is read once.
+  const uint64_t base = Load(&endpoint.base), bytes = Load(&endpoint.bytes);
+  uint8_t* const memory = FindEndpoint(card, base, bytes);
+  if (memory == nullptr || !ReadEndpoint(card, memory, bytes, &endpoint.state)) return false;
+  endpoint.opened_base = base;
+  endpoint.opened_bytes = bytes;
   FifoEnd(card, queue).Open(endpoint.state.most);
   Store(&endpoint.epoch, endpoint.epoch + 1);
   card.gates[queue].Open(IpuExchange::kEndpoint);

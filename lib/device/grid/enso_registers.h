@@ -88,6 +88,7 @@ class EnsoRegisters {
     if (reg == kTxTail) Store(&buffer.tx_tail, value);
     if (reg == kTxHead) {
       Store(&buffer.done, value & card_.nb_mask);
+      Store(&buffer.offset, 0u);
       Store(&buffer.tx_head, value);
     }
     if (reg == kRxMemLo || reg == kRxMemHi) {

@@ -138,6 +138,13 @@ class EnsoReader {
     team_.Aside([&] { StoreRelease(&buffer.reading, 0u); });
   }
 
+  void ReadConfig(EnsoBuffer& buffer, uint32_t slot) {
+    const uint8_t* const at =
+        SlotAddress(card_, Load(&buffer.tx_ring), Load(&buffer.tx_memory), slot);
+    // The host may have moved the ring since the slot was read.
+    at != nullptr ? Configure(card_, at) : card_.Count(Event::kDmaFaults);
+  }
+
   /// Chooses how many slots and flits this turn reads. Called by one thread.
   void ChooseFlits(EnsoBuffer& buffer, uint32_t first, uint32_t slots) {
     const uint32_t room = kChunkFlits;
@@ -146,9 +153,7 @@ class EnsoReader {
     memory_.whole_flits = true;
     for (; i < slots && flits < room; ++i) {
       const uint32_t state = memory_.skips[i];
-      if (state == kConfig)
-        Configure(card_,
-                  SlotAddress(card_, buffer.tx_ring, buffer.tx_memory, (first + i) & nb_mask_));
+      if (state == kConfig) ReadConfig(buffer, (first + i) & nb_mask_);
       if (state == 0 && memory_.bytes[i] == 0) {
         card_.Count(Event::kTxZeroLength);
         Store(&card_.halted, 1u);
@@ -157,8 +162,10 @@ class EnsoReader {
       if (state == 0 && memory_.data[i] == 0) card_.Count(Event::kDmaFaults);
       uint32_t more = 0;
       if (state == 0 && memory_.data[i] != 0) {
-        memory_.skips[i] = i == 0 ? Load(&buffer.offset) : 0;
-        more = regs::enso::Flits(memory_.bytes[i]) - memory_.skips[i];
+        const uint32_t all = regs::enso::Flits(memory_.bytes[i]);
+        // The host may have shortened the slot since the turn that read its beginning.
+        memory_.skips[i] = i == 0 ? Least(Load(&buffer.offset), all) : 0;
+        more = all - memory_.skips[i];
         if ((memory_.data[i] % sizeof(Quad) | memory_.bytes[i] % kFlitBytes) != 0) {
           memory_.whole_flits = false;
         }

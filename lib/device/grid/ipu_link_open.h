@@ -22,8 +22,6 @@ class IpuLinkOpener {
     uint8_t* const memory = Find();
     if (memory == nullptr) return false;
     end_.memory = memory;
-    end_.bus = link_.base;
-    end_.bytes = link_.bytes;
     const swap::Message own = ReadLine(offsetof(swap::LinkHeader, nic_line));
     const swap::Message host = ReadLine(offsetof(swap::LinkHeader, host_line));
     const uint64_t owners = swap::OwnersAfter(
@@ -53,12 +51,15 @@ class IpuLinkOpener {
   }
 
  private:
-  /// Returns the memory of a valid link, and stores its geometry.
+  /// Returns the memory of a valid link, and stores its place and geometry. The host may store the
+  /// registers meanwhile, so each is read once.
   uint8_t* Find() {
-    if (link_.base % regs::ipu::kPageBytes != 0 || link_.bytes < swap::kRegionsOffset) {
+    end_.bus = Load(&link_.base);
+    end_.bytes = Load(&link_.bytes);
+    if (end_.bus % regs::ipu::kPageBytes != 0 || end_.bytes < swap::kRegionsOffset) {
       return nullptr;
     }
-    uint8_t* const memory = card_.dma.Translate(link_.base, link_.bytes);
+    uint8_t* const memory = card_.dma.Translate(end_.bus, end_.bytes);
     if (memory == nullptr || reinterpret_cast<uintptr_t>(memory) % alignof(swap::LinkHeader) != 0) {
       return nullptr;
     }
@@ -67,7 +68,7 @@ class IpuLinkOpener {
     end_.geometry = {static_cast<uint32_t>(first.high), static_cast<uint32_t>(first.high >> 32),
                      static_cast<uint32_t>(second.low), static_cast<uint32_t>(second.low >> 32)};
     if (first.low != swap::kLinkMagic || end_.geometry.Error() != nullptr ||
-        swap::LinkMemory::BytesFor(end_.geometry) > link_.bytes) {
+        swap::LinkMemory::BytesFor(end_.geometry) > end_.bytes) {
       return nullptr;
     }
     return memory;

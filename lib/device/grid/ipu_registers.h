@@ -209,20 +209,24 @@ class IpuRegisters {
     if (reg == kRingBase) ring.base = value;
     if (reg == kRingEntries) ring.entries = static_cast<uint32_t>(value);
     if (reg == kRingBuffer) ring.buffer_bytes = static_cast<uint32_t>(value);
-    if (reg != kRingControl || !card_.gates[queue].has(IpuExchange::kNone)) return;
+    if (reg != kRingControl) return;
+    // Within the lock, because another lane may open an endpoint or a link of this queue pair.
+    const auto is_free = [&] { return card_.gates[queue].has(IpuExchange::kNone); };
     if (transmit) {
       Lock(&card_.control_lock);
-      ControlTx(ring, (value & kRingEnable) != 0);
+      if (is_free()) ControlTx(ring, (value & kRingEnable) != 0);
       Unlock(&card_.control_lock);
     } else {
-      Change([&] { ControlRx(queue, static_cast<uint32_t>(value)); });
+      Change([&] {
+        if (is_free()) ControlRx(queue, static_cast<uint32_t>(value));
+      });
     }
   }
 
   void WriteEndpoint(uint32_t queue, uint32_t offset, uint64_t value) {
     using namespace regs::ipu;
-    if (offset == kEndpointBase) card_.endpoints[queue].base = value;
-    if (offset == kEndpointBytes) card_.endpoints[queue].bytes = value;
+    if (offset == kEndpointBase) Store(&card_.endpoints[queue].base, value);
+    if (offset == kEndpointBytes) Store(&card_.endpoints[queue].bytes, value);
     if (offset != kEndpointControl) return;
     Change([&] { ControlEndpoint(queue, (value & kEndpointEnable) != 0); });
   }
@@ -238,13 +242,14 @@ class IpuRegisters {
   void WriteLink(uint32_t queue, uint32_t offset, uint64_t value) {
     using namespace regs::ipu;
     IpuLink& link = card_.links[queue];
-    if (offset == kLinkBase) link.base = value;
-    if (offset == kLinkBytes) link.bytes = value;
+    if (offset == kLinkBase) Store(&link.base, value);
+    if (offset == kLinkBytes) Store(&link.bytes, value);
     if (offset == kLinkEpoch) link.epoch = static_cast<uint16_t>(value);
     if (offset != kLinkControl) return;
-    const bool enable = (value & kLinkEnable) != 0;
-    const bool endpoint = card_.gates[queue].has(IpuExchange::kEndpoint);
-    if (!endpoint) Change([&] { ControlLink(queue, enable); });
+    Change([&] {
+      if (card_.gates[queue].has(IpuExchange::kEndpoint)) return;
+      ControlLink(queue, (value & kLinkEnable) != 0);
+    });
   }
 
   /// Disables the link of a queue pair and, if `enable` is set, opens it again. Called within

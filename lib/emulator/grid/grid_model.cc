@@ -220,9 +220,9 @@ void GridModel::Disconnect(bool died) {
   }
   if (dma_ != nullptr) dma_->SetObserver(nullptr);  // Not locked, as in Connect.
   const LockedPause pause(*this);
-  ShareMemory({});
   dma_ = nullptr;
   queue_ = nullptr;
+  ShareMemory({});  // Neither the queue: another host's may be at the same address.
   image_->queue = nullptr;
   if (died) abandoned_ += Outstanding();
   Log(RTE_LOG_NOTICE, name_ + ": " + Summary());
@@ -284,6 +284,7 @@ bool GridModel::Store() {
 bool GridModel::StartBlocks(std::string* error) {
   std::atomic_ref(lines_->control.stop).store(0, std::memory_order_release);
   running_ = executor_->Start(card_, on_.roles, error);
+  dead_ = false;
   return running_;
 }
 
@@ -330,14 +331,13 @@ void GridModel::Request() {
 // Increments the heartbeat and checks that the blocks still run.
 void GridModel::Watch() {
   std::unique_lock stop(stop_mutex_);
-  bool dead = false;
   while (!stop_changed_.wait_for(stop, kHeartbeat, [this] { return stopping_; })) {
     std::atomic_ref(lines_->control.heartbeat).fetch_add(1, std::memory_order_relaxed);
     if (samples_ != nullptr) samples_->CheckAll();
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || !running_ || dead) continue;
+    if (!lock.owns_lock() || !running_ || dead_) continue;
     if (executor_->Running()) continue;
-    dead = true;
+    dead_ = true;
     Log(RTE_LOG_ERR, name_ + ": the card has stopped: the link is down");
     queue_->MarkLinkDown();
   }

@@ -105,6 +105,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   uint32_t pauses_ = 0;
   bool resumes_ = false;  ///< Whether the end of the last pause starts the blocks.
   bool running_ = false;
+  bool dead_ = false;  ///< The blocks ended without a request.
   uint64_t abandoned_ = 0;
   device::grid::Counters counters_{};  ///< The last reported values.
 

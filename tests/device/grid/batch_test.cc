@@ -86,6 +86,26 @@ TEST(CardBatch, WaitsWholeWithPause) {
 }
 
 // A source of one frame per 1024 ns.
+// A transfer of two chunks, of which the host shortens the slot after the card has read the first
+// chunk.
+TEST(CardTransfer, EndsWhereAShortenedSlotEnds) {
+  Host host({.pipe_flits = 64, .nb_entries = 32});
+  host.OpenNb(0);
+  const uint32_t slot = host.Send(0, std::vector<Bytes>(2 * grid::kChunkFlits, MakeFrame(60)));
+  auto& nic = static_cast<grid::CardNic&>(*host.nic);
+  const auto read = [&] {
+    return nic.card().counters.crossings[static_cast<uint32_t>(grid::Crossing::kPayloadFromHost)];
+  };
+  nic.Transmit(host.wire, 1);
+  const uint64_t first_chunk = read();
+  EXPECT_GT(first_chunk, 0u);
+  const uint32_t shortened = kFlitBytes;
+  std::memcpy(host.At(host.tx_ring(0) + slot * kFlitBytes + 16), &shortened, sizeof(shortened));
+  host.Transmit();
+  EXPECT_EQ(read(), first_chunk);
+  EXPECT_EQ(host.Count("tx_frames"), grid::kChunkFlits);
+}
+
 TEST(CardSource, FetchesSmallBatchesOneByOneAndRemembersWhenTheirFramesWereDue) {
   const auto card = std::make_unique<grid::EnsoCard>();
   grid::Wire& wire = card->wire;
