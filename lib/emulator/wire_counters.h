@@ -7,7 +7,7 @@
 
 namespace sluice::emulator {
 
-/// Of emulator/faults.h.
+/// Frames that the faults of a wire affected (emulator/faults.h).
 struct FaultCounters {
   enum Kind { kDrop, kDuplicate, kReorder, kCorrupt, kDelay, kLinkDown, kPolice, kKinds };
   static constexpr auto kRows =
@@ -20,7 +20,7 @@ struct FaultCounters {
                                        {kPolice, "fault_police", base::Dropped::kWire}});
 };
 
-/// Of emulator/port.h.
+/// Frames that a port as a wire could not pass on (emulator/port.h).
 struct PortCounters {
   enum Kind { kTxFull, kTxOversize, kTxNoMbuf, kRxUnusable, kKinds };
   static constexpr auto kRows =
@@ -30,14 +30,14 @@ struct PortCounters {
                                        {kRxUnusable, "port_rx_unusable", base::Dropped::kWire}});
 };
 
-/// Of emulator/loopback.h.
+/// Frames that a loopback dropped (emulator/loopback.h).
 struct LoopbackCounters {
   enum Kind { kFull, kKinds };
   static constexpr auto kRows =
       base::CounterRows<Kind, kKinds>({{kFull, "loopback_full", base::Dropped::kWire}});
 };
 
-/// Of emulator/cable.h.
+/// Frames that a cable dropped or cut, and its connections (emulator/cable.h).
 struct CableCounters {
   enum Kind { kFull, kDown, kOversize, kCutTx, kCutRx, kJoins, kKinds };
   static constexpr auto kRows =

@@ -2,7 +2,7 @@
 //
 // A library to preload into programs with EAL under ThreadSanitizer. EAL is not instrumented, so
 // ThreadSanitizer does not know that the end of a worker precedes the return of
-// rte_eal_wait_lcore(). This library tells it.
+// rte_eal_wait_lcore(). This library announces that order to ThreadSanitizer.
 #include <dlfcn.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>

@@ -27,7 +27,7 @@ using device::grid::WireEvent;
 
 /// Returns the quantile `share` of the latency in ns, rounded down to a bucket of the histogram; 0
 /// if no frame was measured. `share` is below 1.
-inline uint64_t Quantile(const device::grid::Counters& counters, double share) {
+uint64_t Quantile(const device::grid::Counters& counters, double share) {
   uint64_t all = 0;
   for (const uint64_t count : counters.latency) all += count;
   const auto wanted = static_cast<uint64_t>(static_cast<double>(all) * share);
@@ -62,8 +62,8 @@ uint64_t Of(const Counters& counters, WireEvent event) {
 
 }  // namespace
 
-/// Stops the blocks while any instance exists. Does not keep the model locked, so that the owner
-/// may lock what RangesChanged is called with.
+/// Stops the blocks while any instance exists. Does not keep the model locked, because the owner
+/// may lock the DmaSpace, which calls RangesChanged while it is locked.
 class GridModel::Pause {
  public:
   explicit Pause(GridModel& model) : model_(model) {
