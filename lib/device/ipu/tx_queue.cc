@@ -8,11 +8,16 @@
 #include "device/copy.h"
 #include "device/ipu/parser.h"
 #include "device/ipu/ring.h"
+#include "packet/bytes.h"
 
 namespace sluice::device::ipu {
 namespace {
 
 using namespace regs::ipu;  // NOLINT: the descriptor bits of this device
+using packet::LoadBe16;
+using packet::LoadBe32;
+using packet::StoreBe16;
+using packet::StoreBe32;
 
 // TCP segmentation: splits a large frame into frames of the size in its first descriptor.
 
@@ -44,17 +49,6 @@ constexpr uint8_t kTcp = 6;
 constexpr uint8_t kFinAndPush = 0x09;     ///< Only in the last segment.
 constexpr uint8_t kWindowReduced = 0x80;  ///< Only in the first segment (RFC 3168, 6.1.2).
 
-void Put16(uint8_t* at, uint32_t value) {
-  at[0] = static_cast<uint8_t>(value >> 8);
-  at[1] = static_cast<uint8_t>(value);
-}
-void Put32(uint8_t* at, uint32_t value) {
-  Put16(at, value >> 16);
-  Put16(at + 2, value);
-}
-uint32_t Get16(const uint8_t* at) { return static_cast<uint32_t>(at[0] << 8 | at[1]); }
-uint32_t Get32(const uint8_t* at) { return Get16(at) << 16 | Get16(at + 2); }
-
 /// Offsets of each segment's headers and their total length.
 struct Layout {
   explicit Layout(uint64_t command)
@@ -80,19 +74,19 @@ void Finish(uint8_t* frame, const Layout& layout, uint32_t at, uint32_t payload,
   const bool v4 = ip[0] >> 4 == 4;
   const uint32_t tcp_bytes = layout.bytes - layout.tcp + payload;
   if (v4) {
-    Put16(ip + 2, layout.tcp - layout.ip + tcp_bytes);
-    Put16(ip + 4, Get16(ip + 4) + at / layout.segment);
-    Put16(ip + 10, 0);
-    Put16(ip + 10, ~OnesComplementSum(ip, layout.tcp - layout.ip, 0));
+    StoreBe16(ip + 2, layout.tcp - layout.ip + tcp_bytes);
+    StoreBe16(ip + 4, LoadBe16(ip + 4) + at / layout.segment);
+    StoreBe16(ip + 10, 0);
+    StoreBe16(ip + 10, ~OnesComplementSum(ip, layout.tcp - layout.ip, 0));
   } else {
-    Put16(ip + 4, layout.tcp - layout.ip - kIpv6Header + tcp_bytes);
+    StoreBe16(ip + 4, layout.tcp - layout.ip - kIpv6Header + tcp_bytes);
   }
-  Put32(tcp + 4, Get32(tcp + 4) + at);
+  StoreBe32(tcp + 4, LoadBe32(tcp + 4) + at);
   if (!last) tcp[13] &= static_cast<uint8_t>(~kFinAndPush);
   if (at != 0) tcp[13] &= static_cast<uint8_t>(~kWindowReduced);
-  Put16(tcp + 16, 0);
+  StoreBe16(tcp + 16, 0);
   const uint32_t pseudo = OnesComplementSum(v4 ? ip + 12 : ip + 8, v4 ? 8 : 32, tcp_bytes + kTcp);
-  Put16(tcp + 16, ~OnesComplementSum(tcp, tcp_bytes, pseudo));
+  StoreBe16(tcp + 16, ~OnesComplementSum(tcp, tcp_bytes, pseudo));
 }
 
 /// Splits a frame of `length` bytes, at most kMaxLargeFrameBytes, into segments and sends them.

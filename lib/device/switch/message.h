@@ -12,6 +12,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "device/switch/tlp.h"
+
 namespace sluice::device::pcie_switch {
 
 /// Unit of credits, and alignment of messages.
@@ -75,6 +77,17 @@ template <typename Value>
 void StoreTo(uint8_t* bytes, const Value& value) {
   static_assert(std::is_trivially_copyable_v<Value>);
   std::memcpy(bytes, &value, sizeof value);
+}
+
+/// Makes `out` a write of one value by a port.
+template <typename Value>
+void WriteValue(uint64_t address, PortId port, const Value& value, Tlp& out) {
+  out.kind = TlpKind::kWrite;
+  out.refused = false;
+  out.requester = port;
+  out.address = address;
+  out.length = sizeof value;
+  StoreTo(out.payload.data(), value);
 }
 
 }  // namespace sluice::device::pcie_switch

@@ -155,12 +155,7 @@ class StreamReader {
   bool Credits(Tlp& out) {
     if (begin_ == reported_) return false;
     reported_ = begin_;
-    out.kind = TlpKind::kWrite;
-    out.refused = false;
-    out.requester = port_;
-    out.address = register_;
-    out.length = sizeof begin_;
-    StoreTo(out.payload.data(), begin_);
+    WriteValue(register_, port_, begin_, out);
     return true;
   }
   uint64_t received() const { return received_; }

@@ -13,15 +13,6 @@ bool Within(uint64_t address, uint64_t base, uint64_t end) {
 
 constexpr uint32_t kFreeShare = 4;  ///< Credits are returned when 1/kFreeShare of a window is free.
 
-void WriteWord(uint64_t address, PortId port, uint64_t word, Tlp& out) {
-  out.kind = TlpKind::kWrite;
-  out.refused = false;
-  out.requester = port;
-  out.address = address;
-  out.length = sizeof word;
-  StoreTo(out.payload.data(), word);
-}
-
 /// Copies `count` bytes from offset `from` of a header (if any) followed by the data.
 void CopyPiece(const MessageHeader* header, const Held& held, uint32_t from, uint32_t count,
                uint8_t* to) {
@@ -356,7 +347,7 @@ bool Switch::ReturnCredits(Lane& lane, Tlp& out) {
   if (news == 0) return false;
   if (lane.freed != lane.received && news < std::max(1u, lane.capacity / kFreeShare)) return false;
   lane.reported = lane.freed;
-  WriteWord(lane.control, lane.owner, lane.freed, out);
+  WriteValue(lane.control, lane.owner, lane.freed, out);
   return true;
 }
 
@@ -414,7 +405,7 @@ bool Switch::Send(Hop& hop, Tlp& out) {
   if (hop.spec.kind == NodeKind::kLegacy) return Feed(hop, out);
   if (hop.aborted) {
     hop.aborted = false;
-    WriteWord(hop.spec.control + 8, hop.spec.port, hop.sent, out);
+    WriteValue(hop.spec.control + 8, hop.spec.port, hop.sent, out);
     return true;
   }
   if (!hop.busy && !BeginSending(hop)) return false;
@@ -714,12 +705,7 @@ void Switch::Post(Hop& hop, const Held& held, Tlp& out) {
                            .state = hop.spec.state});
   hop.CountState();
   ++hop.posted;
-  out.kind = TlpKind::kWrite;
-  out.refused = false;
-  out.requester = hop.spec.port;
-  out.address = hop.spec.doorbell;
-  out.length = sizeof hop.posted;
-  StoreTo(out.payload.data(), hop.posted);
+  WriteValue(hop.spec.doorbell, hop.spec.port, hop.posted, out);
 }
 
 bool Switch::ReadGlue(PortId port, const Tlp& tlp) {
