@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The contract of an engine that serves byte streams, and of the code that runs it. Such an engine
+// sees the bytes of a connection, in order and contiguous, instead of frames. Like an engine for
+// frames (engine.h) it is a pure function: unread bytes and time → number of bytes consumed, and
+// bytes to send. engine/transport/tcp_host.h runs it over the frames of any interface.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "packet/rewrite.h"
+
+namespace sluice::packet {
+
+/// The remote end of a connection. An IPv4 address is stored as ::ffff:a.b.c.d (RFC 4291 section
+/// 2.5.5.2).
+struct StreamPeer {
+  Ipv6Address address{};
+  uint16_t port = 0;        ///< Host order.
+  uint16_t local_port = 0;  ///< Host order.
+};
+
+/// How a connection continues after a turn.
+enum class AfterTurn : uint8_t {
+  kContinue,
+  kFinish,  ///< Nothing more will be sent. Unread bytes and bytes that arrive later are discarded.
+  kAbort,   ///< The connection is reset at once; bytes that were not acknowledged are lost.
+};
+
+/// One turn of an engine on one connection.
+struct StreamTurn {
+  const uint8_t* data;  ///< The unread bytes; valid during the turn.
+  uint32_t bytes;       ///< May be 0 if `ended`.
+  bool ended;           ///< The peer will send no more bytes.
+  uint8_t* room;        ///< Memory for bytes to send.
+  uint32_t room_bytes;  ///< Size of `room`.
+
+  // Results.
+  uint32_t consumed = 0;  ///< Number of bytes that the engine has processed, at most `bytes`.
+  uint32_t written = 0;   ///< Number of bytes to send, at most `room_bytes`.
+  AfterTurn after = AfterTurn::kContinue;
+};
+
+/// Base class of all engines for byte streams. An engine is a final class with
+///   struct Connection        the engine's state of one connection; a default-constructed object is
+///                            the state of a new connection;
+///   void Process(Connection&, StreamTurn&, uint64_t now)   handles one turn. It is called again
+///                            at once if it consumed or wrote bytes and unread bytes are left. A
+///                            call without progress means that the engine needs more bytes or more
+///                            room; it is called again when either has grown.
+/// `now` is in TSC cycles.
+class StreamEngine {
+ public:
+  // Constants, which an engine replaces by a constant of the same name.
+
+  /// The engine always makes progress when this many unread bytes and kMaxAnswerBytes of room are
+  /// available. A connection whose turn makes none is aborted.
+  static constexpr uint32_t kMaxRequestBytes = 1;
+  /// Room in bytes with which the engine can always make progress.
+  static constexpr uint32_t kMaxAnswerBytes = 1;
+
+  // Hooks.
+
+  /// Returns whether a connection of this peer is accepted.
+  virtual bool Accept(const StreamPeer& /*peer*/, uint64_t /*now*/) { return true; }
+  /// Called often, between frames.
+  virtual void AtRest(uint64_t /*now*/) {}
+
+ protected:
+  ~StreamEngine() = default;
+};
+
+template <typename E>
+concept ByteStreamEngine = std::derived_from<E, StreamEngine> && std::is_final_v<E> &&
+    std::default_initializable<typename E::Connection> &&
+    requires(E engine, typename E::Connection& connection, StreamTurn& turn, uint64_t now) {
+  { engine.Process(connection, turn, now) } -> std::same_as<void>;
+};
+
+}  // namespace sluice::packet
