@@ -50,7 +50,7 @@ struct StreamTurn {
 ///                            at once if it consumed or wrote bytes and unread bytes are left. A
 ///                            call without progress means that the engine needs more bytes or more
 ///                            room; it is called again when either has grown.
-/// `now` is in TSC cycles.
+/// `now` is in TSC cycles. One worker calls all functions.
 class StreamEngine {
  public:
   // Constants, which an engine replaces by a constant of the same name.
@@ -61,12 +61,21 @@ class StreamEngine {
   /// Room in bytes with which the engine can always make progress.
   static constexpr uint32_t kMaxAnswerBytes = 1;
 
-  // Hooks.
+  // Hooks. Those with a connection are not virtual, because the type of a connection differs.
 
-  /// Returns whether a connection of this peer is accepted.
-  virtual bool Accept(const StreamPeer& /*peer*/, uint64_t /*now*/) { return true; }
+  /// Returns whether the connection is accepted.
+  template <typename Connection>
+  bool Accept(Connection& /*connection*/, const StreamPeer& /*peer*/, uint64_t /*now*/) {
+    return true;
+  }
+  /// Called when the connection has ended. `complete` means that all bytes that the peer sent were
+  /// processed in turns.
+  template <typename Connection>
+  void Closed(Connection& /*connection*/, bool /*complete*/, uint64_t /*now*/) {}
   /// Called often, between frames.
   virtual void AtRest(uint64_t /*now*/) {}
+  /// Called when the worker ends. The connections that are open are not closed before.
+  virtual void Leave(uint64_t /*now*/) {}
 
  protected:
   ~StreamEngine() = default;
