@@ -49,7 +49,8 @@ enum class End : uint8_t {
 };
 
 /// Calls from a stack to its user. Each call is made within Input, Advance or another call of the
-/// stack. The user may call all functions of the stack in it except Input and Advance.
+/// stack. The user may call all functions of the stack in it except Input and Advance, but none in
+/// Output.
 class Events {
  public:
   virtual ~Events() = default;
@@ -72,18 +73,18 @@ class Events {
 
 /// Counters of a stack; they never decrease.
 struct StackCounters {
-  uint64_t opened = 0;           ///< Connections that were established.
-  uint64_t refused = 0;          ///< SYNs that were refused because of a limit or by the user.
-  uint64_t finished = 0;         ///< Connections with End::kFinished.
-  uint64_t reset = 0;            ///< Connections with End::kReset.
-  uint64_t timed_out = 0;        ///< Connections with End::kTimedOut.
-  uint64_t aborted = 0;          ///< Connections with End::kAborted.
-  uint64_t rx_segments = 0;      ///< TCP segments received.
-  uint64_t tx_segments = 0;      ///< TCP segments sent.
-  uint64_t retransmitted = 0;    ///< Segments sent again.
-  uint64_t bad_segments = 0;     ///< Segments with a wrong checksum, length or state.
-  uint64_t output_failed = 0;    ///< Frames that Events::Output did not accept.
-  uint64_t no_memory = 0;        ///< Times at which a pool of lwIP was empty.
+  uint64_t opened = 0;         ///< Connections that were established.
+  uint64_t refused = 0;        ///< SYNs that were refused because of a limit or by the user.
+  uint64_t finished = 0;       ///< Connections with End::kFinished.
+  uint64_t reset = 0;          ///< Connections with End::kReset.
+  uint64_t timed_out = 0;      ///< Connections with End::kTimedOut.
+  uint64_t aborted = 0;        ///< Connections with End::kAborted.
+  uint64_t rx_segments = 0;    ///< TCP segments received.
+  uint64_t tx_segments = 0;    ///< TCP segments sent.
+  uint64_t retransmitted = 0;  ///< Segments sent again.
+  uint64_t bad_segments = 0;   ///< Segments with a wrong checksum, length or state.
+  uint64_t output_failed = 0;  ///< Frames that Events::Output did not accept.
+  uint64_t no_memory = 0;      ///< Times at which a pool of lwIP was empty.
 };
 
 class Stack {
@@ -109,9 +110,9 @@ class Stack {
   /// is no memory or the port is in use.
   bool Listen(uint16_t port);
   /// Opens a connection to `peer` (of which local_port is chosen if it is 0), whose frames are sent
-  /// to `mac`. Opened is called when it is established, Closed if it fails. Returns false if there
-  /// is no memory.
-  bool Connect(const Peer& peer, const packet::MacAddress& mac);
+  /// to `mac`. Opened is called when it is established, Closed if it fails. Sets `id` unless it is
+  /// null. Returns false if there is no memory or own address, or if the connection exists.
+  bool Connect(const Peer& peer, const packet::MacAddress& mac, ConnectionId* id = nullptr);
 
   /// Processes one Ethernet frame, which is only read, and only during the call. Returns false if
   /// it is not a TCP segment to an own address and port; the frame is then not processed.

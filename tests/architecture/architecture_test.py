@@ -32,6 +32,7 @@ LIBRARIES = {
     "simdjson": ["simdjson.h"],
     "pcre2": ["pcre2.h"],
     "prometheus": ["prometheus/*"],
+    "lwip": ["lwip/*", "core/tcp.c"],
     "test": ["gtest/*", "gmock/*", "benchmark/*"],
 }
 # These DPDK headers contain only the layouts of wire formats.
@@ -63,6 +64,8 @@ LAYERS = [
                                 "absl"]),
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/rpc", ["rpc", "packet"]),
+    ("lib/transport", ["transport", "packet"]),
+    ("lib/transport/lwip", ["lwip"]),
     ("lib/engine", ["engine", "packet", "absl"]),
     ("lib/engine/chain", ["engine", "device/switch/*.h", "config", "json"]),
     ("lib/engine/logmon", ["engine", "packet", "absl", "hs", "pcre2", "re2", "simdjson"]),
@@ -158,6 +161,8 @@ WHY = {
     "lib/packet": "wire formats, and quantities in human notation; only the capture reader includes "
                   "libpcap",
     "lib/rpc": "ONC-RPC and XDR as pure functions, for models and hosts",
+    "lib/transport": "TCP for one thread, without EAL; calls lwIP through a table of functions",
+    "lib/transport/lwip": "C; a library that contains lwIP, of which each stack loads a copy",
     "lib/engine": "no EAL, ethdev, mbufs, flags, logs or locks: pure functions of bytes and time",
     "lib/engine/chain": "compiles a policy graph into tables of the switch",
     "lib/engine/logmon": "matchers",

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A private copy of the library that contains lwIP.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "transport/lwip/library.h"
+
+namespace sluice::transport {
+
+/// Loads the library on construction by Load and unloads it on destruction. The library is part of
+/// this program; each copy is written to a new unnamed file, because the dynamic linker loads one
+/// file only once. It also loads one path only once, so the file stays open, and its number is
+/// unique.
+class Instance {
+ public:
+  /// Returns whether this build contains lwIP.
+  static bool Available();
+  /// On failure returns null and sets `error` to one line.
+  static std::unique_ptr<Instance> Load(std::string* error);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const tcp_library& tcp() const { return *tcp_; }
+
+ private:
+  Instance() = default;
+
+  int file_ = -1;
+  void* handle_ = nullptr;
+  const tcp_library* tcp_ = nullptr;
+};
+
+}  // namespace sluice::transport
