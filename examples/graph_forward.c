@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 	char *report;
 	int eal = rte_eal_init(argc, argv);
 
-	check(eal >= 0, "EAL does not start");
+	check(eal >= 0, "EAL failed to start");
 	check(argc - eal == 3, "specify CONFIG.json FRAMES after --");
 	frames = strtoull(argv[eal + 2], NULL, 10);
 	signal(SIGINT, stop);
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	telemetry = give_engine("sluice_telemetry", "telemetry", NULL);
 	maglev = give_engine("sluice_maglev", "maglev", argv[eal + 1]);
 	graph = make_graph(pool);
-	check(rte_eth_dev_start(PORT) == 0, "port 0 does not start");
+	check(rte_eth_dev_start(PORT) == 0, "port 0 failed to start");
 
 	while (!stopped && frames_of(telemetry) < frames)
 		for (int i = 0; i < WALKS; i++)

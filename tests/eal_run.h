@@ -33,7 +33,7 @@ class EalRun {
     if (started_) {
       runtime::SweepDeadRuns(prefix_);
     } else {
-      std::fprintf(stderr, "EAL does not start: %s\n", rte_strerror(rte_errno));
+      std::fprintf(stderr, "EAL failed to start: %s\n", rte_strerror(rte_errno));
     }
   }
   ~EalRun() {

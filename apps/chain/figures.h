@@ -31,7 +31,7 @@ struct Figures {
   uint64_t busy_cycles = 0;              ///< TSC cycles of the steps that found work.
   uint64_t cpu_ns = 0;                   ///< CPU time of the thread that does this work.
   std::optional<uint64_t> instructions;  ///< Instructions of this thread in user mode.
-  /// Answers that arrived by a chain that their message had not entered; no flow counts them.
+  /// Answers that arrived through a chain that their message had not entered; no flow counts them.
   uint64_t foreign = 0;
   uint64_t restarts = 0;
   std::vector<std::string> down;  ///< Stages that could not be restarted, with reasons.

@@ -38,8 +38,8 @@ bool Nic::Step() {
   return device_.Send() || any;
 }
 
-/// Handles an answer. Passes it to a flow only if the ticket was given to the chain by which the
-/// answer arrived. The last stage wrote the ticket, so a valid ticket alone proves nothing.
+/// Handles an answer. Passes it to a flow only if the ticket was given to the chain through which
+/// the answer arrived. The last stage wrote the ticket, so a valid ticket alone proves nothing.
 void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data,
                   const std::array<uint32_t, 2>& key) {
   if (const auto* const given = tickets_.Find(ticket, device_.slots()[where].setup.chain)) {
@@ -105,7 +105,7 @@ bool Nic::Send() {
   return any;
 }
 
-/// Starts the flow's next message, which enters its chain by this slot. Returns its length.
+/// Starts the flow's next message, which enters its chain through this slot. Returns its length.
 uint32_t Nic::Begin(uint32_t flow, const NodeSlot& slot, std::span<uint8_t> room,
                     uint32_t* ticket) {
   uint32_t number;

@@ -26,14 +26,14 @@ class Nic {
   /// Returns false if there was nothing to do.
   bool Step();
 
-  /// Sets the slot by which the flow's messages enter their chain; negative: none. May be called by
-  /// any thread.
+  /// Sets the slot through which the flow's messages enter their chain; negative: none. May be
+  /// called by any thread.
   void SetSlot(size_t flow, int slot) { slots_[flow].store(slot, std::memory_order_release); }
   /// Enables or disables new messages; initially disabled. May be called by any thread.
   void EnableWire(bool enabled) { enabled_.store(enabled, std::memory_order_relaxed); }
   /// Returns the number of received messages that were not passed to a flow: all messages at a NIC
-  /// without flows, otherwise those that arrived by a chain to which their ticket was not given.
-  /// May be called by any thread.
+  /// without flows, otherwise those that arrived through a chain to which their ticket was not
+  /// given. May be called by any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
   /// Returns the number of steps so far. May be called by any thread.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }

@@ -119,7 +119,7 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
                        : "",
       run.cpu.received);
   absl::StrAppendFormat(
-      &text, "  TLPs per message: %.2f at the ports of devices, %.2f at the CPU's\n",
+      &text, "  TLPs per message: %.2f at device ports, %.2f at the CPU's port\n",
       run.PerMessage(run.devices.writes + run.devices.reads + run.devices.completions),
       run.PerMessage(run.root.writes + run.root.reads + run.root.completions));
   for (size_t i = 0; i < stages.size(); ++i) {
@@ -215,7 +215,8 @@ std::string Fault(const Figures& run) {
   if (endings.wrong != 0) return absl::StrCat(endings.wrong, " wrong answers");
   if (endings.doubled != 0) return absl::StrCat(endings.doubled, " duplicate answers");
   if (run.missing() != 0)
-    return absl::StrCat(run.missing(), " messages neither answered, refused nor lost");
+    return absl::StrCat(run.missing(),
+                        " messages that were not answered, refused or counted as lost");
   if (endings.lost != 0 && run.restarts == 0)
     return absl::StrCat(endings.lost, " messages lost although no stage died");
   if (endings.ended() == 0) return "no message arrived";

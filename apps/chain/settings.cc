@@ -11,8 +11,9 @@
 #include "stage_kinds.h"
 
 DEFINE_string(iface, "",
-              "Run another program, with EAL arguments, that receives messages in frames: "
-              "packetized, streaming, bilateral or coherent; its flags: --iface=packetized --help");
+              "Run the variant that receives messages in frames and accepts EAL arguments: "
+              "packetized, streaming, bilateral or coherent; --iface=packetized --help lists its "
+              "flags");
 DEFINE_bool(dot, false, "Print the graph for Graphviz, and exit");
 DEFINE_string(explain, "", "Print the path of this flow, such as udp:5000, and exit");
 DEFINE_string(list, "", "Print this list as JSON and exit: stages, traffic or interfaces");

@@ -76,9 +76,9 @@ class StageHost {
     const pid_t pid = child_.pid();
     return pid == 0 ? 0 : starved_.Since(pid, pid, now_ns);
   }
-  /// Starts another process, which is not ready yet. Call it after Ended, when link() is not used
-  /// any more. On failure returns false, with one line in `error`; figures() are unchanged, and
-  /// Restart can be called again.
+  /// Starts another process, which is not ready yet. Call it after Ended, when link() is no longer
+  /// used. On failure returns false, with one line in `error`; figures() are unchanged, and Restart
+  /// can be called again.
   bool Restart(std::string* error);
 
  private:

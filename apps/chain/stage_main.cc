@@ -34,9 +34,9 @@ using sluice::chain_app::StageMemory;
 // Arguments: FD PORT MAX_MESSAGE EXECUTOR PARENT. The options are in the shared memory.
 int main(int argc, char** argv) {
   if (argc != 6) {
-    std::fprintf(
-        stderr,
-        "sluice-chain-stage: do not start this program; sluice-chain --processes starts it\n");
+    std::fprintf(stderr,
+                 "sluice-chain-stage: do not start this program directly: sluice-chain --processes "
+                 "starts it\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -50,7 +50,7 @@ class SwitchRunner {
   device::pcie_switch::Switch& programmable() { return switch_; }
   /// Sets the link of the device at a port. Null detaches the device; TLPs that it has sent and the
   /// switch has not accepted are lost. The link at the root port is the CPU's. `listens`: the CPU
-  /// reads the messages that devices send to it by this link.
+  /// reads the messages that devices send to it over this link.
   void Attach(PortId port, device::stage::LinkMemory* link, bool listens = true);
   /// Performs a posted write by the CPU outside of its link; at most one TLP.
   void Write(uint64_t address, std::span<const uint8_t> bytes);

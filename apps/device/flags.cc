@@ -36,7 +36,7 @@ constexpr std::array kHelp = {
     FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How the wire checks frames that the host returns: full, sampled or off"},
     FlagHelp{"pause",
-             "While the NIC's buffers are full: on: the wire waits; off: the wire drops frames"},
+             "If the NIC's buffers are full, on makes the wire wait, and off makes it drop frames"},
     FlagHelp{"seed", "Seed of traffic and faults"},
     FlagHelp{"on",
              "Processor of the model: cpu (default), gpu or gpu:index=N (an NVIDIA GPU, across "

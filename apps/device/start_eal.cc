@@ -63,7 +63,7 @@ int StartEal(const Flags& flags, std::string* file_prefix) {
     runtime::SweepDeadRuns(*file_prefix);
     return 0;
   }
-  std::fprintf(stderr, "EAL does not start: %s%s\n", log.WhyNotStarted().c_str(),
+  std::fprintf(stderr, "EAL failed to start: %s%s\n", log.WhyNotStarted().c_str(),
                log.ExitCode() == 2 ? ": arguments before -- must be EAL's" : "");
   return log.ExitCode();
 }

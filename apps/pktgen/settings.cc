@@ -48,8 +48,9 @@ DECLARE_uint32(flows);
 DECLARE_string(rate);
 DECLARE_string(ip);
 
-DEFINE_string(rfc2544, "",
-              "A test of RFC 2544 instead of one trial: throughput, latency, loss or back_to_back");
+DEFINE_string(
+    rfc2544, "",
+    "RFC 2544 test to run instead of one trial: throughput, latency, loss or back_to_back");
 DEFINE_double(trial_s, 10,
               "With --rfc2544: seconds of a trial, or of the longest burst of back_to_back");
 DEFINE_double(probe_s, 1, "With --rfc2544: seconds of the short trials that narrow the search");
@@ -290,13 +291,13 @@ std::span<const host::OwnHelp> OwnHelp() {
       {"frame_size",
        "Bytes of a frame with FCS: 64 to 1518, a list such as 64,1518 (used in turn), imix or "
        "random"},
-      {"ip", "Not supported: the program answers no frames"},
+      {"ip", "Not supported: the program does not answer frames"},
       {"pcap",
        "Capture whose frames are sent, instead of frames by --frame_size, --flows and --dst_mac"},
       {"rate",
        "Rate in frames/s (500k or 10Mpps), layer-1 bits/s (5Gbps) or percent of the line rate "
        "(80%); max: as fast as the port accepts frames; empty: 1Mpps"},
-      {"reassemble", "Not supported: the program reassembles no datagrams"},
+      {"reassemble", "Not supported: the program does not reassemble datagrams"},
       {"seed", "Seed of payload, random sizes and arrivals; 0: the default, 1"},
   };
   return kHelp;
@@ -404,7 +405,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
       complaint.Check(FLAGS_late_ms >= 0.001 && FLAGS_late_ms <= 1e6, "late_ms",
                       "give 0.001 to 1000000") &&
       complaint.Check(FLAGS_settle_s >= 0 && FLAGS_settle_s <= 600, "settle_s", "give 0 to 600") &&
-      complaint.Check(FLAGS_ip.empty(), "ip", "the program answers no frames: omit --ip") &&
+      complaint.Check(FLAGS_ip.empty(), "ip", "the program does not answer frames: omit --ip") &&
       complaint.Accept(FLAGS_hgrm.empty() ? "" : host::OutputFileFault(FLAGS_hgrm + "x.hgrm"),
                        "hgrm");
   if (!readable) return std::nullopt;

@@ -104,9 +104,9 @@ void RunTcp(const char* list, const ServiceFunctions& functions) {
 // the .x files of the services that this one may call.
 int main(int argc, char** argv) {
   if (argc < 8) {
-    std::fprintf(
-        stderr,
-        "sluice-rpc-service: do not start this program; sluice-rpc starts it for each service\n");
+    std::fprintf(stderr,
+                 "sluice-rpc-service: do not start this program directly: sluice-rpc starts it for "
+                 "each service\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);

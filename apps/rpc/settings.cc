@@ -17,8 +17,9 @@ DEFINE_string(
 DEFINE_string(define, "",
               "Constants that .x files use but do not define, comma-separated: NAME=NUMBER");
 DEFINE_string(iface, "coherent",
-              "coherent; or run another program, with EAL arguments, that receives calls in "
-              "frames: packetized, streaming or bilateral; its flags: --iface=packetized --help");
+              "coherent; or run the variant that receives calls in frames and accepts EAL "
+              "arguments: packetized, streaming or bilateral; --iface=packetized --help lists its "
+              "flags");
 DEFINE_uint32(cores, 1, "Number of cores that run services; the model of the NIC runs on one more");
 DEFINE_uint32(service_cores, 1, "Maximum number of cores per service");
 DEFINE_string(policy, "shinjuku", "Policy of sluice-sched that assigns cores to services");
@@ -30,8 +31,8 @@ DEFINE_double(preempt_ms, 100,
 DEFINE_double(handler_ms, 1000,
               "Milliseconds that any handler may run; then its process is killed (0: unlimited)");
 DEFINE_double(retire_ms, 0,
-              "Idle milliseconds after which a service loses its core, and again as many after "
-              "which the core is retired (0: never)");
+              "Idle milliseconds after which a service loses its core; if the core then stays idle "
+              "for the same time, it is retired (0: never)");
 DEFINE_uint32(nested, 32, "Maximum number of unanswered calls of one service to other services");
 DEFINE_uint32(nested_depth, 8, "Maximum depth of nested calls between services");
 DEFINE_double(nested_ms, 1000, "Milliseconds after which a call of one service to another fails");

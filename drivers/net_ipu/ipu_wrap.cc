@@ -68,7 +68,7 @@ int Own(uint16_t inner, const char* name, uint64_t* owner, std::string* error) {
   rte_eth_dev_owner mine{};
   std::snprintf(mine.name, sizeof(mine.name), "%s", name);
   if (rte_eth_dev_owner_new(&mine.id) != 0) {
-    *error = "no ethdev owner id is left";
+    *error = "all ethdev owner ids are in use";
     return -ENOMEM;
   }
   *owner = mine.id;

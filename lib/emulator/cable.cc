@@ -110,7 +110,7 @@ void CableWire::Turn(uint64_t now_ns) {
     return;
   }
   if (link_.joined() && (ends_->sender.lied_to() || ends_->receiver.lied_to())) {
-    link_.Cut("the ring of the other end contains impossible values");
+    link_.Cut("the ring of the other end contains invalid values");
   } else {
     link_.Turn(now_ns);
   }

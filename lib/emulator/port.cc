@@ -33,7 +33,7 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
   std::string other;
   auto owned = dpdk::OwnedPort::Acquire(port_id, "wire of " + std::string(name), &other);
   if (owned == nullptr) {
-    *error = Complaint(port, other.empty() ? "no ethdev owner id is left"
+    *error = Complaint(port, other.empty() ? "all ethdev owner ids are in use"
                                            : "owned by \"" + other + "\"; give another port");
     return nullptr;
   }

@@ -36,7 +36,7 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
 
 InterfaceFigures BilateralBinding::Figures() const {
   using Stats = rte_pmd_ipu_link_stats;
-  return SumFigures<Stats>("links", "regions exchanged and events of links: totals since the start",
+  return SumFigures<Stats>("links", "regions exchanged and link events: totals since the start",
                            links_,
                            {{"swaps", &Stats::swaps},
                             {"rejected", &Stats::rejected},

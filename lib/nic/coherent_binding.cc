@@ -34,7 +34,7 @@ Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error
 InterfaceFigures CoherentBinding::Figures() const {
   using Stats = rte_pmd_ipu_endpoint_stats;
   return SumFigures<Stats>(
-      "lines", "loads that the NIC answered and events of lines: totals since the start", lines_,
+      "lines", "loads that the NIC answered and line events: totals since the start", lines_,
       {{"requests", &Stats::requests},
        {"tryagains", &Stats::tryagains},
        {"grants", &Stats::grants},

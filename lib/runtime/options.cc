@@ -44,7 +44,8 @@ DEFINE_uint32(flows, 1000, "Traffic: number of distinct flows");
 DEFINE_string(rate, "",
               "Traffic: packets per second, such as 500k or 10M; empty: as fast as possible");
 DEFINE_string(wire, "", "Embedded NIC: the NIC's wire, instead of the traffic flags");
-DEFINE_string(on, "", "Embedded NIC: cpu, or gpu or threads with options: runs its model there");
+DEFINE_string(on, "",
+              "Embedded NIC: processor that runs its model: cpu, or gpu or threads with options");
 DEFINE_uint64(seed, 0, "Traffic: seed; 0: the default seed");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free port");
 DEFINE_bool(

@@ -89,7 +89,7 @@ int Session::StartEal(std::string* error) {
   eal_ = log.StartEal(static_cast<int>(arguments.size()), argv.data());
   if (!eal_) {
     const int code = log.ExitCode();
-    *error = "EAL does not start: " + log.WhyNotStarted() +
+    *error = "EAL failed to start: " + log.WhyNotStarted() +
              (code == 2 ? ": arguments before -- must be EAL's" : "");
     return code;
   }

@@ -314,7 +314,7 @@ BAD = {
 ABSENT = (
     ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: no such PCI device"),
     ("--allow=fe:1f.7 --", "--allow=fe:1f.7: no such PCI device"),
-    (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL does not start: "),
+    (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL failed to start: "),
     ("--no-pci --no-huge -m 64 --vdev=net_af_packet0,iface=nobody",
      "--vdev=net_af_packet0,iface=nobody: no such network interface: nobody: "),
     (f"--no-pci --no-huge -m 64 --vdev=net_ipu0,device={NOWHERE}",
@@ -323,14 +323,14 @@ ABSENT = (
 # EAL's arguments, and the start of the last line. EAL prints further lines before it.
 BAD_EAL = (
     ("--no-pci --no-huge -m 64 --vdev=net_nobody0",
-     'EAL does not start: failed to parse device "net_nobody0": '),
+     'EAL failed to start: failed to parse device "net_nobody0": '),
     ("--no-pci --no-huge -m 64 --vdev=net_ipu0,device_cpu=1023",
      "--vdev=net_ipu0,device_cpu=1023: EAL created no port for this device: "),
     ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --exception_port=net_null0",
      "--exception_port=net_null0: "),
     ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --workers=9", "--workers=9: "),
-    ("--no-pci --no-huge -m 64 -l 0,1023", "EAL does not start: "),
-    ("--no-pci --no-huge -m 64 --iova-mode=nonsense", "EAL does not start: "),
+    ("--no-pci --no-huge -m 64 -l 0,1023", "EAL failed to start: "),
+    ("--no-pci --no-huge -m 64 --iova-mode=nonsense", "EAL failed to start: "),
 )
 
 

@@ -108,7 +108,7 @@ class GcmKeys {
 
   /// Reads at most kMaxFileBytes of the file. Returns false with errno set if that fails.
   bool ReadFile(const std::string& path);
-  /// Returns the next line without its line end, or an empty text after the last one.
+  /// Returns the next line without its line end, or an empty string after the last one.
   std::string_view NextLine();
 
   Secret keys_{kGcmKeys * kMaxKeyBytes};

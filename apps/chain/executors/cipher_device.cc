@@ -92,7 +92,7 @@ bool CipherDevice::Start(std::string* error) {
     if (sessions_ != nullptr) rte_mempool_mem_iter(sessions_, exclude, nullptr);
     started_ = sessions_ != nullptr && rte_cryptodev_start(id_) == 0;
   }
-  if (!started_) *error = device_->name() + " does not start: give DPDK more memory";
+  if (!started_) *error = device_->name() + " cannot start: give DPDK more memory";
   return started_;
 }
 

@@ -13,7 +13,7 @@
 namespace sluice::chain_app {
 
 /// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. The command
-/// is a percentage of kDigitScale, 0 to 100: an answer is sure if the best digit's score exceeds
+/// is a percentage of kDigitScale, 0 to 100: an answer is certain if the best digit's score exceeds
 /// the next digit's by at least this much.
 extern const StageKind kClassifyStage;
 
@@ -24,8 +24,8 @@ enum class ClassifyRefusal : uint8_t {
   kBadCommand,
 };
 
-/// Format of an answer: the digit, 1 if the network is sure of it, two zero bytes, and the scores,
-/// 4 bytes each, little-endian.
+/// Format of an answer: the digit, 1 if the network is certain of it, two zero bytes, and the
+/// scores, 4 bytes each, little-endian.
 inline constexpr uint32_t kAnswerBytes = 4 + 4 * kDigits;
 struct Answer {
   uint8_t digit = 0;
@@ -39,7 +39,7 @@ void WriteAnswer(const Answer& answer, std::span<uint8_t, kAnswerBytes> bytes);
 std::optional<Answer> ReadAnswer(std::span<const uint8_t> bytes);
 
 /// Returns the first word of the key that a classifier sets for its result. Bit 0: the answer is
-/// sure; bits 8 to 15: the digit.
+/// certain; bits 8 to 15: the digit.
 constexpr uint32_t KeyOf(const Answer& answer) {
   return (answer.sure ? 1u : 0u) | uint32_t{answer.digit} << 8;
 }

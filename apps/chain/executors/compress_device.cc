@@ -50,7 +50,7 @@ std::unique_ptr<VirtualDevice> StartedDevice(std::string* error) {
       rte_compressdev_queue_pair_setup(id, 0, 8, SOCKET_ID_ANY) == 0 &&
       rte_compressdev_start(id) == 0)
     return device;
-  *error = device->name() + " does not start: give DPDK more memory";
+  *error = device->name() + " cannot start: give DPDK more memory";
   return nullptr;
 }
 

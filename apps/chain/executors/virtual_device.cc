@@ -28,7 +28,7 @@ bool StartSmallEal(std::string* error) {
   const int started = rte_eal_init(static_cast<int>(pointers.size()), pointers.data());
   if (known) sched_setaffinity(0, sizeof allowed, &allowed);
   errno = started < 0 ? rte_errno : 0;
-  if (started < 0) *error = std::string("EAL does not start: ") + rte_strerror(rte_errno);
+  if (started < 0) *error = std::string("EAL failed to start: ") + rte_strerror(rte_errno);
   return started >= 0;
 }
 

@@ -31,7 +31,8 @@ std::string ClientFault(const emulator::ClientCounts& clients, const Figures& ru
   if (clients.wrong != 0) return absl::StrCat(clients.wrong, " wrong answers");
   if (clients.duplicated != 0) return absl::StrCat(clients.duplicated, " duplicate answers");
   if (clients.missing() != 0)
-    return absl::StrCat(clients.missing(), " messages neither answered, refused nor lost");
+    return absl::StrCat(clients.missing(),
+                        " messages that were not answered, refused or counted as lost");
   if (clients.lost != 0 && run.restarts == 0)
     return absl::StrCat(clients.lost, " messages lost although no stage died");
   if (clients.answered + clients.refused + clients.lost == 0) return "no message arrived";

@@ -45,7 +45,7 @@ bool ClientSocket::Send(const Header& header, std::span<const uint8_t> payload, 
   std::array<uint8_t, sizeof(Header)> head;
   std::memcpy(head.data(), &header, sizeof(header));
   if (waiting_bytes() + head.size() + payload.size() > kMaxWaitingBytes) {
-    *wrong = "the client does not read replies: more than 16 MiB are queued";
+    *wrong = "the client does not read replies: more than 16 MiB is queued";
     return false;
   }
   if (!waiting()) {

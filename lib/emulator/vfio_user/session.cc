@@ -316,7 +316,8 @@ Session::Outcome Session::ReadRegion(const Message& message) {
   if (access.count > kMaxTransferBytes) return {.fatal = "a read is longer than a message"};
   // Reads without a reply are rejected, because they would occupy this process for an unlimited
   // time.
-  if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "a read requests no reply"};
+  if ((message.header.flags & kNoReplyFlag) != 0)
+    return {.fatal = "a read does not request a reply"};
   if (!HasBytes(access.region, access.offset, access.count)) {
     return Refuse(EINVAL, "an access exceeds its region");
   }

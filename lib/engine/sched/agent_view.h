@@ -130,7 +130,7 @@ class AgentView {
     tasks_.ForEach([&](KnownTask& task) {
       if (tasks_.Find(task.gtid) != &task) violation = "a task can be found by its name";
       if (task.queued != (task.where == Whereabouts::kQueued)) {
-        violation = "a task is with the policy exactly when it is queued";
+        violation = "the policy has a task exactly when the task is queued";
       }
       if (task.where == Whereabouts::kLatched && cpus_[task.at].latched != &task) {
         violation = "the CPU of a latched task lists that task";

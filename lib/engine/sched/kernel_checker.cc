@@ -25,7 +25,7 @@ const char* ViolationOfCpu(const Kernel& kernel, CpuId cpu) {
       return "a CPU has a task that is not on it";
     }
     if (!c.available()) return "a task is on a CPU that agents may not use";
-    if ((task->affinity & MaskOf(cpu)) == 0) return "a task is on a CPU where it must not be";
+    if ((task->affinity & MaskOf(cpu)) == 0) return "a task is on a CPU outside its affinity mask";
   }
   if (c.latched != kNoTask) {
     const Task* task = kernel.Find(c.latched);
@@ -33,7 +33,8 @@ const char* ViolationOfCpu(const Kernel& kernel, CpuId cpu) {
       return "a CPU has latched a task that is not latched to it";
     }
     if (!c.available()) return "a task is latched to a CPU that agents may not use";
-    if ((task->affinity & MaskOf(cpu)) == 0) return "a task is latched where it must not be";
+    if ((task->affinity & MaskOf(cpu)) == 0)
+      return "a task is latched to a CPU outside its affinity mask";
     if (!c.must_switch) return "a CPU does not list a latched task";
   }
   return nullptr;

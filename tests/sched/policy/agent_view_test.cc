@@ -57,9 +57,9 @@ TEST(AgentView, ItsCheckFindsEveryFalseEntry) {
     std::function<void(AgentRecords&)> falsify;
   } kCases[] = {
       {"a task can be found by its name", [](AgentRecords& k) { k.task(4).gtid = 9; }},
-      {"a task is with the policy exactly when it is queued",
+      {"the policy has a task exactly when the task is queued",
        [](AgentRecords& k) { k.task(3).queued = false; }},
-      {"a task is with the policy exactly when it is queued",
+      {"the policy has a task exactly when the task is queued",
        [](AgentRecords& k) { k.task(4).queued = true; }},
       {"the CPU of a latched task lists that task", [](AgentRecords& k) { k.task(2).at = 1; }},
       {"a task on a CPU is the running task there", [](AgentRecords& k) { k.task(1).at = 1; }},

@@ -18,7 +18,7 @@ constexpr std::string_view kGhost = "ghOSt, SOSP'21, cited from memory";
 constexpr std::string_view kEnso = "Ensō, OSDI'23";
 constexpr std::string_view kNagare = "Nagare's proposal, 2024: its example";
 constexpr std::string_view kLauberhorn = "Lauberhorn's authors, measured on Enzian";
-constexpr std::string_view kE810 = "DPDK's driver of the E810: its default";
+constexpr std::string_view kE810 = "DPDK's E810 driver: its default";
 constexpr std::string_view kExperiment = "this experiment";
 
 struct Unit {
@@ -53,9 +53,8 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"coherent_line", "on-host", &c.coherent_line, kEstimate, "", "40ns to 60ns"},
       {"host_interrupt", "on-host", &c.host_interrupt, kGhost, "", "550ns to 2200ns"},
       {"offerer_validates", "agent", &i.offerer_validates, kEstimate, ""},
-      {"pcie_generation", "link", &i.link.generation, "an IPU of the first generation", "",
-       "3 4 5"},
-      {"pcie_lanes", "link", &i.link.lanes, "an IPU of the first generation", "", "8 16"},
+      {"pcie_generation", "link", &i.link.generation, "a first-generation IPU", "", "3 4 5"},
+      {"pcie_lanes", "link", &i.link.lanes, "a first-generation IPU", "", "8 16"},
       {"fpga_generation", "FPGA's link", &i.fpga_link.generation, kEnso, ""},
       {"fpga_lanes", "FPGA's link", &i.fpga_link.lanes, kEnso, ""},
       {"fpga_payload", "FPGA's link", &i.fpga_link.maximum_payload, kEstimate, "", "128 256 512"},
