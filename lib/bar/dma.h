@@ -74,8 +74,8 @@ class DmaSpace {
     uint8_t* const at = Translate(bus, bytes);
     return remote_ != nullptr && remote_->Holds(at) ? nullptr : at;
   }
-  // The functions of RemoteMemory. Without remote memory all bytes are ready, and the other
-  // functions have no effect.
+  // These functions call those of RemoteMemory. If there is no remote memory, all bytes are ready
+  // and the other functions have no effect.
   size_t Ready(const void* at, size_t bytes, size_t least) const {
     return remote_ == nullptr ? bytes : remote_->Ready(at, bytes, least);
   }

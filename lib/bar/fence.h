@@ -40,7 +40,7 @@ inline void StoreFence() {
 #ifdef __x86_64__
   _mm_sfence();
 #else
-  asm volatile("dsb oshst" ::: "memory");  // A dmb orders combined stores, but does not send them.
+  asm volatile("dsb oshst" ::: "memory");  // A dmb orders combined stores, but does not flush them.
 #endif
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A one-way queue over a window. Wave (Humphries et al., ASPLOS'25) uses such queues for events to
-// the NIC and decisions to the host. The producer's lines of pairs first … first + depth - 1 are a
+// the NIC and decisions to the host. The producer's lines of pairs first … first + depth - 1 form a
 // ring. Word 0 of each line contains its sequence number, so that no separate index must be
 // published and lines may arrive in any order. The consumer reports its progress in its line of
 // pair `first`, once per quarter of the ring; its other lines are unused.
 //
-// The item is words 1 … 6 and the lower half of word 7. A full ring never blocks the producer: the
-// item is rejected and counted, and the consumer must obtain the state in another way (in Wave:
+// An item occupies words 1 … 6 and the lower half of word 7. A full ring never blocks the producer:
+// the item is rejected and counted, and the consumer must obtain the state in another way (in Wave:
 // from status words). Templates over the window; each end belongs to one thread. Neither end trusts
 // the lines of its peer.
 #pragma once

@@ -27,7 +27,8 @@ struct PciWindowPlace {
   /// The first host line, 64-byte aligned; pairs are 64 bytes apart.
   volatile void* bar = nullptr;
   size_t bar_bytes = 0;          ///< Bytes from `bar` to the end of the mapping.
-  bool write_combining = false;  ///< The mapping is WC; else uncached.
+  bool write_combining = false;  ///< True if the mapping is write-combining, false if it is
+                                 ///< uncached.
   uint32_t lines = 0;            ///< 1 … kMaxWindowLines.
   /// Host memory for `lines` NIC lines, which the device stores. Null if the device cannot store to
   /// host memory; the NIC lines then follow the host lines in the BAR.

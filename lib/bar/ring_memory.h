@@ -37,8 +37,8 @@ class RingMemory {
   /// handle SIGBUS.
   static RingMemory FromFile(int fd, size_t bytes, bool mirrored, void* at = nullptr);
 
-  /// Refers to memory that the caller owns and that must stay mapped longer than this object
-  /// exists. The result has no file.
+  /// Refers to memory that the caller owns and that must stay mapped for the lifetime of this
+  /// object. The result has no file.
   static RingMemory Over(void* data, size_t bytes);
 
   RingMemory(RingMemory&& other) noexcept { Swap(other); }

@@ -5,9 +5,9 @@
 // A writer stores word 1, then words 2 … 7, then word 0. A reader loads word 0, then words 2 … 7,
 // then word 1, and finally word 0 again. A writer that follows window.h does not change the other
 // words while word 0 publishes them, so readers need no retry. The exception is a line in which
-// word 1 changes (swap/message.h: an end that lost its memory, or met a new peer). A reader that
-// saw any word of the new line also sees the new word 1, next to the old word 0, and detects from
-// word 1 that the two do not belong together.
+// word 1 changes (swap/message.h: an end that lost its state or has a new peer). A reader that saw
+// any word of the new line also sees the new word 1, next to the old word 0, and detects from word
+// 1 that the two do not belong together.
 #pragma once
 
 #include <atomic>

@@ -13,7 +13,7 @@ class Backoff {
  public:
   using Duration = std::chrono::milliseconds;
 
-  /// `first` and `longest`: limits of the pauses.
+  /// `first` is the first pause, `longest` the upper limit.
   constexpr Backoff(Duration first, Duration longest) : first_(first), longest_(longest) {}
 
   /// Returns the pause after a failed attempt.

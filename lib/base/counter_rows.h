@@ -30,7 +30,7 @@ constexpr bool InOrder(const Rows& rows) {
   return true;
 }
 
-/// A counter with a value of an enumeration as its index.
+/// A counter whose index is a value of an enumeration.
 template <typename Id>
 struct CounterRow {
   Id id;

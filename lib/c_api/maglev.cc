@@ -45,7 +45,8 @@ class MaglevWorker final : public sluice_worker {
   Balancer balancer_;
 };
 
-/// Maps the names of VIPs and backends to indices: the setup contains names, counters have indices.
+/// Maps the names of VIPs and backends to indices: the setup identifies them by name, the counters
+/// by index.
 class Indices {
  public:
   explicit Indices(const Tables& tables) {

@@ -2,7 +2,7 @@
 //
 // An object that workers read during their calls, and that a control thread replaces while they
 // run. No worker keeps a reference between calls, so the old object can be freed as soon as the
-// calls in progress have ended. A worker without calls delays no replacement.
+// calls in progress have ended. A worker that makes no calls does not delay a replacement.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ template <typename T>
 class Swapped {
  public:
   explicit Swapped(std::unique_ptr<T> first) : current_(first.release()) {}
-  /// No worker may exist any more.
+  /// All workers must have been destroyed.
   ~Swapped() { delete current_.load(); }
   Swapped(const Swapped&) = delete;
 

@@ -111,7 +111,7 @@ class TelemetryEngine final : public sluice_engine {
 
   void Keep(const EpochReport& report) {
     ++epochs_;
-    // Times are relative to the zero of the program's clock.
+    // Times are relative to time 0 of the program's clock.
     reports_.push_back(engine::telemetry::EpochJson(report, 0, confidence_).dump());
   }
 

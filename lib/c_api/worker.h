@@ -60,7 +60,7 @@ struct sluice_worker {
   std::span<const sluice_frame> sent() const { return sent_; }
   std::span<const sluice_line> lines() const { return lines_; }
 
-  // Functions for any thread:
+  // Any thread may call the following functions.
 
   const sluice::c_api::WorkerTotals& totals() const { return totals_; }
   /// Returns when the call in progress, if any, has ended. Later calls never read objects that were

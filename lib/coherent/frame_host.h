@@ -111,8 +111,8 @@ class FrameHost {
   }
 
   /// Returns the totals of the answers and sent frames that the NIC may not have read: those that
-  /// were not flushed, and those of a load without an answer. Polls for answers without issuing
-  /// loads.
+  /// were not flushed, and those whose load has not been answered. Polls for answers without
+  /// issuing loads.
   HandedOver Outstanding() {
     if (end_.state(Pair::kReceive) == State::kWaiting) Load();
     if (end_.state(Pair::kTransmit) == State::kWaiting) AcceptGrant();

@@ -30,7 +30,7 @@ enum class Got : uint8_t {
   kContent,   ///< A request or frames. Transmit pair: a line to fill.
   kTryAgain,  ///< Answered without content: time limit, or the host must leave.
   kYieldNow,  ///< The core is needed: this end has left the lines; the next call enters again.
-  kRetire,    ///< Kernel endpoint: the core is not needed any more. This end has left the lines.
+  kRetire,    ///< Kernel endpoint: the core is no longer needed. This end has left the lines.
   kBarred,    ///< The process may not enter now: retry when it has a core again.
   kClosed,    ///< Closed permanently.
 };

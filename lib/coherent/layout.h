@@ -58,7 +58,7 @@ enum class Kind : uint8_t {
   kFrames,    ///< Ethernet frames, from either end (frames.h).
   kTryAgain,  ///< No content arrived: load the other line.
   kYieldNow,  ///< Yield the core, and load again when the process has a core.
-  kRetire,    ///< Kernel endpoint: the core is not needed any more.
+  kRetire,    ///< Kernel endpoint: the core is no longer needed.
   kGrant,     ///< Transmit pair: the host may fill the line.
   // Written by the host:
   kReply,    ///< Result of the request: `status` and the payload.

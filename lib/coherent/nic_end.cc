@@ -10,8 +10,8 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
     : memory_(memory),
       options_(options),
       lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {
-  // An earlier NIC end may have been killed at any point. Its lines contain whether the last load
-  // was answered, and the answer; no other state is needed to continue.
+  // An earlier NIC end may have been killed at any point. Its lines record whether the last load
+  // was answered, and the answer itself; no other state is needed to continue.
   const uint64_t ready = bar::LoadOnce(memory_.header().ready);
   for (Line& line : lines_) {
     line.number_ = bar::LoadOnce(line.word_->load, std::memory_order_acquire);

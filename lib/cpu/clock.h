@@ -26,8 +26,8 @@ inline uint64_t Cycles() {
 #endif
 }
 
-/// Gives the resources of the core to its other hardware thread, for a time that the processor
-/// chooses.
+/// Yields the core's resources to its other hardware thread for a time that the processor
+/// determines.
 inline void Pause() {
 #ifdef __x86_64__
   _mm_pause();

@@ -57,7 +57,8 @@ class ProcessPatience {
   /// Maximum number of threads that are watched.
   static constexpr size_t kMostThreads = 64;
 
-  /// Returns the nanoseconds since the last call for which the most delayed thread had no CPU.
+  /// Returns the nanoseconds since the last call during which the most delayed thread was runnable
+  /// but had no CPU.
   uint64_t Look(pid_t process, Clock::time_point now) {
     if (process <= 0) return 0;
     const auto now_ns = static_cast<uint64_t>(

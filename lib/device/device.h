@@ -42,7 +42,7 @@ struct Counter {
   uint64_t value;
 };
 
-/// Returns the counters of a table, all 0.
+/// Returns the counters of a table, each with value 0.
 template <typename Id, size_t kCount>
 constexpr std::array<Counter, kCount> ZeroCounters(
     const std::array<base::CounterRow<Id>, kCount>& rows) {

@@ -20,7 +20,7 @@ class FrameStaging {
 
   FrameStaging() : memory_(std::make_unique<uint8_t[]>(kBytes)) {}
 
-  /// Points to the room for the next frame and its WireFrame. The caller adds frames while full()
+  /// Points to the space for the next frame and its WireFrame. The caller adds frames while full()
   /// is false, then passes the cursor to Keep or Commit.
   struct Cursor {
     uint8_t* bytes;

@@ -18,8 +18,8 @@ namespace sluice::dpdk {
 class OwnedPort {
  public:
   /// Acquires the port. On failure returns null and stores in `*other` the name of the port's
-  /// owner, or an empty text if no owner id is available. Uses the first 63 characters of `owner`,
-  /// a display name.
+  /// owner, or an empty string if no owner id is available. Uses the first 63 characters of
+  /// `owner`, a display name.
   static std::unique_ptr<OwnedPort> Acquire(uint16_t port, std::string_view owner,
                                             std::string* other) {
     rte_eth_dev_owner mine{};

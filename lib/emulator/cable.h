@@ -55,7 +55,7 @@ class CableWire final : public Wire {
   using enum CableCounters::Kind;
   /// Interval between checks for the other end, which need system calls.
   static constexpr uint64_t kTurn_ns = 10'000'000;
-  /// Time that frames of a vanished end may wait for the device.
+  /// Time for which frames from an end that is gone may wait for the device.
   static constexpr uint64_t kDrain_ns = 100'000'000;
   /// Room for the frames that a device sends at once.
   static constexpr uint32_t kWaitingFrames = 1024;

@@ -97,7 +97,7 @@ bool CableLink::HearAnswer(milliseconds patience, std::string* error) {
     return true;
   }
   Release();
-  // An end that is gone without an answer is not an error.
+  // It is not an error if the other end disappears without an answer.
   if (wrong != nullptr || !GetText(answer.text, &text)) return true;
   *error = text;
   return false;

@@ -67,14 +67,17 @@ bool Replace(uint64_t address) {
 }
 
 void HandOn(int signal_number, siginfo_t* info, void* context) {
-  const bool sent = info->si_code <= 0;  // Sent by a process, not caused by an access.
+  const bool sent = info->si_code <= 0;  // True if a process sent the signal, false if an access
+                                         // caused it.
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
     previous.sa_sigaction(signal_number, info, context);
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal_number);
   } else if (previous.sa_handler == SIG_DFL || !sent) {
     signal(signal_number, SIG_DFL);
-    if (sent) raise(signal_number);  // Otherwise the repeated access raises it again.
+    if (sent)
+      raise(signal_number);  // Otherwise the access is repeated and raises the signal
+                             // again.
   }
 }
 

@@ -16,8 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 // Returns null, which has no members, if the text is not JSON or is nested deeper than any answer
-// of etcd. A tree of brackets would need many times the memory of its text. The reader of the
-// answer limits its bytes.
+// of etcd. A tree of nested brackets would need many times the memory of its text. The reader of
+// the answer limits the answer's size.
 Json Parse(std::string_view json) {
   config::Errors errors;
   return config::ParseJson(json, &errors, json.size()).value_or(Json());

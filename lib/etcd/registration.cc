@@ -84,7 +84,7 @@ void Registration::Main() {
   }
 }
 
-// Returns an empty text, or the error.
+// Returns an empty string, or the error.
 std::string Registration::Register() {
   std::string answer;
   std::string error = Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s),
@@ -102,7 +102,7 @@ std::string Registration::Register() {
   return error;
 }
 
-// Returns an empty text, or the error. Sets lease_ to 0 if etcd does not know the lease any more.
+// Returns an empty string, or the error. Sets lease_ to 0 if etcd does not know the lease any more.
 std::string Registration::KeepAlive() {
   std::string answer;
   std::string error = Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_),

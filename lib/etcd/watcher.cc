@@ -63,7 +63,7 @@ std::string Watcher::TooMany() const {
                       " keys with this prefix: use a dedicated prefix");
 }
 
-// Returns an empty text, or the error.
+// Returns an empty string, or the error.
 std::string Watcher::ReadKeys() {
   std::string answer;
   bool too_long = false;
@@ -84,7 +84,7 @@ std::string Watcher::ReadKeys() {
   return {};
 }
 
-// Follows changes until the watch ends. Returns the error, or an empty text if etcd has discarded
+// Follows changes until the watch ends. Returns the error, or an empty string if etcd has discarded
 // revisions after revision_: the caller then reads all keys again.
 std::string Watcher::Watch() {
   std::string line, trouble;

@@ -25,7 +25,7 @@ namespace sluice::etcd {
 
 class Watcher {
  public:
-  /// Limits of the key list. A larger list is reported as trouble, and the last reported list
+  /// Limits of the key list. A larger list is reported as an error, and the last reported list
   /// remains valid.
   struct Limits {
     size_t keys;   ///< Number of keys.
@@ -44,7 +44,7 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
   /// Reads the keys and calls `on_keys`, in the calling thread, within a few seconds. Returns an
-  /// empty text, or the error. Call it once, before Follow.
+  /// empty string, or the error. Call it once, before Follow.
   std::string Open();
   /// Starts the watcher's thread, which makes all further calls, one at a time. Call it once.
   void Follow();

@@ -2,9 +2,10 @@
 //
 // Checks of the file, program or CPU that a flag names, made before a run begins so that the run
 // does not fail at its end. The functions named …Fault return the second half of an error line (the
-// fault and the fix), or an empty text if they find no fault. An empty name is not a fault, because
-// flags use it for "none". The functions do not create, change or read files. The result may be
-// outdated later: code that opens a file still checks for errors. The functions are thread-safe.
+// fault and the fix), or an empty string if they find no fault. An empty name is not a fault,
+// because flags use it for "none". The functions do not create, change or read files. The result
+// may be outdated later: code that opens a file still checks for errors. The functions are
+// thread-safe.
 #pragma once
 
 #include <cstdint>

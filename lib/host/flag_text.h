@@ -23,7 +23,7 @@ bool SetFlags(std::span<char* const> arguments, std::string* error);
 
 /// For programs without EAL: returns the text that --help, -h or --version request. Help is the
 /// usage of `program` ("name: summary") and its flags; version is the program's name and `version`.
-/// Returns an empty text if none of them is present.
+/// Returns an empty string if none of them is present.
 std::string Information(std::span<char* const> arguments, std::string_view program,
                         std::string_view version);
 

@@ -22,7 +22,7 @@ nlohmann::ordered_json NewReport(std::string_view app, double duration_s);
 std::string ReportText(const nlohmann::ordered_json& report);
 
 /// Writes the report to `path`, the value of --json: a file, "-" for standard output, or an empty
-/// text for no report. Returns false and prints one line if it could not be written.
+/// string for no report. Returns false and prints one line if it could not be written.
 bool WriteReport(const std::string& path, const std::string& report);
 
 }  // namespace sluice::host

@@ -19,7 +19,7 @@ struct RunSettings {
 };
 
 /// Checks --duration_s, --stats_period_s and --json, which the program defines. Returns a line that
-/// names the bad flag and the fix, or an empty text.
+/// names the bad flag and the fix, or an empty string.
 std::string RunFlagsComplaint();
 RunSettings ReadRunFlags();
 

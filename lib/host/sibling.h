@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Programs that are installed together with this one, and that it starts or becomes by exec. Works
-// before flags are read. Used on the control path only.
+// Programs that are installed together with this one, and that this one starts or executes in its
+// place. Works before flags are read. Used on the control path only.
 #pragma once
 
 #include <filesystem>

@@ -47,8 +47,8 @@ struct Headers {
   uint8_t vlan_tags = 0;      ///< 0…2.
   uint16_t vlan_tci[2] = {};  ///< Priority, DEI and id; the outer tag first.
   uint16_t ethertype = 0;     ///< The type after the tags; may be an 802.3 length.
-  /// The packet has a source route with remaining stops (IPv4 option, IPv6 routing header): the
-  /// upper-layer checksum covers the last stop, not the destination in the IP header.
+  /// The packet has a source route with remaining hops (IPv4 option, IPv6 routing header): the
+  /// upper-layer checksum covers the last hop, not the destination in the IP header.
   bool source_routed = false;
   bool more_fragments = false;
   uint32_t fragment_offset = 0;  ///< Bytes.

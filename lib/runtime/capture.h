@@ -40,7 +40,7 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
 
   /// Detaches from all queues, writes the remaining copies and logs the number of lost copies. No
-  /// worker may poll any more. Returns an empty text, or the reason why the file is incomplete.
+  /// worker may poll any more. Returns an empty string, or the reason why the file is incomplete.
   /// Later calls have no effect.
   std::string Close();
 

@@ -24,7 +24,7 @@ namespace sluice::runtime {
 namespace {
 
 /// `--list=WHAT`: the tables of this build, for scripts and tests. Returns a JSON array with one
-/// object per entry, or an empty text if table `what` does not exist. The only table is
+/// object per entry, or an empty string if table `what` does not exist. The only table is
 /// "interfaces" (name, crosses, model, ipv4_only; nic/interface.h).
 std::string Listing(std::string_view what) {
   if (what != "interfaces") return "";

@@ -21,7 +21,7 @@ std::vector<EalDevice> EalDevices(std::span<const std::string> eal);
 
 /// Returns an error line, with the fix, for the first missing device: a PCI address without a
 /// device on this machine, or a device that needs an absent network interface of the kernel.
-/// Returns an empty text if none is missing. `bus` and `interfaces` are the folders that list the
+/// Returns an empty string if none is missing. `bus` and `interfaces` are the folders that list the
 /// machine's devices and interfaces.
 std::string MissingDevice(std::span<const EalDevice> devices,
                           const std::string& bus = "/sys/bus/pci/devices",

@@ -72,7 +72,7 @@ double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 /// counted in rx_desync accounts for at most one frame.
 uint64_t Lost(const RunFigures& run);
 
-/// Returns one line about the first of these faults, or an empty text: the conservation law is
+/// Returns one line about the first of these faults, or an empty string: the conservation law is
 /// violated, the link is down at the end, a drained run lost frames, or the NIC dropped frames and
 /// no frame of the source reached a worker.
 std::string Verdict(const RunFigures& run);

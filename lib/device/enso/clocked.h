@@ -79,7 +79,7 @@ class RateLimiter {
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;
   }
-  /// Discards unused allowance. Called when no data waits.
+  /// Discards unused allowance. Called when no data is waiting.
   void Idle() { allowance_ = 0; }
 
  private:

@@ -29,7 +29,8 @@ enum class Event : uint32_t {
                               ///< tail does not advance.
   kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
   kRxHeadTriggers,            ///< Stores of a pipe's rx_head.
-  kRxHeadTriggersLost,        ///< Stores of rx_head that found the trigger queue full.
+  kRxHeadTriggersLost,        ///< Stores of rx_head that were lost because the trigger queue was
+                              ///< full.
   kTxFrames,                  ///< Frames cut from the byte stream.
   kTxBytes,                   ///< Bytes of the frames in kTxFrames, without MAC padding.
   kTxSlots,                   ///< Slots fetched, data and configuration.

@@ -48,7 +48,7 @@ void DescriptorFetcher::FindData() {
 
 // Performs one DMA read of slots. Skips requested slots that are unreachable or unaligned, and
 // counts a fault. Returns false if nothing was read: no slots are left, they have not arrived from
-// remote memory, or the write engine is wedged, so that no completion could leave.
+// remote memory, or the write engine is wedged, so that no completion could be written.
 bool DescriptorFetcher::Fetch() {
   if (port_.wedged()) [[unlikely]]
     return false;

@@ -127,7 +127,9 @@ void Framer::Stamp(uint32_t first) {
 void Framer::Flush(FrameSink& sink) {
   if (in_burst_ != 0) sink.Deliver({burst_.data(), in_burst_});
   in_burst_ = 0;
-  if (held_ == 0) start_ = 0;  // Reuses memory that is in the cache.
+  if (held_ == 0)
+    start_ = 0;  // Starts again at the beginning of the memory, which is in the
+                 // cache.
 }
 
 }  // namespace sluice::device::enso

@@ -66,8 +66,8 @@ class RegisterFile {
   /// Translates the addresses of the mapped rings again. Called after the host has removed memory.
   void FindRings();
 
-  /// Number of pipes, without hardware, that represent the reasons why a frame has no pipe. Their
-  /// ids start at kMaxPipes.
+  /// Number of pseudo-pipes. Each represents one reason why a frame has no pipe. Their ids start at
+  /// kMaxPipes.
   static constexpr uint32_t kNoPipes = 3;
   Pipe& pipe(uint32_t id) { return pipes_[id]; }
   NotificationBuffer& nb(uint32_t id) { return nbs_[id]; }

@@ -19,7 +19,8 @@ struct alignas(64) Control {
   uint32_t stop = 0;          ///< Not 0: all blocks end at their next check (kTurnsBetweenLooks).
   uint32_t wire_on = 0;       ///< 1: the wire's source sends.
   uint32_t request = 0;       ///< The card writes a report when this differs from Report::served.
-  uint32_t heartbeat = 0;     ///< Grows while the host lives; see kHostTimeoutNs.
+  uint32_t heartbeat = 0;     ///< Incremented while the host's process is alive; see
+                              ///< kHostTimeoutNs.
   uint64_t samples_read = 0;  ///< Samples that the host has read, modulo 2^32 (samples.h).
   uint64_t unused = 0;
 };
@@ -42,7 +43,7 @@ enum class WireEvent : uint32_t {
   kVerified,
   kSourceLate,
   kHash,          ///< Sum of the hashes of returned frames without tags (samples.h).
-  kLoopbackFull,  ///< Frames that found no free entry of the loopback's ring.
+  kLoopbackFull,  ///< Frames dropped because the loopback's ring had no free entry.
   kCount,
 };
 inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount);

@@ -63,8 +63,8 @@ struct EndpointMemory {
   const uint8_t* sources[kEndpointFrames];
 };
 
-/// Returns the index of the last of `count` ascending values that is at most `value`. The first one
-/// is.
+/// Returns the index of the last of `count` ascending values that is at most `value`. The first
+/// value must be at most `value`.
 inline uint32_t LastUpTo(const uint32_t* values, uint32_t count, uint32_t value) {
   uint32_t first = 0;
   while (count > 1) {

@@ -79,7 +79,7 @@ inline void StoreRelease(uint64_t* to, uint64_t value) {
   asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
 
-/// Takes a lock in card memory if it is free. Called by one thread; accesses of the block after a
+/// Tries to acquire a lock in card memory. Called by one thread; accesses of the block after a
 /// barrier are ordered after it.
 inline bool TryLock(uint32_t* lock) {
   uint32_t old;

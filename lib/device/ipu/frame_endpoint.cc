@@ -128,7 +128,7 @@ void FrameEndpoint::AcceptReturn(Pair pair, Statistics& statistics) {
 bool FrameEndpoint::Begin() {
   uint64_t number = end_->number(Pair::kReceive);
   if (!end_->Waits(Pair::kReceive)) {
-    if (Of(Pair::kReceive).busy) return false;  // The frames are in the line that would be filled.
+    if (Of(Pair::kReceive).busy) return false;  // The line to fill still contains frames to send.
     ++number;
   }
   writer_ = coherent::FrameWriter(

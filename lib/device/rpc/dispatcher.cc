@@ -68,7 +68,7 @@ void Dispatcher::ReclaimCores(ProcessId id, uint64_t now) {
     Leave(core, now);
     SetState(cores_[core], CoreState::kFreed, now, kNever);
   }
-  // The continuation state was in the process that is gone.
+  // The continuation state was in the memory of the process that died.
   for (const Suspended& waits : process.suspended) {
     Do(Kind::kLost, kLost, {.kind{}, .process = id, .call = waits.call});
   }

@@ -77,7 +77,7 @@ class RpcNic final : public Device {
   /// this process, returned to the kernel as the data of every switch to it.
   bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints,
              uint64_t incarnation = 0);
-  /// Reports that the process has ended. Its memory is not accessed any more.
+  /// Reports that the process has ended. Its memory is no longer accessed.
   void Gone(ProcessId process);
   /// Like Gone, and removes the service.
   void RemoveService(ProcessId process);

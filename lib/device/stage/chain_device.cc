@@ -102,8 +102,8 @@ bool ChainDevice::SendStream(NodeSlot& slot, uint8_t index) {
     any = true;
   }
   if (!slot.writer) return any;
-  // Requests the report before the first message, because a predecessor of this device may have
-  // sent messages before it died.
+  // Requests the window's report before the first message, because a predecessor of this device may
+  // have sent messages before it died.
   const bool last = slot.draining() && slot.resumed && !slot.drained &&
                     slot.writer->waiting() == 0 && (!slot.reader || !slot.reader->Whole());
   if (!slot.asked || last) {

@@ -93,8 +93,8 @@ class Switch {
   /// Accepts a TLP from the device at `port`. Returns false if waiting TLPs must leave the switch
   /// first; the port is blocked until then.
   bool Accept(PortId port, const Tlp& tlp);
-  /// Copies the next TLP that leaves by `port` to `out`. Returns false if none may leave now, or
-  /// the device at `port` is dead.
+  /// Copies the next TLP that leaves through `port` to `out`. Returns false if none may leave now,
+  /// or the device at `port` is dead.
   bool Next(PortId port, Tlp& out);
 
   const Drops& drops() const { return drops_; }

@@ -97,7 +97,7 @@ class GridModel::LockedPause {
 
   /// Starts the blocks when the last pause ends, even if they did not run before.
   void Resume() { model_.resumes_ = true; }
-  /// Does not start them.
+  /// Leaves the blocks stopped when the last pause ends.
   void Stay() { model_.resumes_ = false; }
 
  private:
@@ -222,7 +222,7 @@ void GridModel::Disconnect(bool died) {
   const LockedPause pause(*this);
   dma_ = nullptr;
   queue_ = nullptr;
-  ShareMemory({});  // Neither the queue: another host's may be at the same address.
+  ShareMemory({});  // Unregisters the queue, too: another host's queue may be at the same address.
   image_->queue = nullptr;
   if (died) abandoned_ += Outstanding();
   Log(RTE_LOG_NOTICE, name_ + ": " + Summary());
@@ -290,7 +290,7 @@ bool GridModel::StartBlocks(std::string* error) {
 
 void GridModel::StopBlocks() {
   std::atomic_ref(lines_->control.stop).store(1, std::memory_order_release);
-  // Nothing but the end of the process ends a kernel that does not stop.
+  // Only the end of the process ends a kernel that does not stop.
   const auto end = std::chrono::steady_clock::now() + kStopLimit;
   while (executor_->Running()) {
     if (std::chrono::steady_clock::now() > end) {

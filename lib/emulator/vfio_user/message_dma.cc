@@ -66,7 +66,7 @@ size_t MessageDma::Ready(const void* at, size_t bytes, size_t least) {
 
 void MessageDma::Ask(const Range& range, const uint8_t* at, size_t bytes) {
   if (questions_.size() >= kMaxQuestions)
-    ForgetQuestions();  // The device asks again for those in use.
+    ForgetQuestions();  // The device requests the bytes again if it still needs them.
   Question& question = questions_[at];
   question = {.bytes = std::vector<uint8_t>(bytes), .missing = bytes, .number = ++next_number_};
   for (size_t offset = 0; offset < bytes;) {

@@ -62,7 +62,7 @@ class ReflectEcho final : public packet::Engine {
     kMalformed,         ///< A header does not fit or contradicts another.
     kGroupDestination,  ///< The reply would have a multicast or broadcast source.
     kGroupSource,       ///< The reply would go to a multicast or broadcast address.
-    kSourceRouted,      ///< The source route has remaining stops: this host is not the destination.
+    kSourceRouted,      ///< The source route has remaining hops: this host is not the destination.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{

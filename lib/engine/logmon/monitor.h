@@ -272,7 +272,8 @@ class Monitor final : public packet::Engine {
   static void FetchText(const packet::Frame& frame) {
     constexpr uint32_t kCacheLine = 64, kAtOnce = 4;
     const uint8_t* const end = frame.data + frame.length;
-    // The last prefetches may be for lines after the frame. In a pipe these are the next frame's.
+    // The last prefetches may be for lines after the frame. In a pipe, these lines belong to the
+    // next frame.
 #pragma GCC unroll 1
     for (const uint8_t* at = frame.data + kCacheLine; at < end; at += kAtOnce * kCacheLine) {
 #pragma GCC unroll 4

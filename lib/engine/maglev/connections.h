@@ -95,7 +95,7 @@ class ConnectionTable {
     Connection entry;
   };
 
-  // Only for the worker:
+  // Only the worker may call the following functions.
 
   /// Prefetches the first bucket of a flow, which contains nearly all known flows. The second one,
   /// which only a new flow needs, would cost every packet a transfer from memory.
@@ -162,8 +162,9 @@ class ConnectionTable {
   /// reopens a closing flow, restarts an opening one, and does not change an established one.
   static void Touch(Connection& entry, bool syn, bool fin_or_rst, Moment now);
 
-  // For any thread at any time. Entries are two words that are loaded and stored relaxed, so the
-  // results are statistics: an entry that changes meanwhile may be missed or counted twice.
+  // Any thread may call the following functions at any time. Entries are two words that are loaded
+  // and stored relaxed, so the results are statistics: an entry that changes meanwhile may be
+  // missed or counted twice.
 
   /// Returns the number of entries.
   uint32_t capacity() const { return (mask_ + 1) * kSlots; }

@@ -37,7 +37,7 @@ class Neighbor {
     kBadChecksum,  ///< The IPv4 header, ICMP or ICMPv6 checksum is wrong.
     kBadSource,    ///< The answer would go to a group, to ourselves or to the unspecified address.
     kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.
-    kUnsupported,  ///< A source route with remaining stops; a solicitation after extension headers.
+    kUnsupported,  ///< A source route with remaining hops; a solicitation after extension headers.
     kNoRoom,       ///< The advertisement is longer than the solicitation and does not fit into its
                    ///< buffer.
     kReasons

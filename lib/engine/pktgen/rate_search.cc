@@ -11,7 +11,7 @@ namespace sluice::engine::pktgen {
 namespace {
 
 constexpr double kFirstShare = 1.0 / 1024;
-// Minimum rate, as a share of the ceiling. The search gives up on a device that fails even there.
+// Minimum rate, as a share of the ceiling. The search ends at a device that fails even there.
 constexpr double kLastShare = 1.0 / (1 << 20);
 // A rate is decided when the counts of passed and failed full trials differ by this number.
 constexpr int kLead = 3;

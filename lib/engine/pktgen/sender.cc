@@ -94,7 +94,7 @@ void Sender::GiveUpLate(uint64_t now_ps) {
   }
 }
 
-/// Gives up due frames that are not planned yet.
+/// Discards due frames that are not planned yet.
 void Sender::GiveUpDue(uint64_t before_ps) {
   for (size_t i = 0; i < streams_.size(); ++i) {
     Stream& stream = streams_[i];

@@ -2,7 +2,7 @@
 //
 // Sends one worker's frames: the frames of all streams, in the order of their departure times,
 // never early, and all due frames together. A frame that cannot be sent in time keeps its scheduled
-// departure, so that the measured latency includes the wait. A frame that is too late is given up
+// departure, so that the measured latency includes the wait. A frame that is too late is discarded
 // and counted as the generator's loss; it gets no sequence number and is not missing at the
 // receiver.
 #pragma once
@@ -25,7 +25,7 @@ namespace sluice::engine::pktgen {
 struct SentCounters {
   std::atomic<uint64_t> pkts{0};
   std::atomic<uint64_t> bytes{0};     ///< Without FCS.
-  std::atomic<uint64_t> unsent{0};    ///< Given up because they were too late.
+  std::atomic<uint64_t> unsent{0};    ///< Discarded because they were too late.
   std::atomic<uint64_t> untagged{0};  ///< Untagged frames among pkts.
 
   static void Add(std::atomic<uint64_t>& total, uint64_t amount) {
@@ -40,11 +40,11 @@ class Sender {
 
   /// All references must outlive the sender. `windows` contains, for each stream, the window of
   /// this worker's sequence. A frame that was not sent within `patience_ps` after its departure
-  /// time is given up.
+  /// time is discarded.
   Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWindow*> windows,
          uint64_t patience_ps);
 
-  /// Gives up planned frames that are too late, then plans the frames that are due at `now_ps`, up
+  /// Discards planned frames that are too late, then plans the frames that are due at `now_ps`, up
   /// to kMostPlanned planned frames in total. Returns the number of planned frames.
   uint32_t Plan(uint64_t now_ps);
   uint32_t planned() const { return planned_; }
@@ -87,14 +87,14 @@ class Sender {
     SequenceWindow* window;
     uint64_t next = 0;   ///< Sequence number of the next frame to plan.
     uint64_t entry = 0;  ///< `next` modulo the number of frames.
-    uint64_t turns = 0;  ///< Frames that were due, including those given up.
+    uint64_t turns = 0;  ///< Frames that were due, including discarded ones.
   };
   struct Planned {
     uint32_t stream;
     uint64_t sequence;
     uint64_t departure_ps;
     const FrameSet::Entry* entry;
-    bool scheduled;  ///< false: sent when there is room, and never given up.
+    bool scheduled;  ///< False: sent when there is room, and never discarded.
   };
 
   uint64_t DueOf(const Stream& stream) const {

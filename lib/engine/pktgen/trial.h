@@ -62,7 +62,7 @@ struct TrialResult {
 };
 
 struct TrialOptions {
-  uint64_t patience_ps = 10'000'000'000;  ///< Maximum delay before a frame is given up.
+  uint64_t patience_ps = 10'000'000'000;  ///< Maximum delay before a frame is discarded.
   Checker::Bytes bytes = Checker::Bytes::kCompared;
 };
 

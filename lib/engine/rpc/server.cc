@@ -84,7 +84,7 @@ Verdict Server::Serve(packet::Frame& frame, const wire::CallFrame& read,
 
 Verdict Server::Results(packet::Frame& frame, const wire::CallFrame& read, const Service& service,
                         uint32_t procedure) {
-  // Overwrites the call if the result fits; the arguments are not needed any more.
+  // Overwrites the call if the result fits; the arguments are no longer needed.
   const uint32_t head = read.reply_at() + wire::kSuccessBytes;
   const uint32_t most = read.reply_at() + read.datagram.MostAnswerBytes();
   const auto write_to = [&](const Place& place) -> wire::Marshalled {

@@ -30,8 +30,8 @@ struct AgentOptions {
   uint32_t max_tasks = 65536;
   bool prestage = false;  ///< Decides in advance for CPUs that run a task.
   /// If a CPU idles this long although a decision is prestaged for it, the decision probably
-  /// arrived just after the CPU had looked. The agent then recalls it and decides anew with an
-  /// interrupt.
+  /// arrived just after the CPU had looked. The agent then recalls it and makes a new decision,
+  /// with an interrupt.
   Nanoseconds nudge = 20'000;
   /// Time until the next decision for a CPU that refused one for a reason independent of the task.
   Nanoseconds retry = 1'000'000;
@@ -46,7 +46,7 @@ struct AgentCounters {
   uint64_t prestaged = 0;
   uint64_t recalled_in_time = 0;
   uint64_t recalled_too_late = 0;
-  /// Number of restarts because messages were lost or the host gave the agent up; each requests a
+  /// Number of restarts because messages were lost or the host abandoned the agent; each requests a
   /// discovery.
   uint64_t losses = 0;
   /// Invalid input: messages about tasks that are unknown or exceed max_tasks, messages about CPUs
@@ -102,7 +102,7 @@ class Agent {
 
   CpuId cpus() const { return static_cast<CpuId>(view_.cpus().size()); }
 
-  /// Called after a loss, or after the host gave the agent up. Pending decisions still receive
+  /// Called after a loss, or after the host abandoned the agent. Pending decisions still receive
   /// outcomes, unless the host lost them (in_doubt_).
   void StartAnew(Nanoseconds now) {
     ++counters_.losses;

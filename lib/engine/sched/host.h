@@ -31,7 +31,7 @@ enum class Reason : uint8_t {
 };
 
 struct HostOptions {
-  /// The host gives the agent up if no decision was enforced for this long although a task waits
+  /// The host abandons the agent if no decision was enforced for this long although a task waits
   /// and a CPU idles; 20 ms as in Wave. 0 disables the watchdog.
   Nanoseconds watchdog = 20'000'000;
 };
@@ -294,7 +294,7 @@ void SchedHost<C>::LookForAgent(Nanoseconds now) {
   alive_ = now;
 }
 
-/// Gives the agent up because the watchdog expired.
+/// Abandons the agent because the watchdog expired.
 template <offload::HostChannel C>
 void SchedHost<C>::GiveUp(Nanoseconds now) {
   ++counters_.watchdog_expired;

@@ -275,7 +275,7 @@ Gtid Kernel::Switch(CpuId cpu, Nanoseconds now) {
   return task.gtid;
 }
 
-// Discovery for new agents, and detection of agents that neglect waiting tasks.
+// Discovery for new agents, and detection of agents that starve waiting tasks.
 
 void Kernel::SetAgent(bool attached, Nanoseconds) { agent_ = attached; }
 

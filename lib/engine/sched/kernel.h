@@ -79,8 +79,8 @@ class Kernel {
   /// the next discovery.
   void DepartureSeen(Gtid gtid);
   /// Sets the CPUs on which a task may run. If the task is on a CPU, or latched to a CPU, that is
-  /// not allowed any more, removes it from there (PREEMPT after AFFINITY_CHANGED). Also returns
-  /// false if the affinity contains no CPU.
+  /// no longer allowed, removes it from there (PREEMPT after AFFINITY_CHANGED). Also returns false
+  /// if the affinity contains no CPU.
   bool SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now);
 
   // Events of the current task of a CPU. They return false if the CPU has no current task.

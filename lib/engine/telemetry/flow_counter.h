@@ -116,7 +116,7 @@ class FlowCounter {
   };
   static constexpr uint32_t kPending = 32;
   static constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15;
-  static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // An odd number without a pattern.
+  static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // An arbitrary odd constant.
 
   uint64_t Finish(uint64_t mixed) const {
     return packet::FoldProduct(mixed ^ salts_[6], kHashFactor);

@@ -6,7 +6,7 @@
 // Two threads may use a Meter. The *worker* calls ProcessBurst, AtRest and Finish. The *reader*
 // calls Closed and Release. All other methods require that both are stopped. A Meter has two
 // epochs: the worker fills one, and the reader owns the other from the moment Closed returns it
-// until Release. Neither thread waits for the other. A late reader prolongs an epoch but loses no
+// until Release. Neither thread waits for the other. A late reader extends an epoch but loses no
 // counts.
 #pragma once
 

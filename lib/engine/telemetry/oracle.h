@@ -46,7 +46,7 @@ class Oracle {
   uint64_t bytes() const;
 
  private:
-  static constexpr uint64_t kFactor = 0xd6e8feb86659fd93;  // An odd number without a pattern.
+  static constexpr uint64_t kFactor = 0xd6e8feb86659fd93;  // An arbitrary odd constant.
 
   uint32_t one_in_;
   uint32_t capacity_;

@@ -72,7 +72,7 @@ struct ClientCounters {
   uint64_t timeouts = 0;  ///< Requests not answered in time.
   uint64_t wrong = 0;     ///< Gets that returned a value that the item cannot have.
   uint64_t preloaded = 0, preload_refused = 0, preload_timeouts = 0;
-  uint64_t late = 0;       ///< Answers that no request waits for; in all phases.
+  uint64_t late = 0;       ///< Answers for which no request is waiting, in all phases.
   uint64_t malformed = 0;  ///< Datagrams that are not answers; in all phases.
 
   uint64_t answers() const { return hits + misses + stored + refused + wrong; }

@@ -119,7 +119,7 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
   };
   std::string why;
   if (read(&why)) return filter;
-  // Some reasons contain the name of the file already.
+  // Some reasons already contain the file's name.
   const std::string path = file.string().substr(0, file.string().find('['));
   *error = why.starts_with(path) ? why : absl::StrCat(file.string(), ": ", why);
   return std::nullopt;

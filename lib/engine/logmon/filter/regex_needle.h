@@ -25,8 +25,8 @@ struct RegexNeedleOptions {
 };
 
 /// Returns a needle that, compiled with HS_FLAG_MULTILINE, is found in every line that the tree
-/// matches. Returns nullopt if the tree matches the empty text or no line, or would need thousands
-/// of states or bytes.
+/// matches. Returns nullopt if the tree matches the empty string or no line, or would need
+/// thousands of states or bytes.
 std::optional<RegexNeedle> NeedleOf(const RegexTree& tree, RegexNeedleOptions options);
 
 }  // namespace sluice::engine::logmon

@@ -84,7 +84,7 @@ Needles TermPattern::GetNeedles() const {
   for (const Term& term : all_) {
     const auto needle = term.GetNeedle();
     needles.decide &=
-        needle ? needle->is_exact : !term.regex;  // Every line contains the empty text.
+        needle ? needle->is_exact : !term.regex;  // Every line contains the empty string.
     if (needle) needles.all.push_back(needle->needle);
   }
   for (const Term& term : none_) {

@@ -85,7 +85,8 @@ class LineMatcher {
   uint32_t next_line_ = 0;   ///< Position after the end of the last hit's line.
   bool disordered_ = false;  ///< A needle was reported after a needle of a later line.
 
-  // Needles found in the line of the last hit that alone do not decide about a filter.
+  // Needles found in the line of the last hit that do not by themselves determine whether a filter
+  // matches.
   std::vector<uint32_t> seen_;
   std::vector<bool> is_seen_;
   std::vector<Tally> tallies_;

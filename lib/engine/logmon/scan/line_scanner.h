@@ -89,8 +89,7 @@ class LineScanner {
   void Gap(LineState& state);
   /// Drops a source; its unfinished line counts as torn.
   void Forget(LineState& state);
-  /// Matches all lines that have ended. Afterwards the numbers of their origins are not used any
-  /// more.
+  /// Matches all lines that have ended. Afterwards the numbers of their origins are no longer used.
   void Flush(LineSink sink);
 
   ScanCounters counters() const;

@@ -32,7 +32,7 @@ struct SourceCounters {
     kFinishedStreams,    ///< TCP: ended by FIN or RST.
     kWaitingSegments,    ///< TCP: arrived before earlier bytes.
     kRepeatedBytes,      ///< TCP: received again after delivery.
-    kOutsideSegments,    ///< TCP: distrusted because of their sequence number, ignored.
+    kOutsideSegments,    ///< TCP: ignored because of an implausible sequence number.
     kBehindEndSegments,  ///< TCP: with text after the end of their stream, which is ignored.
     kIgnoredResets,  ///< TCP: RST without effect: no open stream, outside the window, or refuted by
                      ///< later text.

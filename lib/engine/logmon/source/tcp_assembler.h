@@ -191,7 +191,7 @@ class TcpAssembler {
     stream.DoubtAt(sequence, kind);
   }
 
-  /// Starts the stream anew, because a segment at `sequence` has confirmed the distrusted one.
+  /// Restarts the stream, because a segment at `sequence` has confirmed the distrusted one.
   template <typename Receiver>
   void ContinueAt(Stream& stream, uint32_t sequence, Receiver& receiver) {
     const bool by_syn = stream.doubted == Doubt::kSyn;

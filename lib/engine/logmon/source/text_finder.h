@@ -23,7 +23,7 @@ namespace sluice::engine::logmon {
 struct FoundText {
   enum class Kind : uint8_t {
     kText,
-    kOther,   ///< No text for an observed port, or a source route with remaining stops.
+    kOther,   ///< No text for an observed port, or a source route with remaining hops.
     kWindow,  ///< Segment from the receiver of a TCP text stream; contains the receiver's window.
     kMalformed,  ///< A header is too long or contradicts another header.
     kFragment,   ///< UDP or TCP fragment; fragments are not reassembled.
