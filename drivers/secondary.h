@@ -14,7 +14,7 @@
 
 namespace sluice::drivers {
 
-/// Primary process: starts to answer requests of secondary processes about this driver's ports.
+/// Primary process: starts answering requests of secondary processes about this driver's ports.
 /// Further calls have no effect. Without secondary processes (--in-memory) no requests arrive.
 /// `channel` is the driver's channel name, at most 63 characters; it must stay valid until the
 /// process ends.

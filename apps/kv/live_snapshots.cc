@@ -94,7 +94,7 @@ void LiveSnapshots::WriteOne() {
     written_ += written;
     failed_ += !written;
     if (written) last_ = figures;
-    // under_way_ is cleared before a line below is printed, because a reader of the line may
+    // under_way_ is cleared before the line below is printed, because a reader of the line may
     // request the next snapshot.
     under_way_ = false;
   }

@@ -28,7 +28,7 @@ class LiveSnapshots {
   LiveSnapshots(const LiveSnapshots&) = delete;
   LiveSnapshots& operator=(const LiveSnapshots&) = delete;
 
-  // Functions for any thread, except Stop, which only the main thread calls:
+  // Any thread may call the following functions, except Stop, which only the main thread calls.
 
   /// Starts a snapshot; workers must run. Returns an empty string, or one line with the reason why
   /// none was started.

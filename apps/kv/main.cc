@@ -76,8 +76,8 @@ int main(int argc, char** argv) {
   fix = sluice::host::ReplacedFileFault(FLAGS_snapshot);
   if (!fix.empty()) return BadFlag("snapshot", fix);
 
-  // The store is created before the port opens: allocating the pages lasts a while, and clients
-  // would have to wait.
+  // The store is created before the port opens: allocating the pages is slow, and clients would
+  // have to wait.
   auto made = sluice::kv::MakeStore(*settings, line->options.workers);
   if (!made)
     return Unavailable("memory_mb", "the kernel cannot allocate this memory: give a smaller value");

@@ -288,7 +288,7 @@ void HealthMonitor::Synchronise() {
   });
   std::swap(targets_, next);
   std::vector<std::pair<BackendId, bool>> known;
-  // A backend becomes healthy if it is not checked any more, or if a different check replaces its
+  // A backend becomes healthy if it is no longer checked, or if a different check replaces its
   // check.
   for (const auto& [id, old] : next) {
     if (old != nullptr && !old->healthy()) known.emplace_back(id, true);

@@ -88,7 +88,7 @@ int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue,
                           const struct rte_pmd_ipu_link_conf* conf, struct rte_pmd_ipu_link** link);
 /**
  * Reclaims the region, waits up to 0.5 s until the device has sent the frames given to it,
- * stops the link and frees it. No thread may use it any more. Null has no effect. Frames
+ * stops the link and frees it. No thread may use it afterwards. Null has no effect. Frames
  * that the application did not fetch are lost and counted. rte_eth_dev_close() closes every
  * open link, which invalidates its pointer. Control path, like open.
  */
@@ -180,7 +180,7 @@ int rte_pmd_ipu_endpoint_open(uint16_t port_id, uint16_t queue,
                               struct rte_pmd_ipu_endpoint** endpoint);
 /**
  * Waits up to 0.5 s until the device has read the frames given to it, unless the endpoint was
- * withdrawn, stops the endpoint and frees it. No thread may use it any more. Null has no effect.
+ * withdrawn, stops the endpoint and frees it. No thread may use it afterwards. Null has no effect.
  * Frames that the application did not read are lost and counted. rte_eth_dev_close() closes every
  * open endpoint. Control path, like open.
  */
