@@ -408,7 +408,7 @@ TEST_F(Dispatching, ASuspendedCallLeavesItsCoreAndGoesOnBeforeCallsThatHaveNotBe
         {4, "call 1 #2", "#2 to 1 on 0"},
         {5, "call 1 #3", ""},
         {6, "resume 1 #1", ""},
-        {7, "resume 1 #1", ""},  // The call is not suspended any more.
+        {7, "resume 1 #1", ""},  // The call is no longer suspended.
         {8, "user 0 1", "#2 answered, #1 to 1 on 0"},
         {9, "calls 0 1", "#1 suspended, #3 to 1 on 0"},
         {10, "user 0 1", "#3 answered"},

@@ -79,7 +79,7 @@ class RpcHost : public HostPort, private FrameSink {
     const Endpoint endpoint = {processes[id]->pages.span(), processes[id]->base()};
     return nic.Start(id, entries, {&endpoint, 1}, ++incarnations[id]);
   }
-  /// Ends a dead process; its memory is not used any more.
+  /// Ends a dead process; its memory is no longer used.
   void End(ProcessId id) {
     nic.Gone(id);
     processes[id].reset();

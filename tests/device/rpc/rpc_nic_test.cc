@@ -397,7 +397,7 @@ TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
   EXPECT_EQ(host.nic.dispatcher().queued(1), 6u);
   host.Return(1, {});
   ASSERT_EQ(host.UserLoads(1), Got::kContent);
-  // The call has started, so a duplicate is not recognized any more.
+  // The call has started, so a duplicate is no longer recognized.
   host.SendFrame(call);
   EXPECT_EQ(host.Count("rpc_drop_duplicate"), 2u);
   EXPECT_EQ(host.nic.dispatcher().queued(1), 6u);
