@@ -80,7 +80,7 @@ engine::logmon::FilterSet LogmonSettings::Shown() const {
   return shown;
 }
 
-/// Reads a configuration, in which relative file names refer to `folder`. Returns nothing, with the
+/// Reads a configuration, in which relative file names refer to `folder`. Returns nullopt, with the
 /// reasons in `errors`, if the configuration is invalid.
 std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const std::string& folder,
                                                  uint64_t ticks_per_second,

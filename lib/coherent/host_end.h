@@ -44,7 +44,7 @@ class HostEnd {
         has_way_(HasHostWay(machine)),
         lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {}
 
-  // Functions for the receive pair.
+  // The following functions use the receive pair.
 
   /// Issues the next load, unless one is pending, and waits for its answer up to `patience_cycles`
   /// (cpu::Cycles(); 0: polls once). If the previous content was not answered with Return, the
@@ -93,7 +93,7 @@ class HostEnd {
     return std::atomic_ref(memory_.header().ready).load(std::memory_order_relaxed) != kReady;
   }
 
-  // Functions for the transmit pair.
+  // The following functions use the transmit pair.
 
   /// Returns kContent if a line is granted; SendRoom() is its space. Otherwise returns a result as
   /// Wait() does.

@@ -165,7 +165,7 @@ static_assert(offsetof(EndpointHeader, host) == 128 && offsetof(EndpointHeader, 
 /// Values of the preemption word.
 inline constexpr uint64_t kReady = 1;   ///< The host may enter.
 inline constexpr uint64_t kBarred = 0;  ///< The host may not enter; if it is inside, it must leave.
-inline constexpr uint64_t kClosed = 2;  ///< Permanent: the NIC neither answers nor reads any more.
+inline constexpr uint64_t kClosed = 2;  ///< Permanent: the NIC no longer answers or reads.
 
 constexpr const char* Geometry::Error() const {
   if (mode != Mode::kUser && mode != Mode::kKernel) return "mode: give user or kernel";

@@ -25,13 +25,13 @@ void AddError(Errors* errors, std::string line);
 /// Limit for any configuration file. The largest configuration within Maglev's limits fits.
 inline constexpr size_t kMaxConfigBytes = size_t{32} << 20;
 
-/// Returns the bytes of a regular file, at most `max_bytes`. Returns nothing, with a line in
+/// Returns the bytes of a regular file, at most `max_bytes`. Returns nullopt, with a line in
 /// `errors`, if the file is unreadable, empty, longer or not a regular file. Never waits for a
 /// writer.
 std::optional<std::string> ReadFile(const std::string& path, Errors* errors,
                                     size_t max_bytes = kMaxConfigBytes);
 
-/// Parses JSON with comments. Returns nothing, with a line in `errors`, if the text has more than
+/// Parses JSON with comments. Returns nullopt, with a line in `errors`, if the text has more than
 /// `max_bytes`, is not JSON, is nested too deeply, or contains an object with a duplicate member.
 std::optional<nlohmann::json> ParseJson(std::string_view text, Errors* errors,
                                         size_t max_bytes = kMaxConfigBytes);

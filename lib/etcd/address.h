@@ -12,7 +12,7 @@ struct Address {
   std::string url;     ///< http://host:port
   std::string prefix;  ///< Prefix of the keys; not empty.
 
-  /// Parses host:port/prefix; the prefix may contain slashes. Returns nothing if `text` is
+  /// Parses host:port/prefix; the prefix may contain slashes. Returns nullopt if `text` is
   /// malformed.
   static std::optional<Address> Read(const std::string& text);
 };

@@ -27,7 +27,7 @@ struct RangeAnswer {
   int64_t revision = 0;  ///< Revision of all `keys`.
   Keys keys;
 };
-/// Parses an answer to RangeRequest(prefix). Returns nothing, with the reason in `error`, if it is
+/// Parses an answer to RangeRequest(prefix). Returns nullopt, with the reason in `error`, if it is
 /// invalid.
 std::optional<RangeAnswer> ReadRange(std::string_view json, const std::string& prefix,
                                      std::string* error);
@@ -56,7 +56,7 @@ std::string PutRequest(const std::string& key, const std::string& value, int64_t
 
 struct Lease {
   int64_t id = 0;
-  int64_t seconds = 0;  ///< Remaining duration; 0: the lease does not exist any more.
+  int64_t seconds = 0;  ///< Remaining duration; 0: the lease no longer exists.
 };
 /// Parses the answer to GrantRequest.
 std::optional<Lease> ReadGrant(std::string_view json, std::string* error);

@@ -102,7 +102,7 @@ std::string Registration::Register() {
   return error;
 }
 
-// Returns an empty string, or the error. Sets lease_ to 0 if etcd does not know the lease any more.
+// Returns an empty string, or the error. Sets lease_ to 0 if etcd no longer knows the lease.
 std::string Registration::KeepAlive() {
   std::string answer;
   std::string error = Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_),

@@ -32,7 +32,7 @@ class CaptureReader {
  public:
   enum class Status : uint8_t { kRecord, kEnd, kError };
 
-  /// Opens `path`. Returns nothing, with one line in `error`, if the file is unreadable or not a
+  /// Opens `path`. Returns nullopt, with one line in `error`, if the file is unreadable or not a
   /// capture (for example empty), or if its first frame is not Ethernet. A capture without records
   /// is valid; its first Next returns kEnd.
   static std::optional<CaptureReader> Open(const std::string& path, std::string* error);
@@ -60,7 +60,7 @@ class CaptureWriter {
   enum class Resolution : uint8_t { kMicroseconds, kNanoseconds };
 
   /// Creates or truncates `path`. Records store at most `snap_bytes` (1…kMaxCaptureBytes) of each
-  /// frame. Returns nothing, with one line in `error`, on failure.
+  /// frame. Returns nullopt, with one line in `error`, on failure.
   static std::optional<CaptureWriter> Open(const std::string& path, Resolution resolution,
                                            uint32_t snap_bytes, std::string* error);
 

@@ -24,7 +24,7 @@ struct CommandLine {
 };
 
 /// Sets all flags, including those that the application defines. `own_help` describes shared flags
-/// that have another meaning in this application. Returns nothing if the program is to end, with
+/// that have another meaning in this application. Returns nullopt if the program is to end, with
 /// `exit_code` set: 0 after --help, --version or --list, 2 after a bad argument, 1 if a device is
 /// absent (one line on standard error names it).
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,

@@ -19,7 +19,7 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // Functions for the worker, until Leave:
+  // Only the worker may call the following functions, until it calls Leave.
 
   /// Returns the half that the worker fills. AtRest may exchange it.
   T& filling() { return halves_[filling_]; }
@@ -33,7 +33,7 @@ class Handover {
   /// Call it after the last use of filling().
   void Leave() { state_.store(State::kLeft, std::memory_order_release); }
 
-  // Functions for the reader, one thread at a time:
+  // One reader at a time may call the following functions.
 
   /// If the worker has passed a half, calls `use(T&)`, which must empty the half. Then requests the
   /// next half. After Leave, calls `use` with both halves.

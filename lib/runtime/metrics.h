@@ -38,7 +38,7 @@ class MetricsServer {
   /// Returns the URL of the page.
   const std::string& url() const { return url_; }
   /// Sets the function that the server's thread calls for each scrape; null serves an empty page.
-  /// The previous function does not run any more when Serve returns.
+  /// When Serve returns, the previous function no longer runs.
   void Serve(std::function<MetricFamilies()> collect);
 
  private:

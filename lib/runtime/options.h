@@ -52,7 +52,7 @@ enum class TrafficFlags : uint8_t {
   kOfApplication,
 };
 
-/// Returns the values of the flags. If a value is bad, returns nothing and sets `error` to one line
+/// Returns the values of the flags. If a value is bad, returns nullopt and sets `error` to one line
 /// that names the flag and the fix. `own_port` means that EAL was given a device, so that flags of
 /// the embedded traffic source would have no effect.
 std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::string* error);

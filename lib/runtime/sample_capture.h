@@ -25,7 +25,7 @@ class SampleCapture {
   using Write = std::function<bool(const std::string& path, std::string* error)>;
 
   /// Creates the capture. Sets `options.wire` to replay it at --rate with the suffix `more`
-  /// ("+loop=1"), and `options.traffic` to `about` and the rate. Returns nothing, with one line in
+  /// ("+loop=1"), and `options.traffic` to `about` and the rate. Returns nullopt, with one line in
   /// `error`, on failure.
   static std::optional<SampleCapture> Make(Options& options, const Write& write,
                                            const std::string& about, std::string_view more,

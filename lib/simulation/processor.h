@@ -40,7 +40,7 @@ class Processor {
   /// Called at every resumption, before the program continues.
   void OnResume(std::function<void()> hook) { on_resume_ = std::move(hook); }
 
-  // Functions for the program:
+  // Only the program may call the following functions.
 
   /// Computes for `duration`; neither arrivals nor signals interrupt it.
   void Compute(Picoseconds duration);
@@ -53,7 +53,7 @@ class Processor {
   /// Wait.
   bool WaitForSignal(Picoseconds until = kForever);
 
-  // Functions for all other callers:
+  // All other callers use the following functions.
 
   /// Wakes the processor because of an interrupt or of a request by another component.
   void Signal();

@@ -31,7 +31,7 @@ class FlowAges {
   /// none before the call.
   bool Look(uint64_t now_ns);
   /// Returns the cookie of an aged rule that was not reported yet, and marks the rule as reported.
-  /// Returns nothing if all aged rules are reported.
+  /// Returns nullopt if all aged rules are reported.
   std::optional<uint64_t> Pop();
 
  private:

@@ -188,7 +188,7 @@ class Dispatcher {
   /// Returns how many nanoseconds `process` and the thread that serves `core` have been runnable
   /// without a CPU, counted from any fixed time; nothing if the host does not know.
   using Starved = std::function<std::optional<uint64_t>(CoreId core, ProcessId process)>;
-  /// Checks limits, time slices and idle cores. Without `starved`, or if it returns nothing, a
+  /// Checks limits, time slices and idle cores. Without `starved`, or if it returns nullopt, a
   /// process that exceeded a limit is killed at once. Otherwise the process is first observed, and
   /// killed once it has had a CPU for about another half of the limit.
   Actions Tick(uint64_t now_ns, const Starved& starved = {});
@@ -198,7 +198,7 @@ class Dispatcher {
   ProcessId process(CoreId core) const { return cores_[core].process; }
   /// Returns whether the core belongs to a process, or is being switched to or from one.
   bool InUse(CoreId core) const { return InUse(cores_[core]); }
-  /// Returns the core that would get the process's next call immediately. Returns nothing if the
+  /// Returns the core that would get the process's next call immediately. Returns nullopt if the
   /// call would have to wait or be rejected because the queue is full.
   std::optional<CoreId> WaitingCore(ProcessId process) const {
     const uint32_t waiting = processes_[process].waiting;

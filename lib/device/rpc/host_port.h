@@ -44,7 +44,7 @@ class HostPort {
   virtual void Kill(ProcessId process) = 0;
   /// Requests that the kernel on a retired core loads its endpoint again.
   virtual void Wake(CoreId core) = 0;
-  /// See Dispatcher::Starved. Returns nothing if the device's time is unrelated to the time of the
+  /// See Dispatcher::Starved. Returns nullopt if the device's time is unrelated to the time of the
   /// host's CPUs.
   virtual std::optional<uint64_t> Starved(CoreId /*core*/, ProcessId /*process*/) { return {}; }
   /// Reports an answered call. Called only if RpcNicConfig::traces is set.

@@ -28,7 +28,7 @@ class Placement {
   /// Not repeated until Next has returned the process or Withdraw was called. `preempted` means
   /// that the process lost its last core to preemption, not because the core was idle.
   virtual void Wants(ProcessId process, bool preempted, uint64_t now_ns) = 0;
-  /// Reports that the process does not want a core any more.
+  /// Reports that the process no longer wants a core.
   virtual void Withdraw(ProcessId process) = 0;
   /// Returns the process that gets the free `core`, or nothing if no process that wants a core may
   /// have it. The process owns the core from then on.

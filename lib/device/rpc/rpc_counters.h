@@ -43,7 +43,7 @@ enum class RpcCounter : uint8_t {
   // Results and nested calls of services.
   kBadResults,     ///< Results that do not match the procedure's type: SYSTEM_ERR.
   kNestedRefused,  ///< Nested calls that reached no service; the continuation gets the reason.
-  kNestedOrphans,  ///< Nested calls that ended when no call waited for them any more.
+  kNestedOrphans,  ///< Nested calls that ended after the call that waited for them.
 };
 inline constexpr uint32_t kRpcCounters = 24;
 
@@ -74,7 +74,7 @@ inline constexpr auto kRpcCounterNames = base::NamesOf(base::CounterRows<RpcCoun
      {RpcCounter::kNestedOrphans, "rpc_nested_orphans"}}));
 
 /// Returns the counter of a frame that must be dropped regardless of its port. `error` is the error
-/// of the frame as found by ReadCallFrame, `call` the error of its message. Returns nothing if the
+/// of the frame as found by ReadCallFrame, `call` the error of its message. Returns nullopt if the
 /// frame is a call or is answered with an error.
 constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
                                            ::sluice::rpc::CallError call) {

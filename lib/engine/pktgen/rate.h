@@ -43,7 +43,7 @@ struct Rate {
   friend bool operator==(const Rate&, const Rate&) = default;
 };
 
-/// Parses e.g. "10Mpps", "10M", "5Gbps", "80%" or "max" (unlimited). Returns nothing if `text` is
+/// Parses e.g. "10Mpps", "10M", "5Gbps", "80%" or "max" (unlimited). Returns nullopt if `text` is
 /// invalid or not within 0.001 … 10^12 packets, 1 … 10^13 bits, 0.0001 … 100 %.
 std::optional<Rate> ParseRate(std::string_view text);
 /// Help text for invalid rates.
@@ -81,7 +81,7 @@ struct Phase {
 };
 
 /// Parses consecutive phases with durations in s, ms or us, e.g. "10Mpps:10s,pause:1s,20Mpps:10s".
-/// If the text is invalid, returns nothing and writes a help text to `fix`.
+/// If the text is invalid, returns nullopt and writes a help text to `fix`.
 std::optional<std::vector<Phase>> ParseSchedule(std::string_view text, std::string* fix);
 
 /// Sorts phases by their start. Returns an error that names overlapping phases, or an empty string.

@@ -37,7 +37,7 @@ struct Outcome {
   double overrun_s = 0;    ///< Time from the end of the trial until the last frame left.
 };
 
-/// Runs one trial. Returns nothing if it was stopped, which also stops the test: no trial follows.
+/// Runs one trial. Returns nullopt if it was stopped, which also stops the test: no trial follows.
 using Measure = absl::FunctionRef<std::optional<Outcome>(const Offer&)>;
 
 struct RateSearch {

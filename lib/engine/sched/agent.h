@@ -264,7 +264,7 @@ class Agent {
 
   // Prestaged decisions.
 
-  /// Returns the task of the prestaged decision; null if it is not committed to the CPU any more.
+  /// Returns the task of the prestaged decision; null if it is no longer committed to the CPU.
   const KnownTask* Staged(CpuId cpu) {
     const KnownTask* const task = view_.Find(decisions_[cpu].gtid);
     const bool there = task != nullptr && task->where == Whereabouts::kCommitted && task->at == cpu;

@@ -74,9 +74,9 @@ class Kernel {
   bool Exit(Gtid gtid, Nanoseconds now);
   /// Removes a task from the agents' control. The task occupies its place until it exits.
   bool Depart(Gtid gtid, Nanoseconds now);
-  /// Records that the agent has received the departure and does not control the task any more.
-  /// Called by channels that can detect the receipt. Otherwise the departure counts as received at
-  /// the next discovery.
+  /// Records that the agent has received the departure and no longer controls the task. Called by
+  /// channels that can detect the receipt. Otherwise the departure counts as received at the next
+  /// discovery.
   void DepartureSeen(Gtid gtid);
   /// Sets the CPUs on which a task may run. If the task is on a CPU, or latched to a CPU, that is
   /// no longer allowed, removes it from there (PREEMPT after AFFINITY_CHANGED). Also returns false

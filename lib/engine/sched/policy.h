@@ -112,8 +112,8 @@ concept WatchesCpus = requires(P policy, AgentTask& task, CpuId cpu, Nanoseconds
   /// Reports that Next returned the task for `cpu`, or that a message reported the task on it. The
   /// task is on no other CPU.
   {policy.Entered(task, cpu, now)};
-  /// Reports that the task is neither on the CPU nor committed to it any more. Called once for each
-  /// call of Entered.
+  /// Reports that the task is no longer on the CPU or committed to it. Called once for each call of
+  /// Entered.
   {policy.Left(task, cpu, now)};
 };
 

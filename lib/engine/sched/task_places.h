@@ -17,7 +17,7 @@ enum class TaskState : uint8_t {
   kBlocked,
   kRunnable,  ///< Waits for a CPU; may be latched to one.
   kOnCpu,
-  kDeparted,  ///< Not scheduled by agents any more.
+  kDeparted,  ///< No longer scheduled by agents.
   kDead,
 };
 

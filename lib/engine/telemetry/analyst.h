@@ -26,7 +26,7 @@ class Analyst {
   ~Analyst();
 
   /// Returns the report of one epoch. `epochs` contains the pointer that Meter::Closed returned for
-  /// each worker; none may be null. The epochs may be released after the call. Returns nothing if
+  /// each worker; none may be null. The epochs may be released after the call. Returns nullopt if
   /// `epochs` is empty, or if the setup of any epoch differs from the analyst's.
   std::optional<EpochReport> Report(std::span<const Epoch* const> epochs);
   /// Returns the merged epochs of the last report.

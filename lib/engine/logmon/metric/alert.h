@@ -36,7 +36,7 @@ class Alert {
   /// Advances the time without an event.
   Edge OnTime(uint64_t now);
   bool is_firing() const { return is_firing_; }
-  /// Returns whether the state equals that of a new alert: no event counts any more.
+  /// Returns whether the state equals that of a new alert: no stored event still counts.
   bool IsAtRest(uint64_t now);
 
  private:

@@ -215,7 +215,7 @@ class TcpAssembler {
       return false;
     }
     if (ahead == 0) {
-      // The missing bytes will not arrive any more.
+      // The missing bytes are considered lost.
       const bool more = stream.state == State::kEnding;
       DeliverAll(stream, receiver);
       if (more && SequenceDistance(stream.end, stream.next) > 0) {
