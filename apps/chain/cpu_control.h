@@ -49,7 +49,7 @@ class CpuControl {
   /// chain.
   int FirstSlot(std::string_view chain) const;
 
-  // Functions for the CPU's thread.
+  // Only the CPU's thread may call the following functions.
 
   /// Returns false if there was nothing to do.
   bool Step();

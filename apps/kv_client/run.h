@@ -17,9 +17,9 @@ namespace sluice::kv_client {
 
 class Run {
  public:
-  /// `source` provides the lists after `servers`; null: the servers do not change. When
-  /// `interrupted` is not 0, all functions end soon. All arguments except `servers` must outlive
-  /// the object.
+  /// `source` provides the server lists that replace `servers`; if it is null, the servers do not
+  /// change. After `interrupted` becomes nonzero, all functions return early. All arguments except
+  /// `servers` must outlive the object.
   Run(const Settings& settings, const Servers& servers, MemberSource* source,
       const volatile std::sig_atomic_t& interrupted);
 

@@ -38,7 +38,7 @@ struct Figures {
 
 class Collector {
  public:
-  /// Time after a minute's end at which no worker adds to it any more, so that it can be closed.
+  /// A minute is closed this long after its end, because workers then add nothing to it.
   static constexpr uint64_t kGraceNs = 5'000'000'000;
 
   /// `settings` and `clock` must outlive the object. `text`: stream for users.
@@ -56,7 +56,7 @@ class Collector {
   /// Returns whether a file lacks lines that were written to it. Call it after Stop().
   bool failed() const { return lines_.failed() || minutes_.failed() || alerts_.failed(); }
 
-  // Functions for any thread:
+  // Any thread may call the following functions.
 
   Figures ReadFigures() const;
   /// Returns the latest closed minutes, oldest first.

@@ -42,7 +42,7 @@ using sluice::runtime::BadFlag;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// Time for which missing bytes of a TCP stream are awaited: several retransmissions.
+// Maximum wait for missing bytes of a TCP stream: several retransmissions.
 constexpr uint64_t kGapSeconds = 3;
 // Maximum time between two lines of a login session, like fail2ban's mlfidCache.
 constexpr uint64_t kSessionSeconds = 300;

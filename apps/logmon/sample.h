@@ -18,8 +18,8 @@ struct SampleOptions {
   /// Maximum bytes of a frame with FCS, 96 to 1518. Syslog sends one line per frame and truncates
   /// longer lines; the other transports split the text of a source wherever a frame is full.
   uint32_t frame_bytes = 1518;
-  /// If false, the capture is made to be replayed repeatedly. It then contains TCP streams twice,
-  /// with different sequence numbers, because equal numbers would be retransmissions.
+  /// If false, the capture is for repeated replay: it contains TCP streams twice, with different
+  /// sequence numbers, because equal numbers would be retransmissions.
   bool once = false;
   uint64_t seed = 1;  ///< Seed for SampleText.
 };

@@ -41,7 +41,7 @@ std::optional<Endpoint> ParseEndpoint(std::string_view text) {
   return endpoint;
 }
 
-// Describes exceptions to the ring in the choice of a VIP's backend.
+// Describes the cases in which a VIP chooses a backend without the ring.
 std::string Caveats(const Vip& vip) {
   std::string text;
   if (vip.connections) text += "; a flow in the connection table stays at its backend";

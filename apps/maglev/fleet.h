@@ -23,7 +23,7 @@ class Fleet {
   Fleet(uint64_t cycles_per_second, std::function<uint64_t()> now)
       : cycles_per_second_(cycles_per_second), now_(std::move(now)) {}
 
-  // Functions for any control thread, while workers run:
+  // Any control thread may call the following functions while workers run.
 
   /// Returns the counters of all VIPs with an index below `vips` and all backends with an index
   /// below `backends`.

@@ -38,7 +38,7 @@ class EtcdConfig {
   Additions last_;
   std::function<void(const Additions&)> on_additions_;
   std::function<void(const std::string&)> on_trouble_;
-  etcd::Watcher watcher_;  // Declared last: its thread calls Accept, so it must end first.
+  etcd::Watcher watcher_;  // Declared last, so that its thread, which calls Accept, ends first.
 };
 
 struct Origin {

@@ -17,9 +17,9 @@ namespace sluice::maglev {
 
 /// Returns an object for every VIP of either configuration. `change`: "new", "removed", "same" or
 /// "changed". `slots`: slots of its current ring. `gone`: slots whose new flows move because their
-/// backend accepts no new flows any more. `others`: slots whose new flows move although their
-/// backend still accepts new flows. If `connections` (live entries by backend index of `now`) are
-/// given: `flows_lost` is the number of live flows whose backend is down or removed, which move
+/// backend no longer accepts new flows. `others`: slots whose new flows move although their backend
+/// still accepts new flows. If `connections` (live entries by backend index of `now`) are given:
+/// `flows_lost` is the number of live flows whose backend is down or removed, which move
 /// immediately, and `flows` the number of all live flows.
 nlohmann::ordered_json Plan(const engine::maglev::Tables& now, const engine::maglev::Setup& next,
                             const std::optional<std::span<const uint32_t>>& connections);

@@ -21,7 +21,7 @@ struct Captured {
   std::shared_ptr<const engine::pktgen::Offsets> offsets;
   engine::pktgen::CaptureNotes notes;
 
-  /// Makes `stream` send the frames `loops` times; 0: without end. Offsets replace the stream's
+  /// Makes `stream` send the frames `loops` times; 0: endlessly. Offsets replace the stream's
   /// phases.
   void SetFramesOf(engine::pktgen::StreamSpec* stream, uint64_t loops) const;
 };

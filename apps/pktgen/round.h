@@ -80,7 +80,7 @@ class Round {
 
  private:
   Round(const Settings& settings, const Clock& clock) : settings_(settings), clock_(clock) {}
-  /// Returns whether no worker sends any more.
+  /// Returns whether all workers have stopped sending.
   bool WorkersAreOver() const;
 
   const Settings& settings_;

@@ -110,8 +110,8 @@ bool CheckNumbers(const runtime::Complaint& complaint) {
                          "give 0 to 1000000");
 }
 
-/// The checked flags of --rfc2544. Adds the test to `settings`, whose streams must have been read.
-/// Reports a bad flag and then returns false.
+/// Checks the flags of --rfc2544, and adds the test to `settings`, whose streams must have been
+/// read. Returns false, after reporting the flag, if one is bad.
 bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
   if (FLAGS_rfc2544.empty()) return CheckAlone(complaint);
   Rfc2544 test;

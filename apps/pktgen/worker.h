@@ -93,7 +93,7 @@ class Worker final : public packet::Engine {
   /// Number of frames by which the prefetch of tags is ahead.
   static constexpr uint32_t kAhead = 8;
 
-  /// Switches to `round`; the worker does not use the previous round any more.
+  /// Switches to `round`; the worker no longer uses the previous round.
   void Join(Round* round) {
     round_ = round;
     polled_ps_ = paused_ps_ = 0;

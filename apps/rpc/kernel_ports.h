@@ -19,7 +19,7 @@ class KernelPorts {
  public:
   /// Binds the UDP `ports` of all `addresses`, a comma-separated list, if the kernel has them;
   /// listens at `tcp_port`, if it is not 0. Returns nullopt, with one line in `error`, if the
-  /// kernel has only some of the addresses, or if another process has a port.
+  /// kernel has only some of the addresses, or if another process uses one of the ports.
   static std::optional<KernelPorts> Bind(const std::string& addresses,
                                          const std::set<uint16_t>& ports, uint16_t tcp_port,
                                          std::string* error);

@@ -44,7 +44,7 @@ struct LoadOptions {
   static constexpr uint32_t kMaxEchoBytes = 8192;
 };
 
-/// Endings of calls. `late` and `unknown` count frames, `tx_bytes` and `rx_bytes` bytes, and all
+/// Outcomes of calls. `late` and `unknown` count frames, `tx_bytes` and `rx_bytes` bytes, and all
 /// other members calls. A snapshot from another thread may lack the latest calls.
 struct LoadFigures {
   uint64_t calls = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The part of sluice-rpc for packetized, streaming and bilateral NICs is a separate program. This
-// program, whose NIC decodes calls, then needs neither EAL nor frame code.
+// program, whose NIC decodes calls, therefore needs neither EAL nor frame code.
 #pragma once
 
 namespace sluice::rpc_app {

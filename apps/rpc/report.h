@@ -31,7 +31,7 @@ struct Figures {
     return 0;
   }
   uint64_t answered() const { return counter("rpc_answered"); }
-  /// Returns the number of calls that have no ending yet.
+  /// Returns the number of calls that have not ended.
   uint64_t missing() const {
     return load.calls - load.answered - load.wrong - load.refused - load.lost;
   }

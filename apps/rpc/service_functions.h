@@ -42,8 +42,8 @@ class Answerer {
   /// Both must outlive the object. `callees`: procedures that the functions may call; null: none.
   explicit Answerer(const rpc::Table& table, const Callees* callees = nullptr);
 
-  /// Executes the call in `end`. Stores in the line the result or, if the function has requested a
-  /// nested call, that call.
+  /// Executes the call in `end`. Stores the result in the line, or the nested call that the
+  /// function requested.
   void Answer(coherent::HostEnd& end);
 
  private:
@@ -67,7 +67,7 @@ class ServiceFunctions {
                                                 std::string* error, const std::string& define = {});
 
   const rpc::Table& table() const { return compiled_.table; }
-  /// Returns for each procedure of the table its function, and the result type for Answerer.
+  /// Returns the function of each procedure of the table, and its result type for Answerer.
   const std::vector<device::rpc::Entry>& entries() const { return entries_; }
   /// Returns table and entries as a service at a port.
   device::rpc::Service At(uint16_t port) const { return {port, table(), entries()}; }

@@ -143,7 +143,7 @@ void AgentThread::Run() {
         rte_pause();
       } else {
         sched_yield();
-        break;  // The yield may have lasted long.
+        break;  // The yield may have taken long, so the clock is checked again.
       }
     }
     if (now >= fault_at) {

@@ -29,7 +29,7 @@ class Fiber {
   /// Prepares a call of `body(argument)` by the next Run.
   void Start(Coroutine::Body body, void* argument);
 
-  // Functions for the body:
+  // Only the body may call the following functions.
 
   /// Pauses if the task's time is over. Tasks call it about every microsecond.
   inline void SafePoint();

@@ -55,7 +55,7 @@ class Stage {
   Stage(const SchedulerOptions& options, const AgentThreadOptions& agent, const Clock& clock,
         TaskPool& pool, std::span<ProcessorSlot> processors);
 
-  // Functions that require the lock:
+  // The following functions require the lock.
   Lock& lock() { return lock_; }
   engine::sched::Kernel& kernel() { return kernel_; }
   HostSide& host() { return scheduler_->host(); }
@@ -73,7 +73,7 @@ class Stage {
     return {host().counters(), host().overflows(), host().faults(), pool_.in_use()};
   }
 
-  // Functions for any thread:
+  // Any thread may call the following functions.
 
   /// Returns the result until now, or until End() if it was called. `figures`: those of the
   /// workers.

@@ -49,7 +49,7 @@ struct Task {
   Gtid gtid = engine::sched::kNoTask;
   Request request;
   ReturnPath way_back;
-  bool answers = false;  ///< The client waits for a reply by way_back.
+  bool answers = false;  ///< The client expects a reply, which is sent by way_back.
   bool cut = false;      ///< Cut by a signal at least once.
   uint64_t due_ns = 0;   ///< Time of arrival; for a generated request, the time when it was due.
   uint64_t work_cycles = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Requests of clients: an open loop with Poisson arrivals, as from many independent users. By
-// default 99.5% of the requests are short and 0.5% are long. They stand for the key lookups and
-// range scans with which Shinjuku and ghOSt were measured on RocksDB.
+// default 99.5% of the requests are short and 0.5% are long. They model the key lookups and range
+// scans on RocksDB with which Shinjuku and ghOSt were measured.
 #pragma once
 
 #include <cstdint>
