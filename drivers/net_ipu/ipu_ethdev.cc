@@ -195,7 +195,7 @@ bool StartsNow(const rte_eth_dev* dev, uint16_t id, const Queue* queue) {
   return !HasLink(dev, id) && queue != nullptr && !queue->deferred_start;
 }
 
-/// Returns a queue that a rule uses and that neither ethdev nor a link serves any more, or −1.
+/// Returns a queue that a rule uses and that ethdev and links no longer serve, or −1.
 int QueueWithoutServer(const rte_eth_dev* dev) {
   for (const rte_flow& flow : AdapterOf(dev).flows) {
     const auto queue = static_cast<uint16_t>(flow.action & kFlowActionQueueMask);

@@ -18,7 +18,7 @@ BATCH = "2048"  # The default of `batch=`, in frames.
 RATES, APPLICATIONS, LATENCY = "rates", "applications", "latency"
 WORKERS = (1, 8, 2, 4)  # By priority.
 SMALLEST = "64"
-# Offered loads in Mpps, and as shares of the highest rate of the interface itself.
+# Offered loads in Mpps, and as shares of the interface's own highest rate.
 LOADS = (0.01, 0.1, 1, 10)
 SHARES = (0.5, 0.9)
 
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
     flags: tuple = ()
 
 
-# By interface, if one differs from the defaults.
+# The interfaces whose settings differ from the defaults.
 SETTINGS = {"bilateral": Setting(flags=("--region_frames=2048",))}
 
 

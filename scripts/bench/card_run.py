@@ -14,7 +14,8 @@ from card_plan import APPLICATIONS, LATENCY, RATES, SECONDS, START_S
 from measurement import Run
 
 PATIENCE_S = 20    # The time for the start and the end of a run.
-MOST_FAILURES = 2  # After this many in a row, an application is not run on an interface again.
+MOST_FAILURES = 2  # An application is not run again on an interface after this many failures in a
+                   # row.
 TIME_LIMIT = "time limit"
 PROBE_S = 0.2
 # The statistic that counts messages about received frames, by interface; with packetized, each

@@ -88,7 +88,7 @@ def main():
             for legacy in (False, True):
                 for size in SIZES:
                     path.write_text(json.dumps(graph(stages, legacy, size)), encoding="utf-8")
-                    # All stages are legacy if the CPU mediates.
+                    # If the CPU mediates, all stages are legacy.
                     for through in ("switch",) if legacy else ("switch", "cpu"):
                         faces = ("legacy" if through == "cpu" else
                                  "mixed" if legacy else "streaming")

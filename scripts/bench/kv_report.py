@@ -7,7 +7,7 @@ from rows import envelope, spread_text
 
 MIN_RATIO = 10  # Minimum ratio of requests per CPU-second to memcached's.
 # Minimum share of CPU time of a server that sleeps when idle. Below it, the client was the limit,
-# and sleeping and waking are a large part of the server's time.
+# and much of the server's time was spent on sleeping and waking.
 MIN_BUSY_SHARE = 0.8
 NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: only the time in "
         "which the worker had packets; process: all threads, which include DPDK's polling threads "

@@ -58,7 +58,7 @@ class Process(subprocess.Popen):
                          stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT)
 
     def said(self):
-        # Do not seek and read: the child shares the file position.
+        # Do not seek and read here: the child shares the file position.
         size = os.fstat(self.output.fileno()).st_size
         return os.pread(self.output.fileno(), size, 0).decode()
 
@@ -170,7 +170,7 @@ def windows(server, count, duration_s):
         window = {"requests": grown["requests"], "seconds": grown["time_s"],
                   "process_s": grown["process_s"]}
         if "busy_cycles" in grown:
-            # The share of its CPU time: other processes may have used the CPU meanwhile.
+            # The server's share of the CPU time, because other processes may have used the CPU.
             window["busy_s"] = grown["worker_s"] * grown["busy_cycles"] / grown["total_cycles"]
         found.append(window)
         before = after

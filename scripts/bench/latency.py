@@ -63,7 +63,8 @@ class Curves(Run):
         self.variants = variants(run.listing(ends.GENERATOR), ifaces)
         self.hugepages = hugepages
         self.saturation, self.found = {}, {}
-        self.eased = []  # For each run at up to HIGH of the saturation: True if it was carried.
+        self.eased = []  # For each run at up to HIGH of the saturation: True if the load was
+                         # carried.
         super().__init__(args)
 
     @property

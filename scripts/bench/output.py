@@ -65,7 +65,7 @@ def side_by_side(rows):
         ("Mpps", ifaces, 11, value(lambda r: r["mpps_spread"]["value"], 2)),
         ("streaming's over theirs", compared, 20, lambda row: ratio(row, "mpps_ratio")),
     ]
-    # Only shown where it is a target.
+    # Shown only for applications with a target.
     time = ("worker ns per packet", ifaces, 11, value(lambda r: r["ns_per_pkt"], 1))
 
     def line(start, shown, cell):

@@ -11,9 +11,11 @@ from statistics import median, median_low
 from paired import cost_ratio, ratio
 
 DEVICE_BOUND_SHARE = 0.95       # Above this busy share, the device lcore is the bottleneck.
-MAX_SWITCHES_PER_S = 20         # Involuntary context switches of an undisturbed sample.
-MAX_UNSETTLED = 1.1             # Envelope over best sample; above it too few are quiet.
-MAX_DROP_DIFFERENCE = 0.01      # Share of the frames, between interfaces whose work is compared.
+MAX_SWITCHES_PER_S = 20         # Maximum involuntary context switches of an undisturbed sample.
+MAX_UNSETTLED = 1.1             # Ratio of envelope to best sample; above it, too few samples are
+                                # quiet.
+MAX_DROP_DIFFERENCE = 0.01      # Maximum difference in drops, as a share of the frames, for a
+                                # comparison of work.
 FIGURES = ("cycles_per_pkt", "ns_per_pkt", "mpps", "gbps", "worker_busy", "device_busy")
 
 

@@ -19,7 +19,7 @@ MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
 # Maxima of streaming's cycles over packetized's, by encapsulation: frames grow in the first, and
 # keep their size in the others.
 MAGLEV_SHARES = {"ip": 0.9, "mac": 0.7, "nat": 0.7}
-# Minimum of streaming's rate, with 16 requests per datagram, over that of the table alone.
+# Minimum share of streaming's rate, with 16 requests per datagram, in the rate of the table alone.
 KV_TABLE_SHARE = 0.7
 
 

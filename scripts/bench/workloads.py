@@ -3,7 +3,7 @@
 import json
 import os
 
-MODES = {  # by app
+MODES = {  # By application.
     "echo": ["increment", "reflect"],
     "maglev": ["ip", "mac", "nat"],  # Encapsulation.
     "kv": ["mica"],  # Protocol.

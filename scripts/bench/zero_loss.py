@@ -25,10 +25,11 @@ PROGRAM = "zero_loss"
 SETTLE_S = 0.2  # A cable delays frames for less than this.
 SEARCH_TRIALS = (22, 15)  # Full trials and probes of a typical search.
 MOST_TRIALS = 200
-PROBES = 5  # A trial is this many times as long as a probe.
+PROBES = 5  # Length of a trial in probes.
 LINE = ["--line_gbps=100"]
-ALONE = ["--precision_percent=5"]  # Verdicts stay below 0.9 of the generator's rate alone.
-ANY_MAC = "02:00:00:00:00:01"  # A loopback accepts any.
+ALONE = ["--precision_percent=5"]  # Verdicts are given only below 0.9 of the generator's rate
+                                   # alone.
+ANY_MAC = "02:00:00:00:00:01"  # A loopback accepts any address.
 
 
 def parse_arguments():

@@ -37,8 +37,9 @@ class Options:
     nics: list = dataclasses.field(default_factory=list)  # Pairs of a model and its device's flags.
     emulated: list = dataclasses.field(default_factory=list)  # Names of devices that QEMU emulates.
     wiring: str = "hub"     # One of WIRINGS: the connection of the emulated NICs.
-    # A Unix datagram socket, another station: a port of the hub, or at the last cable's other end.
-    # Each datagram is a frame; those from the guest come from `station.sock` in its folder.
+    # A Unix datagram socket for one more station, at a port of the hub or at the other end of the
+    # last cable. Each datagram is a frame; frames from the guest come from `station.sock` in its
+    # folder.
     station: str = ""
     hugepages: bool = False  # Hugepages of this host back the guest's memory.
     bind: str = "vfio"
@@ -46,7 +47,7 @@ class Options:
     cpus: int = 2
     command: list = dataclasses.field(default_factory=lambda: ["/bin/sh"])
     system: str = ""        # Root folder of a system that is booted instead.
-    terminal: bool = False  # A user types.
+    terminal: bool = False  # A user types at the guest's terminal.
     reboots: bool = False   # The guest may reboot; otherwise a reboot ends it.
     build: pathlib.Path = packages.PROJECT / "build" / "release"
     accelerator: str = ""   # One of accelerator.ACCELERATORS; empty: the one that works.

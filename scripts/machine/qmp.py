@@ -2,7 +2,7 @@
 """A minimal client of QEMU's machine protocol (docs/interop/qmp-spec)."""
 import json
 
-PATIENCE_S = 600  # An emulated guest needs minutes to release a device.
+PATIENCE_S = 600  # An emulated guest may need minutes to release a device.
 
 
 class Qmp:

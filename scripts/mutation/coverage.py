@@ -14,7 +14,7 @@ import tree
 
 PRESET = "coverage"
 FOLDER = tree.WORK / "coverage"
-LIMIT_S = 900  # For one program, which collects coverage and shares the machine.
+LIMIT_S = 900  # Limit of one program, which collects coverage and shares the machine.
 
 
 class Coverage:

@@ -6,14 +6,14 @@ import json
 import programs
 import tree
 
-PRESET = "release"  # Users run this preset, and the compiler's cache contains its objects.
+PRESET = "release"  # The preset that users run; the compiler's cache contains its objects.
 KILLED, SURVIVED = "killed", "survived"
 NOT_COMPILED, SAME_CODE = "does not compile", "same object code"
 VERDICTS = (KILLED, SURVIVED, NOT_COMPILED, SAME_CODE)
 
 
 NORMAL = tree.WORK / "normal.json"
-LIMIT_S = 600  # For an unmodified program.
+LIMIT_S = 600  # Limit of an unmodified program.
 
 
 class Judge:

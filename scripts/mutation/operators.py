@@ -116,7 +116,7 @@ def marks(source, i):
         for operator, table in (("comparison", COMPARISON), ("boundary", BOUNDARY)):
             if token.text in table:
                 yield source.site(operator, i, i, table[token.text])
-        # An operator next to a string builds a text.
+        # An operator next to a string concatenates text.
         if token.text in ARITHMETIC and "text" not in (source.tokens[i - 1].kind,
                                                        source.tokens[i + 1].kind):
             yield source.site("arithmetic", i, i, ARITHMETIC[token.text])

@@ -4,11 +4,11 @@ import math
 import re
 
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "ms": 1e6}
-# A count that follows a statistical law may differ by this many standard deviations.
+# A count that follows a statistical distribution may differ by this many standard deviations.
 DEVIATIONS = 4
-# The words of each kind of row, for a value that agrees with its source and for one that does not.
-# Only a prediction can be reproduced: its source bounds the value on both sides, and ours could
-# have differed.
+# The verdicts of each kind of row, for a value that agrees with its source and for one that does
+# not. Only a prediction can be reproduced: its source bounds the value on both sides, and our value
+# could have differed.
 WORDS = {
     "prediction": ("reproduced", "differs"),
     "bound": ("within the bound", "outside the bound"),
@@ -17,7 +17,7 @@ WORDS = {
     "invariant": ("our invariant", "our invariant FAILS"),
     "check": ("check of the simulator: holds", "check of the simulator: FAILS"),
 }
-# Words for rows that are not computed here: the prefix of the place, and the name in the count.
+# Verdicts of rows that are not computed here: the prefix of the place, and the name in the count.
 ELSEWHERE = {"measured": ("measured by ", "measured elsewhere"),
              "not reproducible": ("not reproducible; ", "not reproducible"),
              "claim": ("", "shown by other tests")}

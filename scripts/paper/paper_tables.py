@@ -96,7 +96,7 @@ def compute(program, settings):
                     progress.step(step[3])
                 break
             except KeyboardInterrupt:
-                process.send_signal(signal.SIGINT)  # It finishes its current row.
+                process.send_signal(signal.SIGINT)  # The process finishes its current row.
         if progress:
             progress.close()
         if process.wait() != 0:

@@ -15,8 +15,8 @@ TOO_FEW, NOISE = "too few samples", "within noise"
 def rank(better, worse):
     """Returns the smallest k for these numbers of samples; None if there are too few for any."""
     for k in range(1, better + 1):
-        # P(the k best of all are in one set): positions of the other set among the rest, over all
-        # positions.
+        # P(the k best values are all in one set): positions of the other set among the rest, over
+        # all positions.
         if 2 * comb(better + worse - k, worse) <= CHANCE * comb(better + worse, worse):
             return k
     return None

@@ -18,7 +18,7 @@ CHANGED = ("better", "worse")
 class Change(NamedTuple):
     name: tuple     # app, mode, iface, traffic; for growth app, axis, iface, point.
     metric: str
-    old: dict       # Envelopes; None: not in that run.
+    old: dict       # Envelopes; None if missing in that run.
     new: dict
     verdict: str    # "better", "worse", or the reason for no verdict.
 

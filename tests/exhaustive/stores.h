@@ -16,7 +16,7 @@ namespace sluice::exhaustive {
 using Snapshot = std::vector<uint8_t>;
 
 /// Runs `work` in a child process and returns the contents of `memory` (a shared mapping) after
-/// each store, in order. Returns nothing and sets `error` if the child could not be stepped or
+/// each store, in order. Returns nullopt and sets `error` if the child could not be stepped or
 /// ended abnormally.
 std::optional<std::vector<Snapshot>> AfterEachStore(std::span<const uint8_t> memory,
                                                     const std::function<void()>& work,

@@ -38,7 +38,7 @@ double MicrosecondsSince(Clock::time_point begin, Clock::time_point end) {
 
 struct Detector {
   const char* name;
-  double window_us;  ///< 0: none; the end of the connection is the only sign.
+  double window_us;  ///< 0: no time-out; only the end of the connection is detected.
 };
 constexpr Detector kDetectors[] = {
     {"watchdog of Wave", 20'000},
@@ -54,8 +54,8 @@ struct Shared {
   std::atomic<uint64_t> progress{0};
 };
 
-// Returns the gaps, in microseconds and of at least `shortest`, between two steps of a process that
-// does nothing but make steps.
+// Returns the gaps of at least `shortest`, in microseconds, between two steps of a process that
+// does nothing but step.
 std::vector<double> MeasureGaps(double seconds, double shortest) {
   std::vector<double> gaps;
   const auto begin = Clock::now();

@@ -345,7 +345,7 @@ class IpuAges : public ::testing::Test {
     }
   }
   void Hit(uint16_t port) { host.Receive(Ipv4Frame({{1, 1, 1, 1}, {2, 2, 2, 2}, 9, port})); }
-  /// Calls Pop until it returns nothing. Returns all cookies.
+  /// Calls Pop until it returns nullopt. Returns all cookies.
   std::set<uint64_t> Aged() {
     std::set<uint64_t> cookies;
     for (;;) {

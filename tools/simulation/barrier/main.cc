@@ -37,7 +37,7 @@ std::string NameOf(Picoseconds timeout) {
   return text;
 }
 
-// Returns whether the flag has a permitted value, and prints the fix if it has not.
+// Returns whether the flag's value is permitted; prints the fix if it is not.
 bool Check(bool good, const char* fix) {
   if (!good) std::fprintf(stderr, "%s\n", fix);
   return good;

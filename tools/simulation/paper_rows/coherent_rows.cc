@@ -20,7 +20,7 @@ using coherent::Pair;
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 uint64_t Pieces(uint64_t bytes, uint32_t size) { return (bytes + size - 1) / size; }
 
-/// Pairs of lines that suffice for one core, independent of the duration of calls.
+/// Number of line pairs that suffices for one core, independent of the duration of calls.
 constexpr uint32_t kManyPairs = 16;
 
 /// Both ends of an endpoint.

@@ -43,7 +43,7 @@ struct Inputs {
   uint32_t pipes_per_worker = 2;
   uint32_t echo_frames = 120'000;  ///< Frames offered in each run.
   Picoseconds offerer_validates =
-      200'000;  ///< Time that the initiator of a swap of four messages computes before it commits.
+      200'000;  ///< Computing time of the initiator of a swap of four messages before it commits.
 
   // A chain of accelerators at a programmable switch:
   uint32_t switch_stages = 10;
@@ -72,9 +72,10 @@ struct Inputs {
   Picoseconds try_again = 15'000'000'000;   ///< Time after which an unanswered load ends.
   Picoseconds interconnect_rtt = 808'000;   ///< Round trip of a cache line whose home is the NIC.
   Picoseconds pcie_rtt = 1'292'000;         ///< Round trip over PCIe on the same machine.
-  Picoseconds lines_in_first = 1'220'000;   ///< A core reads a message in lines: fixed time.
-  Picoseconds lines_in_each = 468'000;      ///< A core reads a message: time per line of 128 bytes.
-  Picoseconds lines_out_first = 1'930'000;  ///< A core writes a message in lines: fixed time.
+  Picoseconds lines_in_first = 1'220'000;   ///< Fixed time of a core to read a message in lines.
+  Picoseconds lines_in_each = 468'000;      ///< Time of a core per line of 128 bytes when it reads
+                                            ///< a message.
+  Picoseconds lines_out_first = 1'930'000;  ///< Fixed time of a core to write a message in lines.
   Picoseconds lines_out_each = 67'000;
   Picoseconds stores_out_first = 310'000;  ///< Stores across PCIe: fixed time.
   Picoseconds stores_out_each = 64'000;    ///< Stores across PCIe: time per 64 bytes.
@@ -90,11 +91,11 @@ struct Inputs {
   Picoseconds handler = 5'000'000;
   Picoseconds hot_for = 1'000'000'000;  ///< Interval after which the popular services change.
   uint32_t rpc_cores = 8;
-  double rpc_load = 0.3;        ///< Load of the cores by handlers alone.
+  double rpc_load = 0.3;        ///< Load that handlers alone put on the cores.
   uint32_t rpc_calls = 40'000;  ///< Calls offered in each run.
 
   double change_rate =
-      10'000;  ///< Lowest of three rates, each ten times the one before; per task and second.
+      10'000;  ///< Lowest of three rates, per task and second; each is ten times the previous one.
   double freeze_change_rate = 20'000;
   /// An agent's decision on a NIC of the next generation: half of agent_decision.
   Picoseconds fast_decision = 558'000;
@@ -115,8 +116,8 @@ struct NamedInput {
   std::string_view origin;
   /// Row of the table with the paper's value from which this value was chosen; empty: none.
   std::string_view chosen_from;
-  /// Values at which verdicts are tested: "low to high", or a list of values. Empty if a source
-  /// fixes the value, or if it is a size of the sample.
+  /// Values for which verdicts are tested: "low to high", or a list of values. Empty if a source
+  /// fixes the value, or if it is a sample size.
   std::string_view sweep = "";
 };
 

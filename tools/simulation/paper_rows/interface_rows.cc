@@ -74,7 +74,7 @@ void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
     traffic.DeviceWrites(kLine);  // Each frame when it arrives.
     if (i % notified == 0) traffic.DeviceWrites(kLine);
     if (i % batch != 0) continue;
-    traffic.HostWrites(kRegister);  // Frees space of the receive pipe; the next write announces the
+    traffic.HostWrites(kRegister);  // Frees space in the receive pipe; the next write announces the
                                     // frames to send.
     traffic.HostWrites(kRegister);
     traffic.DeviceReads(kLine);

@@ -31,7 +31,7 @@ struct Row {
   std::string unit;  ///< ns, us, ms, 1/s, Gb/s, %, or empty for a number.
   /// Names of all inputs that change the value.
   Names inputs;
-  /// For a counted fraction: the expected value by the law, its standard deviation, and the number
+  /// For a counted fraction: the value expected by theory, its standard deviation, and the number
   /// of trials.
   struct Law {
     double expected = 0;
@@ -39,7 +39,7 @@ struct Row {
     uint64_t trials = 0;
   };
   std::optional<Law> law;
-  bool capped = false;  ///< The value is limited by the wire; the model could do more.
+  bool capped = false;  ///< The wire limits the value; the model could exceed it.
 };
 
 /// A point of a plot's line.
@@ -84,7 +84,8 @@ class Experiments {
   std::vector<Row> TailRows();
   std::vector<Row> FaultRows();
   std::vector<Row> StalenessRows();
-  /// Returns fractions of stale decisions, with the law of the process that made them stale.
+  /// Returns fractions of stale decisions, with the distribution of the process that made them
+  /// stale.
   std::vector<Row> StaleShareRows();
   std::vector<Row> BreakEvenRows();
 
