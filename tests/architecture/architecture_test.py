@@ -142,8 +142,8 @@ PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-
 
 # The third column of the page's table: the reason for each rule that is not obvious.
 WHY = {
-    "lib/base": "file descriptors, the clock, pauses and tables of counters, with the standard library "
-                "alone",
+    "lib/base": "file descriptors, the clock, pauses and tables of counters; uses only the standard "
+                "library",
     "lib/cpu": "differences between processors: vectors, the counter, CRC32C",
     "lib/dpdk": "differences between the releases of DPDK, and a port that another process owns; for "
                 "all files that include DPDK",
@@ -158,8 +158,7 @@ WHY = {
     "lib/simulation/barrier": "a barrier of N parties, by swaps or with time-outs",
     "lib/simulation/tiering": "memory tiering: a decision is an item; its channel is a template "
                               "parameter",
-    "lib/packet": "wire formats, and quantities in human notation; only the capture reader includes "
-                  "libpcap",
+    "lib/packet": "wire formats, and human-readable quantities; only the capture reader includes libpcap",
     "lib/rpc": "ONC-RPC and XDR as pure functions, for models and hosts",
     "lib/transport": "TCP for one thread, without EAL; calls lwIP through a table of functions",
     "lib/transport/lwip": "C; a library that contains lwIP, of which each stack loads a copy",
@@ -169,10 +168,10 @@ WHY = {
     "lib/engine/logmon/config": "filters in the operators' file formats",
     "lib/engine/maglev/config": "VIPs in the operators' file formats",
     "lib/engine/telemetry/export": "reports in other programs' formats",
-    "examples": "programs outside the tree: they include installed headers alone",
+    "examples": "programs outside the tree: they include only installed headers",
     "include/sluice": "C headers for programs outside the tree",
     "lib/c_api": "implements `include/sluice`",
-    "plugins/node_sluice": "nodes of rte_graph, on the C API alone",
+    "plugins/node_sluice": "nodes of rte_graph, based only on the C API",
     "lib/engine/rpc": "the NIC's RPC unit and a host run the same services",
     "lib/engine/sched": "a decision is an item; its channel is a template parameter",
     "lib/device": "models, which use neither DPDK nor drivers",
@@ -181,9 +180,9 @@ WHY = {
     "lib/device/stage": "accelerators that the switch connects; the caller supplies their executors",
     "lib/emulator": "`attach.h` gives a driver registers and memory, as a PCI probe does",
     "lib/emulator/vfio_user": "a model as a function on another program's PCI bus",
-    "lib/runtime": "the tables of counters say which statistics are drops",
+    "lib/runtime": "the counter tables mark the statistics that count drops",
     "lib/nic": "the drivers' public headers, never their internals",
-    "lib/etcd": "watches keys and keeps one key by a lease, over HTTP, on separate threads",
+    "lib/etcd": "watches keys and keeps one key alive with a lease, over HTTP, on separate threads",
     "drivers/net_enso": "`frame_length.h`: the single decision about the length of a frame on a pipe; "
                         "the other headers serve offloads in software",
     "drivers/net_ipu": "`fabric` is the virtual-time back end of its window",
@@ -199,9 +198,9 @@ WHY = {
     "apps/telemetry": "adds metrics to the common ones",
     "apps/chain": "it is the switch, the NIC and the CPU; a stage is a thread or a process",
     "apps/chain/frames": "chains on interfaces that carry frames; their clients are a wire",
-    "apps/chain/executors": "the executors of chains' stages; they know neither NICs nor the switch",
+    "apps/chain/executors": "the executors of chains' stages, independent of NICs and of the switch",
     "apps/device": "the only application that is a device and not a host",
-    "tools/control": "measures this host's memory system, with the standard library alone",
+    "tools/control": "measures this host's memory system; uses only the standard library",
     "tools/pauses": "measures pauses of this host, and the detection of dead processes",
     "tools/simulation": "programs that run lib/simulation and print tables or JSON",
     "tools/rpc_kernel": "clients of sluice-rpc and a server of libtirpc, without a NIC of Sluice",
