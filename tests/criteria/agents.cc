@@ -109,8 +109,8 @@ std::string Decisions(engine::sched::Nanoseconds watchdog, Clock clock) {
 }
 
 /// A task waits and a CPU idles for 60 ms, while the agent makes no decision. If `alive`, the agent
-/// decides at the end. Returns the number of times that the host gave up the agent and, if `alive`,
-/// the result of the decision.
+/// decides at the end. Returns the number of times that the host abandoned the agent and, if
+/// `alive`, the result of the decision.
 template <typename Channel>
 std::string Silence(engine::sched::Nanoseconds watchdog, Clock clock, bool alive) {
   Machine<Channel> machine(watchdog);

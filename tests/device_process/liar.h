@@ -50,8 +50,8 @@ class Liar {
   void Send(const Request& request, int file, size_t bytes = sizeof(Request)) {
     channel_.Send(&request, bytes, file);
   }
-  /// Returns 0 if granted, 1 if refused, and nothing if the connection has ended or no valid reply
-  /// arrives within kLiarPatience.
+  /// Returns 0 if granted and 1 if refused. Returns nullopt if the connection has ended or no valid
+  /// reply arrives within kLiarPatience.
   std::optional<uint16_t> Hear() {
     Reply reply;
     base::OwnedFd file;

@@ -316,7 +316,7 @@ class EndToEnd(unittest.TestCase):
         self.assertGreater(report["wire"]["verified"], 0)
 
     def test_behind_wires_without_a_source(self):
-        # No frames are sent: the NIC hands over nothing, and the run still ends cleanly.
+        # No frames are sent: the NIC delivers none, and the run still ends cleanly.
         for wire, iface, figures in (("loopback", "bilateral", "links"),
                                      ("port:net_ring0", "bilateral", "links"),
                                      ("loopback", "coherent", "lines")):

@@ -21,8 +21,8 @@ Picoseconds At(const Exchange& exchange, const std::string& what) {
 
 class Exchanges : public testing::TestWithParam<Picoseconds> {
  protected:
-  const Picoseconds t_ = GetParam();  ///< Thinking time of the responder.
-  const Picoseconds i_ = 200_ns;      ///< Thinking time of the initiator.
+  const Picoseconds t_ = GetParam();  ///< Computing time of the responder.
+  const Picoseconds i_ = 200_ns;      ///< Computing time of the initiator.
   const Thinking thinking_{t_, i_};
 };
 

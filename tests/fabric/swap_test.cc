@@ -172,8 +172,8 @@ TEST(SwapOnFabric, OfFourMessages) {
   });
   link.initiator.MakeOffer({7, {1, 2, 3, 4}});
   queue.Run();
-  // The time until the first commit includes the responder's look and decision. Later looks have no
-  // decision.
+  // The time until the first commit includes the responder's poll and decision. Later polls include
+  // no decision.
   const Picoseconds first = kNicLooks + kDecision;
   EXPECT_EQ(initiator_commits, 758_ns + first + kHostLooks);
   EXPECT_EQ(responder_hears, 1137_ns + first + kHostLooks);

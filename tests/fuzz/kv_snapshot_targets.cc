@@ -47,8 +47,8 @@ void Seal(Bytes& file) {
   }
 }
 
-/// Parses a file by the format's description only. Returns the file's items, or nothing if the file
-/// is incomplete.
+/// Parses a file according to the description of the format only. Returns the file's items, or
+/// nullopt if the file is incomplete.
 std::optional<std::map<std::string, std::string>> ItemsOf(const Bytes& file) {
   std::map<std::string, std::string> items;
   const uint8_t header[kFileHeader] = {'S', 'L', 'U', 'I', 'C', 'E', 'K', 'V', 1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that files named by flags are checked in the way in which later code opens them.
+// Tests that files named by flags are checked exactly as later code opens them.
 #include "host/argument_faults.h"
 
 #include <gtest/gtest.h>

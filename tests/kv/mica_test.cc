@@ -86,8 +86,8 @@ class MicaProtocol : public testing::TestWithParam<bool> {
   }
   void SetUp() override { MakeStore(1, 1); }
 
-  /// Serves a datagram, with handovers between workers. Returns the answer, or nothing if the
-  /// datagram is rejected.
+  /// Serves a datagram, with handovers between workers. Returns the answer; empty if the datagram
+  /// is rejected.
   Buffer Serve(const Buffer& datagram, uint32_t worker = 0) {
     Buffer requests = datagram;
     Exchange exchange{

@@ -59,7 +59,7 @@ struct QueueBenchOptions {
   }
 };
 
-/// A PipeSet for a StreamingQueue. The contents of memory have arrived, and sent frames disappear.
+/// A PipeSet for a StreamingQueue. All memory counts as received, and sent frames are discarded.
 /// Copies may be built one after another; Flush removes them.
 class MemoryPipes {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the packetized queue and the streaming queue over an ethdev. The test has the other ends of
-// the rings. Every mbuf must be either transmitted or freed.
+// Tests the packetized queue and the streaming queue over an ethdev. The test uses the other ends
+// of the rings. Every mbuf must be either transmitted or freed.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -20,7 +20,7 @@ APP = sys.argv.pop()
 NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0",
         "coherent": "net_ipu0"}
 LOSSES = ("lost", "corrupted", "duplicated", "reordered", "foreign")
-# A device whose thread waits for a CPU must not make the generator give up frames.
+# A device whose thread waits for a CPU must not make the generator discard frames.
 PATIENT = ("--late_ms=60000",)
 
 

@@ -17,7 +17,7 @@ APP = sys.argv.pop()
 NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0",
         "coherent": "net_ipu0"}
 SHORT = ("--trial_s=0.2", "--probe_s=0.05", "--settle_s=0.1", "--precision_percent=2")
-# A worker that waits for a CPU must not make the generator give up frames.
+# A worker that waits for a CPU must not make the generator discard frames.
 PATIENT = ("--late_ms=60000",)
 # On a host that withdraws CPUs, a search reports no verdict. The generator cannot detect this for
 # the device's CPU, so the interval may be wrong.

@@ -76,13 +76,13 @@ TEST(PktgenSender, GivesUpWhatIsTooLateWithoutANumber) {
   Lab lab({Stream("a", kMegahertz)});
   EXPECT_EQ(lab.sender().Plan(9 * kMicrosecond), 10u);
   lab.sender().Sent(4, 9 * kMicrosecond);  // Frames 0 … 3.
-  // Frames 4, 5 and 6 were due before 6.5 us, so they are given up at 1.0065 ms.
+  // Frames 4, 5 and 6 were due before 6.5 us, so they are discarded at 1.0065 ms.
   EXPECT_EQ(lab.sender().Plan(kMs + 6 * kMicrosecond + kMicrosecond / 2), Sender::kMostPlanned);
   EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 4, .departure_ns = 7000}));
   EXPECT_EQ(lab.TagOf(1), (Tag{.sequence = 5, .departure_ns = 8000}));
   EXPECT_EQ(lab.TagOf(3), (Tag{.sequence = 7, .departure_ns = 10'000}));
   EXPECT_EQ(lab.result().unsent, 3u);
-  // Frames that were not yet planned are also given up.
+  // Frames that were not yet planned are also discarded.
   lab.sender().Sent(lab.sender().planned(), kMs + 7 * kMicrosecond);
   lab.sender().Plan(100 * kMs);
   EXPECT_EQ(lab.TagOf(0).sequence, 68u);
@@ -143,7 +143,7 @@ TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   EXPECT_NEAR(static_cast<double>(random.sent + random.unsent), 1e6, 5 * std::sqrt(1e6));
 }
 
-// The sender gives up 10^12 frames per second as fast as any other number.
+// Discarding 10^12 frames per second costs no more than discarding any other number.
 TEST(PktgenSender, GivesUpAnyNumberOfFramesAtOnce) {
   for (const auto arrivals : {workload::Arrivals::kConstant, workload::Arrivals::kPoisson}) {
     StreamSpec spec = Stream("a", {Rate::Unit::kPackets, 1e12});

@@ -26,7 +26,7 @@ namespace sluice::rpc_app::test {
 
 class LibtirpcServer {
  public:
-  /// Returns the server's answer, or nothing if it does not answer.
+  /// Returns the server's answer, or nullopt if it does not answer.
   std::optional<sluice::test::Bytes> Answer(const sluice::test::Bytes& message) {
     if (server_ < 0 && !Open()) return std::nullopt;
     sluice::test::Bytes record(4);

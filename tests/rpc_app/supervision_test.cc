@@ -77,7 +77,7 @@ class CallWire final : public emulator::Wire {
     const std::scoped_lock lock(mutex_);
     waiting_.push_back(frame);
   }
-  // Returns the reply to `xid`, or nothing if it has not arrived.
+  // Returns the reply to `xid`, or no words if it has not arrived.
   Words PopReply(uint32_t xid) {
     const std::scoped_lock lock(mutex_);
     for (auto reply = replies_.begin(); reply != replies_.end(); ++reply) {

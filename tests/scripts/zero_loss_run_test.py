@@ -19,7 +19,7 @@ import run
 import zero_loss
 
 run.RELEASE = sys.argv[1]
-# A slow line, and a generator that gives up no frames, so that a busy host disturbs few trials.
+# A slow line, and a generator that discards no frames, so that a busy host disturbs few trials.
 zero_loss.LINE = ["--line_gbps=0.02", "--late_ms=60000"]
 CAP_PPS = 10_000
 BUCKET = 64

@@ -35,7 +35,8 @@ struct RingEnd {
   enum class State : uint8_t { kNil, kOffered, kPrepared, kAcknowledged };
   State state = State::kNil;
   Fate fate = Fate::kNone;
-  bool heard = false;  ///< This end has heard the peer's ring since it sent its last packet.
+  bool heard = false;  ///< This end has received a packet of the peer's ring since it sent its last
+                       ///< packet.
   uint8_t silent_rounds = 0;
 };
 

@@ -50,7 +50,7 @@ struct Counter {
   virtual void AtRest() {}
   virtual void Conclude() {}
   virtual double Estimate(const packet::FlowKey& key) const = 0;
-  /// Returns the reported flows, the largest first, or nothing if the counter stores no keys.
+  /// Returns the reported flows, the largest first, or nullopt if the counter stores no keys.
   virtual std::optional<std::vector<packet::FlowKey>> Reported() const { return std::nullopt; }
   virtual uint64_t bytes() const = 0;
   virtual std::string About() const { return ""; }

@@ -270,7 +270,7 @@ TEST(BusFunction, EnsoCountsEveryAccessToMemoryThatIsUnmapped) {
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
   ASSERT_TRUE(client.Unmap(0, 0, kUnmapAll));
-  // Frames cannot be delivered any more. The pipe fills immediately unless the guest frees it.
+  // Frames can no longer be delivered. The pipe fills immediately unless the guest frees it.
   const uint32_t pipe = regs::enso::PipePage(0);
   EXPECT_TRUE(Eventually([&] {
     guest.Store(pipe + regs::enso::kRxHead, guest.Load(pipe + regs::enso::kRxTail));

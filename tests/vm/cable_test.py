@@ -17,7 +17,7 @@ COUNT = int(sys.argv.pop()) if sys.argv[-1].isdigit() else 10_000_000
 BETWEEN_GUESTS = min(COUNT, 100_000)
 BUILD = sys.argv[1]
 ADDRESS = guests.ADDRESSES[0]
-# A machine without KVM is slow, but must neither give up frames nor lose any.
+# A machine without KVM is slow, but must neither discard frames nor lose any.
 PATIENT = ("--late_ms=60000", "--settle_s=10")
 GUEST, HOST, TAP = "10.98.7.2", "10.98.7.1", "dtap0"
 OWN_NETWORK = "SLUICE_VM_NETWORK"  # Set in the private namespace.

@@ -2,8 +2,8 @@
 //
 // Corner cases of the Ensō NIC found in a simulation of its RTL (v0.4.6,
 // github.com/crossroadsfpga/enso): behavior that a driver must not rely on, and actions that it
-// must not perform. Where the hardware's order is undefined, the tests assume the order that hurts
-// a careless driver.
+// must not perform. Where the hardware's order is undefined, the tests assume the order that is
+// worst for a careless driver.
 #include <set>
 
 #include "vector_bench.h"

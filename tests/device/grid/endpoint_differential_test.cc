@@ -86,7 +86,7 @@ class Side {
     return bytes;
   }
 
-  /// Changes each frame as `random` says, and answers.
+  /// Changes each frame at random, and answers.
   void Answer(uint32_t queue, std::mt19937 random) {
     coherent::FrameHost& end = *ends[queue];
     for (uint32_t i = 0; i < held[queue]; ++i) {
@@ -183,7 +183,7 @@ class Side {
     }
   }
 
-  /// Takes the memory of all endpoints away, and gives it back.
+  /// Removes the memory of all endpoints, and restores it.
   void TakeMemory() {
     dma_.Remove(kBus);
     if constexpr (!std::is_same_v<Nic, IpuCardNic>) nic.MemoryTaken();

@@ -237,8 +237,9 @@ class Links {
   }
 
   void Receive() {
-    // The CPU's model answers an offer that waits in the middle of a burst for which there is no
-    // room. A short burst always has room, because an offer waits only if all regions are empty.
+    // If there is no room for a whole burst, the CPU's model answers a waiting offer in the middle
+    // of the burst. Short bursts always have room, because an offer waits only if all regions are
+    // empty.
     Settle();
     bool waits = false;
     for (auto& link : cpu.links) waits |= !link->holding();

@@ -147,7 +147,7 @@ TEST(CardHash, DependsOnTheFramesButNotOnTheirOrderOrBatches) {
   EXPECT_NE(one.hash(), changed.hash());
 }
 
-// Two frames that exchange a flit are other frames.
+// The hash changes if two frames exchange a flit.
 TEST(CardHash, BindsTheFlitsOfAFrame) {
   std::vector<Bytes> frames = {Bytes(128, 1), Bytes(128, 2)};
   Bench one(0), other(0);

@@ -204,7 +204,7 @@ TEST(IpuEndpoint, WhatTheHostMadeOfAFrameLeaves) {
   auto host = std::make_unique<EndpointHost>();
   host->Start({.overflow_lines = 64, .headroom_bytes = 64});
   for (uint8_t mark = 1; mark <= 4; ++mark) host->Receive(PlainFrame(100, mark));
-  while (host->Wait().size() < 3) host->Answer();  // The first frame came alone.
+  while (host->Wait().size() < 3) host->Answer();  // The first frame was alone in its line.
   ASSERT_EQ(host->held, 3u);
   host->sink.frames.clear();
   host->frames[0].length = 0;
@@ -309,7 +309,7 @@ TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipp
     host->Start();
     for (uint8_t mark = 1; mark <= 4; ++mark) host->Receive(PlainFrame(60, mark));
     host->Wait();
-    host->Answer();  // The first frame came alone.
+    host->Answer();  // The first frame was alone in its line.
     ASSERT_EQ(host->Wait().size(), 3u);
     host->sink.frames.clear();
     std::memcpy(host->frames[1].data - coherent::kRecordBytes, &lie, sizeof(lie));
@@ -331,7 +331,7 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
     host->Start();
     for (uint8_t mark = 1; mark <= 4; ++mark) host->Receive(PlainFrame(60, mark));
     host->Wait();
-    host->Answer();  // The first frame came alone.
+    host->Answer();  // The first frame was alone in its line.
     ASSERT_EQ(host->Wait().size(), 3u);
     host->sink.frames.clear();
     uint8_t* const head = host->frames[1].data - coherent::kRecordBytes;

@@ -52,7 +52,7 @@ class Puppet {
     ASSERT_TRUE(world_->nic->CanCommit(slot));
     world_->nic->Commit(slot, Encode(decision), offload::Urgency::kPrestaged);
   }
-  /// Lets the host poll up to ten times. Returns the decision's outcome, or nothing if the host has
+  /// Lets the host poll up to ten times. Returns the decision's outcome, or nullopt if the host has
   /// not sent one.
   std::optional<Outcome> Answer(offload::Slot slot = 0) {
     offload::Item item;
