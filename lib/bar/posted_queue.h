@@ -156,10 +156,11 @@ class PostedQueue {
   /// Implements Post for a thread that posts for the first time, or whose lane is shared or full.
   void PostInTurn(RegisterAccess access, uint32_t epoch, const Waiting& waiting);
   static void Store(Lane& lane, uint32_t tail, uint32_t epoch, RegisterAccess access, bool is_read);
-  /// Returns false if the link has left `epoch`.
+  /// Returns false if the link's epoch is no longer `epoch`.
   bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
             const Waiting& waiting);
-  /// Waits until a full lane has a free entry. Returns false if the link has left `epoch`.
+  /// Waits until a full lane has a free entry. Returns false if the link's epoch is no longer
+  /// `epoch`.
   bool AwaitRoom(Lane& lane, uint32_t epoch, const Waiting& waiting);
   /// Ends `epoch`, so that the link goes down, unless the epoch has already ended.
   void GiveUp(uint32_t epoch);

@@ -67,7 +67,7 @@ struct sluice_engine {
 
   /// Implements sluice_engine_replace. Returns false, without a change, on failure.
   bool Replace(const sluice::c_api::ConfigText& config, sluice::c_api::Errors* errors);
-  /// Returns JSON, or nothing if the engine has nothing to report.
+  /// Returns JSON, or nullopt if the engine has nothing to report.
   std::optional<std::string> Report();
   /// Implements sluice_engine_finish. No worker may be in a call.
   void Finish(uint64_t now);

@@ -40,8 +40,8 @@ class ProcessPatience {
   Clock::time_point deadline() const { return deadline_; }
   /// Returns whether the wait must end. At the first deadline, returns false and watches the
   /// process for half of the bound. Repeats this while at least one of its threads had no CPU for
-  /// three quarters of that time. The wait ends at the latest after kMostBounds times the bound,
-  /// and at the first deadline if `process` is 0 (unknown) or does not exist.
+  /// three quarters of that time. The wait never exceeds kMostBounds times the bound, and ends at
+  /// the first deadline if `process` is 0 (unknown) or does not exist.
   bool Ends(pid_t process) {
     const Clock::time_point now = Clock::now();
     if (now < deadline_) return false;

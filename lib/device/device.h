@@ -66,7 +66,7 @@ class Device {
   virtual void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) = 0;
   virtual uint64_t ReadRegister(uint32_t offset, uint32_t bytes) = 0;
 
-  /// Sets the model's clock, which never goes back. It drives timestamps, rate limits and all other
+  /// Sets the model's clock, which never decreases. It drives timestamps, rate limits and all other
   /// functions that the hardware derives from time.
   virtual void SetTime(uint64_t now_ns) = 0;
 

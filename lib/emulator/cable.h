@@ -22,9 +22,9 @@
 
 namespace sluice::emulator {
 
-/// Returns the path of the socket where the ends of the cable `name` meet: in this user's runtime
-/// folder, or `name` itself if it contains a '/'. If the name is invalid, returns nullopt and sets
-/// `error` to one line.
+/// Returns the path of the socket through which the ends of the cable `name` connect: in this
+/// user's runtime folder, or `name` itself if it contains a '/'. If the name is invalid, returns
+/// nullopt and sets `error` to one line.
 std::optional<std::string> CablePath(std::string_view name, std::string* error);
 
 class CableWire final : public Wire {

@@ -79,7 +79,7 @@ std::span<const device::WireFrame> FaultyWire::Pull(uint64_t now_ns, uint32_t ma
   // device pulls them.
   const uint32_t capacity = options_.delay_ns != 0 ? kFrames : std::max(max, kMostForOne);
   bool dry = false;
-  // Limits the loop in case an endless source has all its frames dropped.
+  // Limits the loop in case all frames of an endless source are dropped.
   uint32_t pulled = 0;
   while (!dry && pulled < capacity && fifo_.size() + kMostForOne <= capacity) {
     const uint32_t room = (capacity - fifo_.size()) / kMostForOne;

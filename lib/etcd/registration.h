@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Registers this process as a key of etcd with a lease. The key exists while a thread keeps the
-// lease alive, and disappears at the latest when the lease expires, however the process ends. If
-// etcd is unreachable, the thread retries with growing pauses; if etcd has lost the lease, the
-// thread registers the key with a new one. No other thread waits for these requests.
+// lease alive, and disappears no later than the lease expires, however the process ends. If etcd is
+// unreachable, the thread retries with growing pauses; if etcd has lost the lease, the thread
+// registers the key with a new one. No other thread waits for these requests.
 #pragma once
 
 #include <atomic>

@@ -185,7 +185,7 @@ class HostEnd : public FabricEnd {
   /// Waits for the read. Returns false if the read was lost; if the link is still down, this end
   /// considers it dead.
   bool Finish(const std::shared_ptr<Read>& read);
-  /// Returns the cached line, which is read first if necessary; nothing if the read was lost.
+  /// Returns the cached line, which is read first if necessary; nullopt if the read was lost.
   std::optional<bar::Line> Cached(uint32_t index);
   bool PollUncached(uint32_t index, bar::Line& out);
 

@@ -121,7 +121,7 @@ class CoherentQueue {
   }
 
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// Called by the outbox. The frame is sent by the next FlushSent at the latest. If no line has
+  /// Called by the outbox. The frame is sent no later than in the next FlushSent. If no line has
   /// room, waits with bounded patience.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);

@@ -20,7 +20,8 @@ class ExceptionPath {
   ExceptionPath() = default;
   explicit ExceptionPath(MbufTransmitter out) : out_(std::move(out)) {}
 
-  /// Queues a copy of the frame and counts the frame. The next Flush sends the copy at the latest.
+  /// Queues a copy of the frame and counts the frame. The copy is sent no later than in the next
+  /// Flush.
   [[gnu::noinline]] void Pass(const uint8_t* frame, uint32_t length, QueueCounters& counters) {
     if (!out_) {
       QueueCounters::Add(counters.no_exception_port, 1);

@@ -69,7 +69,7 @@ class PacketizedQueue {
   }
 
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// Called by the outbox. The copy is transmitted by the next FlushSent at the latest.
+  /// Called by the outbox. The copy is transmitted no later than in the next FlushSent.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (at_work_.left < at_work_.settled) TransmitSettled();

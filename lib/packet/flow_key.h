@@ -34,7 +34,7 @@ struct FlowKey {
     return difference == 0;
   }
 
-  /// Returns the key of a parsed packet, or nothing if the packet is not IP or had a parse error.
+  /// Returns the key of a parsed packet, or nullopt if the packet is not IP or had a parse error.
   /// All fragments of a datagram, including the first, have the same key with ports 0, because
   /// later fragments contain no ports.
   static std::optional<FlowKey> Of(const uint8_t* frame, const Headers& headers) {

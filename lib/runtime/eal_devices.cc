@@ -19,7 +19,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// Returns the name under which Linux lists the PCI address at the start of `value`, or nothing if
+// Returns the name under which Linux lists the PCI address at the start of `value`, or nullopt if
 // `value` does not start with one. EAL accepts the address with and without the bus name and the
 // domain.
 std::optional<std::string> PciName(std::string value) {

@@ -12,7 +12,7 @@ namespace sluice::device::ipu {
 class Clock {
  public:
   void SetTime(uint64_t now_ns) { elapsed_ns_ = now_ns; }
-  /// Returns the model's time, which the host cannot set and which never goes back.
+  /// Returns the model's time, which the host cannot set and which never decreases.
   uint64_t Elapsed() const { return elapsed_ns_; }
   /// Returns the time that the host can read and set.
   uint64_t Now() const { return elapsed_ns_ + offset_ns_; }

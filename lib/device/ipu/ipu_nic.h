@@ -96,9 +96,9 @@ class IpuNic final : public Device {
   bool Accepts(const WireFrame& frame) const;
   /// Parses, hashes, verifies and looks up a frame, as far as these functions are enabled.
   Route Classify(const WireFrame& frame);
-  /// Delivers or drops one frame. Returns kStatRxFrames if it was written to the host, else the
-  /// counter of its drop, or nothing if it must wait: for room (`pause`), or for descriptors in
-  /// remote memory.
+  /// Delivers or drops one frame. Returns kStatRxFrames if the frame was written to the host, or
+  /// the counter of its drop. Returns nullopt if the frame must wait for room (`pause`) or for
+  /// descriptors in remote memory.
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
                                               bool pause);

@@ -115,7 +115,7 @@ enum class Done : uint8_t { kReply, kCall };
 
 /// The state machine that assigns calls to cores. Used by one thread. Each event returns the
 /// actions to perform, in order; the span is valid until the next event. Allocates only in the
-/// constructor and AddProcess. Time never goes back.
+/// constructor and AddProcess. Times never decrease.
 class Dispatcher {
  public:
   using Actions = std::span<const Action>;
@@ -186,7 +186,7 @@ class Dispatcher {
   /// Reports that the process violated the protocol and must be killed.
   Actions Condemn(ProcessId process, uint64_t now_ns);
   /// Returns how many nanoseconds `process` and the thread that serves `core` have been runnable
-  /// without a CPU, counted from any fixed time; nothing if the host does not know.
+  /// without a CPU, counted from any fixed time; nullopt if the host does not know.
   using Starved = std::function<std::optional<uint64_t>(CoreId core, ProcessId process)>;
   /// Checks limits, time slices and idle cores. Without `starved`, or if it returns nullopt, a
   /// process that exceeded a limit is killed at once. Otherwise the process is first observed, and

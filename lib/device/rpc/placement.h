@@ -30,7 +30,7 @@ class Placement {
   virtual void Wants(ProcessId process, bool preempted, uint64_t now_ns) = 0;
   /// Reports that the process no longer wants a core.
   virtual void Withdraw(ProcessId process) = 0;
-  /// Returns the process that gets the free `core`, or nothing if no process that wants a core may
+  /// Returns the process that gets the free `core`, or nullopt if no process that wants a core may
   /// have it. The process owns the core from then on.
   virtual std::optional<ProcessId> Next(CoreId core, uint64_t now_ns) = 0;
   /// Returns whether the process on `core` should yield to one that wants a core.

@@ -176,7 +176,7 @@ class RpcNic final : public Device {
 
   // Frames to the wire.
   void Reply(End& end, CallId call);
-  /// Writes the returned results in XDR to `to`. Returns their size, or nothing if the call failed
+  /// Writes the returned results in XDR to `to`. Returns their size, or nullopt if the call failed
   /// or the results are invalid or exceed `room`.
   std::optional<uint32_t> MarshalResults(const End& end, CallSlot& slot, uint8_t* to,
                                          uint32_t room);

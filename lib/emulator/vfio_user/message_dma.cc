@@ -138,8 +138,8 @@ void MessageDma::Remove(const uint8_t* copy) {
     const bool is_write = !task.write.bytes.empty();
     const uint64_t address = is_write ? task.write.address : task.wanted.address;
     const bool gone = address - range.address < range.bytes;
-    // A question that begins in another range would stay incomplete without this part, so it must
-    // be asked again.
+    // A read that begins in another range would remain incomplete without this part, so it must be
+    // requested again.
     if (gone && !is_write) questions_.erase(task.wanted.at);
     if (gone) waiting_bytes_ -= task.write.bytes.size();
     if (gone && is_write) unanswered_.erase(task.write.number);

@@ -81,7 +81,7 @@ class Searcher {
     void Move() { *this = {.bets = {}, .tried = tried + 1, .starved = 0}; }
   };
 
-  // Runs trials until one is undisturbed, and returns whether it passed; nothing if the search has
+  // Runs trials until one is undisturbed, and returns whether it passed; nullopt if the search has
   // ended.
   std::optional<bool> RunTrial(double rate, double duration_s) {
     for (int disturbed = 0; !stopped_ && !exhausted_; ++disturbed) {
@@ -114,7 +114,7 @@ class Searcher {
   std::optional<bool> Probe(double rate) { return RunTrial(rate, search_.probe_s); }
 
   // Repeats full trials until the counts of passed and failed trials differ by kLead. Returns
-  // whether more trials passed; nothing if the search has ended.
+  // whether more trials passed; nullopt if the search has ended.
   std::optional<bool> Holds(double rate) {
     Votes& votes = judged_[rate];
     while (std::abs(votes.passed - votes.failed) < kLead) {
@@ -132,7 +132,8 @@ class Searcher {
     return passed.has_value();
   }
 
-  // Halves a low rate until it passes. Then doubles it until it fails or the ceiling passes.
+  // Halves a low rate until it passes. Then doubles it until a rate fails or the ceiling itself
+  // passes.
   void Ramp() {
     for (double rate = ceiling_ * kFirstShare; low_ == 0; rate /= 2) {
       if (rate <= ceiling_ * kLastShare || !MakeEnd(rate, Probe(rate))) return;

@@ -11,7 +11,7 @@
 // every message. A transaction contains the task barrier that its agent knew; a different value
 // means that the agent missed an event.
 //
-// Pure: no clock (`now` never goes back), no lock; allocates only in the constructor. Used by one
+// Pure: no clock (`now` never decreases), no lock; allocates only in the constructor. Used by one
 // thread at a time.
 #pragma once
 

@@ -20,7 +20,7 @@ class SyncGroups {
   explicit SyncGroups(Kernel& kernel) : kernel_(&kernel) {}
 
   bool HasVerdict(CpuId cpu) const { return verdicts_[cpu].has_value(); }
-  /// Returns the group's verdict on `transaction`; nothing if the group is not checked yet.
+  /// Returns the group's verdict on `transaction`; nullopt if the group has not been checked yet.
   std::optional<Status> VerdictOn(CpuId cpu, const Transaction& transaction) const;
 
   /// Checks the group `members` and enforces all or none of it. `broken` means that one of its

@@ -74,7 +74,7 @@ std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t ke
   return changes;
 }
 
-/// Returns the report of a key's table, or nothing if the setup has no table.
+/// Returns the report of a key's table, or nullopt if the setup has no table.
 std::optional<TableReport> TableOf(const ExactFlows& exact) {
   if (!exact.open() && exact.flows().empty()) return std::nullopt;
   TableReport report{.complete = exact.open(), .flows = exact.flows().size()};

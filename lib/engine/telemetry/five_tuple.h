@@ -10,7 +10,7 @@
 
 namespace sluice::engine::telemetry {
 
-/// Returns the 5-tuple of a frame, like packet::FlowKey::Of for packet::Parse; nothing if the frame
+/// Returns the 5-tuple of a frame, like packet::FlowKey::Of for packet::Parse; nullopt if the frame
 /// is not IP or its headers are inconsistent. Fragments have ports 0. A fast path without a parse
 /// handles whole UDP and TCP over IPv4 without tags and options.
 std::optional<packet::FlowKey> FiveTupleOf(const uint8_t* frame, uint32_t length);

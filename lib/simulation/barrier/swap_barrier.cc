@@ -11,7 +11,7 @@ namespace sluice::simulation {
 namespace {
 
 constexpr uint16_t kEpoch = 1;
-/// Interval between the looks of a party without a link.
+/// Interval at which a party without a link retries.
 constexpr fabric::Picoseconds kLookAgain = 1'000'000;
 
 class SwapBarrier final : public BarrierRun {

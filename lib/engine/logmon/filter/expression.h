@@ -24,8 +24,8 @@ class Expression {
     return ParseJoined(cursor, parse_leaf, Kind::kOr, 0);
   }
 
-  /// Evaluates the expression. `holds(leaf)` is not called for leaves that cannot change the result
-  /// any more.
+  /// Evaluates the expression. `holds(leaf)` is not called for leaves that can no longer change the
+  /// result.
   template <typename Holds>
   bool Evaluate(const Holds& holds) const {
     if (kind_ == Kind::kLeaf) return holds(*leaf_);

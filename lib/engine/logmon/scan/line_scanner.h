@@ -3,7 +3,7 @@
 // Matches lines as their bytes arrive in chunks that may end anywhere. The result does not depend
 // on the chunks: each line is matched once and as a whole. The bytes of a line that arrived in
 // several chunks are copied together when its end arrives. Lines of many chunks and sources are
-// gathered and scanned together (gathered_text.h), in Flush at the latest.
+// gathered and scanned together (gathered_text.h), no later than in Flush.
 //
 // A line ends with LF, CR LF or CR. Only the first bytes of a line up to the limit are matched.
 // After a gap, all bytes up to the next line end are skipped, so that no match spans a gap.

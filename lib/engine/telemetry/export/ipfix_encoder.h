@@ -36,8 +36,8 @@ class IpfixEncoder {
 
   explicit IpfixEncoder(const Options& options) : options_(options) {}
 
-  /// Begins the export of key number `key` of `report`, which must stay valid until Next returns
-  /// nothing. Discards the rest of an earlier report.
+  /// Begins the export of key number `key` of `report`, which must stay valid until Next returns an
+  /// empty span. Discards the rest of an earlier report.
   void Begin(const EpochReport& report, size_t key, uint32_t export_time_s);
 
   /// Returns the next message, written to `room` of at least kLeastRoomBytes; empty at the end.
