@@ -37,7 +37,7 @@ struct Figures {
   std::vector<std::string> down;  ///< Stages that could not be restarted, with reasons.
   uint64_t reloads = 0;
 
-  /// Returns the number of messages that have no ending yet (ledger.h).
+  /// Returns the number of messages that have not ended yet (ledger.h).
   uint64_t missing() const { return endings.sent - endings.ended(); }
   double PerMessage(uint64_t count) const {
     return endings.sent == 0 ? 0 : static_cast<double>(count) / static_cast<double>(endings.sent);

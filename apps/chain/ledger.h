@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fate of each message that arrived on the NIC: every message has exactly one ending.
+// Counts how the messages that arrived on the NIC ended: every message has exactly one ending.
 // Additional answers are counted separately.
 #pragma once
 

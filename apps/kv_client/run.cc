@@ -129,8 +129,8 @@ void Run::PollServers(uint64_t now) {
   if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
 }
 
-// Adds the latencies since the last call to the totals. Returns the totals, except that the
-// latencies are those since the last call alone.
+// Adds the latencies since the last call to the totals. Returns the totals of all other figures
+// together with the latencies since the last call.
 Figures Run::Collect(uint64_t elapsed_ns) {
   total_.gets.Add(client_.get_latency());
   total_.sets.Add(client_.set_latency());

@@ -81,7 +81,7 @@ struct sluice_rpc_request {
 
 /** Starts a call when the function that got `request` returns; of several calls, only the last one
  * is started. `arguments`: the structure of the procedure's arguments; it is copied with all data
- * that its pointers lead to. `context`: passed to the continuation. Returns SLUICE_RPC_CALLED.
+ * that it points to. `context`: passed to the continuation. Returns SLUICE_RPC_CALLED.
  * Returns 0 if no .x file declares the procedure, the arguments cannot be sent, or the program that
  * runs the service does not support calls; the continuation is then not called. */
 static inline int sluice_rpc_call(void* request, const struct sluice_rpc_procedure* procedure,
