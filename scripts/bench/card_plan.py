@@ -92,7 +92,7 @@ def rates(ifaces, sizes, counts):
 
 
 def again(points):
-    """Returns the points that are worth another sample first."""
+    """Returns the points that are sampled again first."""
     return [point for point in points if point.kind == RATES and point.traffic == SMALLEST]
 
 

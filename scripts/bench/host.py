@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The host that measures: builds the programs, reserves hugepages, and describes the host."""
+"""Prepares the measuring host: builds the programs, reserves hugepages, and describes the host."""
 import datetime
 import json
 import os
@@ -17,7 +17,7 @@ BUNDLE = "bundle.json"  # This file of a bundle contains the `identity` of its t
 
 
 def is_bundle():
-    """Returns whether ROOT was made by scripts/bundle: nothing can be built in it."""
+    """Returns whether ROOT was made by scripts/bundle, so that nothing can be built in it."""
     return (ROOT / BUNDLE).exists()
 
 

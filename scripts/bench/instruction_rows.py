@@ -2,7 +2,7 @@
 """The rows of scripts/instructions: instructions of a worker per packet, counted by callgrind.
 
 The figures are recorded for g++ 12 and x86-64-v3. tests/bench/worker_instructions_test.py fails if
-a row grows by more than GROWTH. A change that reaches a smaller figure records it.
+a row grows by more than GROWTH. A change that lowers a figure also records the new one.
 """
 import dataclasses
 import pathlib

@@ -5,7 +5,7 @@ Each bench runs device and worker alternately in one thread, so that the count i
 run. Only functions whose name begins with Worker, and their callees, are counted.
 
 With --caches, callgrind simulates the caches of the processor in Ensō's paper, too. Before every
-burst they are filled with other lines, because a NIC does not write into a core's cache.
+burst the caches are filled with other lines, because a NIC does not write into a core's cache.
 """
 import argparse
 import os

@@ -182,7 +182,7 @@ def memory_flags(hugepages, name):
 
 
 def drive(process, script):
-    """Types each (seconds to wait, command); returns the whole output of testpmd."""
+    """Waits and types a command for each (seconds, command). Returns all output of testpmd."""
     try:
         for wait_s, line in script:
             time.sleep(wait_s)
@@ -209,7 +209,7 @@ def testpmd_report(output, iface, seconds):
 
 
 def net_null_sample(hugepages):
-    """Runs macswap on a port that invents and drops frames: no memory is shared."""
+    """Runs macswap on a port that generates and drops frames without shared memory."""
     eal, forwarding = memory_flags(hugepages, "null")
     process = testpmd("0@0,1@1", [*eal, "--vdev=net_null0,size=60"], forwarding)
     output = drive(process, [(0.8, "start"), (PEER_SECONDS, "stop"), (0, "quit")])

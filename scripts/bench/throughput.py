@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds Sluice and measures which NIC interface a workload deserves.
+"""Builds Sluice and measures which NIC interface suits a workload best.
 
 Runs every app on every interface with every traffic on the embedded model NICs, interleaved and
 together with stock DPDK peers. Prints one table and the verdict on each target. docs/performance.md

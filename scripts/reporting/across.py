@@ -35,7 +35,7 @@ def latency_cells(row):
 
 
 def verdict_cell(row):
-    """Contains the frames that were not answered correctly, too."""
+    """Returns the verdict, followed by the numbers of frames that were not answered correctly."""
     wrong = card_report.wrong(row)
     return Cell(f"{row['verdict']} {wrong}".strip(),
                 markup=" ".join(filter(None, [verdict(row["verdict"]), text(wrong)])))
