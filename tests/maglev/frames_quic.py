@@ -84,8 +84,8 @@ class Quic(FramesTest):
         self.check(self.config(), cases, quic_server=16 * 3, hit=16 * 3 * 5)
 
     def test_in_katran_an_id_moves_a_known_flow_alone(self):
-        """The entry that an id creates for an unknown flow is stale at once: the ring decides the
-        next packet."""
+        """The entry that an id creates for an unknown flow is stale at once, so that the
+        ring decides the next packet."""
         ring, cases = katran.ring(list(self.IDS)), []
         def case(sport, data, address):
             frame = udp(CLIENT4, VIP4, sport=sport, dport=443, data=data)

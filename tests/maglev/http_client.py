@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""http_client.py PORT VIP4 VIP6 SOURCE...: the load of the scale-out test. Persistent connections
-send requests until the end, short connections come and go, and datagrams are sent. Reads commands,
-a JSON list per line, and answers each with a line of JSON.
+"""http_client.py PORT VIP4 VIP6 SOURCE...: generates the load of the scale-out test. Persistent
+connections send requests until the end, short connections come and go, and datagrams are sent.
+Reads commands, a JSON list per line, and answers each with a line of JSON.
 
   ["hold", family, n, first_port]   opens n persistent connections
   ["churn", on]                     opens one connection after another, each for one request
