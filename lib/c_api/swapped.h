@@ -27,8 +27,8 @@ class Swapped {
   /// Returns the current object; for the control thread.
   T& current() const { return *current_.load(std::memory_order_relaxed); }
 
-  /// Replaces the object and returns the old one when none of `workers` uses it any more. Only one
-  /// control thread at a time may call it.
+  /// Replaces the object and returns the old one once none of `workers` uses it. Only one control
+  /// thread at a time may call it.
   std::unique_ptr<T> Replace(std::unique_ptr<T> next,
                              std::span<const std::unique_ptr<sluice_worker>> workers) {
     std::unique_ptr<T> old(current_.exchange(next.release(), std::memory_order_acq_rel));

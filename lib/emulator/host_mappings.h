@@ -40,7 +40,7 @@ class ReservedSpace {
   /// Replaces the mapping by zeros, for a device that may still access it. Throws std::bad_alloc if
   /// the system cannot map them.
   void Blank(uint8_t* at, size_t bytes);
-  /// Restores the initial state without memory; the range must not be accessed any more. Throws as
+  /// Restores the initial state without memory; the range must no longer be accessed. Throws as
   /// Blank does.
   void Vacate(uint8_t* at, size_t bytes);
 

@@ -51,7 +51,7 @@ class ItemInitiator : public swap::InitiatorPort<W> {
     this->end_.MakeOffer({item.word[0], PayloadOf(item), /*standing=*/true});
     if (this->end_.ConsumeUpdate()) Post(item, number);
   }
-  /// Four messages: decides about end().answer() and sends `closing` with the decision.
+  /// Four messages: commits or rejects end().answer(), and sends `closing` with that decision.
   void Close(bool commit, const Item& closing) {
     if (commit) {
       this->end_.Commit();

@@ -39,9 +39,9 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Detaches from all queues, writes the remaining copies and logs the number of lost copies. No
-  /// worker may poll any more. Returns an empty string, or the reason why the file is incomplete.
-  /// Later calls have no effect.
+  /// Detaches from all queues, writes the remaining copies and logs the number of lost copies. All
+  /// workers must have stopped polling. Returns an empty string, or the reason why the file is
+  /// incomplete. Later calls have no effect.
   std::string Close();
 
   /// Captures a queue pair of a started port.

@@ -20,8 +20,8 @@ using fabric::Picoseconds;
 
 /// Runs one program on `cpu`, an end of a window, and waits in virtual time when the program waits.
 /// Sets OnArrival and OnInterrupt of `cpu`. `cpu` and the queue must outlive the object, and the
-/// queue must not run any more when it is destroyed. The destructor unwinds a program that has not
-/// returned.
+/// queue must no longer run when the object is destroyed. The destructor unwinds a program that has
+/// not returned.
 class Processor {
  public:
   static constexpr Picoseconds kForever = ~Picoseconds{0};

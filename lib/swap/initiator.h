@@ -58,7 +58,7 @@ class Initiator : public End {
   /// Requests a rejection. The outcome may still be kCommitted. Returns false if there is nothing
   /// to cancel.
   bool Cancel();
-  /// Four messages: decide about answer() in State::kValidate. Commit() is the commit point and
+  /// Four messages: accept or reject answer() in State::kValidate. Commit() is the commit point and
   /// returns the result; the peer confirms later. Abort() returns false if there is nothing to
   /// decide.
   std::optional<Result> Commit();

@@ -86,10 +86,10 @@ inline bar::Line Encode(const Message& message) {
   return line;
 }
 
-/// Decodes a line. A line that no end posts decodes as kNone, which every end ignores: a line with
-/// an unknown phase, or with peer 0 and a phase other than kSync. If the two bindings of a line
-/// differ, its writer died while it stored a new word 1. The line then decodes with its earlier
-/// content and peer 0, so that no end accepts it.
+/// Decodes a line. The phase is kNone, which every end ignores, if no end would have posted the
+/// line: its phase in word 0 is unknown, or its peer is 0 and its phase is not kSync. If the two
+/// bindings of a line differ, its writer died while it stored a new word 1. The line then decodes
+/// with its earlier content and peer 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {
   const auto phase = static_cast<uint8_t>(line.word[0] >> 48);
   Message message{

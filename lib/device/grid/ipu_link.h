@@ -4,8 +4,8 @@
 // the NIC, except one that is being sent, are in a queue: first the closed regions, which contain
 // received frames, then the open one, then free ones. Receive blocks write frames directly to the
 // regions in host memory. They reserve room in the order of their batches, and close a region when
-// a frame does not fit. The exchange block gives the first region of the queue to the host, after
-// all frames that are reserved in it are complete, and appends regions that it has sent.
+// a frame does not fit. The exchange block gives the first region of the queue to the host, once
+// all frames for which space in it is reserved are complete, and appends regions that it has sent.
 #pragma once
 
 #include <atomic>

@@ -61,7 +61,7 @@ class ClientInterrupts final : public device::InterruptSink {
   void Clear(uint32_t start, uint32_t count);
   /// Removes all eventfds and pending interrupts: the client disabled its interrupts.
   void Disable();
-  /// Discards all interrupts that were raised but not signalled. The eventfds stay.
+  /// Discards all interrupts that were raised but not signalled. The eventfds remain.
   void Forget();
   /// Returns a bit mask of pending vectors, vector 0 in bit 0.
   uint64_t pending() const;

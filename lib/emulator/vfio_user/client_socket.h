@@ -28,7 +28,7 @@ class ClientSocket {
   bool Receive(const char** wrong);
   std::deque<Message>& messages() { return reader_.messages(); }
   const std::deque<Message>& messages() const { return reader_.messages(); }
-  /// Returns whether the client has closed its socket and does not read any more.
+  /// Returns whether the client has closed its socket and no longer reads.
   bool HungUp() const;
 
   /// Sends a message, with a copy of `file` unless it is negative. Bytes for which the socket has

@@ -49,7 +49,7 @@ class Deployment {
   std::string Apply(Graph graph, std::vector<Changed>* changes);
   /// Opens a new stream for a chain of the graph whose stream has failed. Results are as for Apply.
   std::string Reopen(std::string_view chain);
-  /// Frees streams that have drained. Returns the number of streams that still drain.
+  /// Frees streams that have drained. Returns the number of streams that are still draining.
   size_t Reap();
 
   const Graph& graph() const { return graph_; }

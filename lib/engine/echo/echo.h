@@ -55,7 +55,7 @@ class IncrementEcho final : public packet::Engine {
 /// checksum incrementally. (A swap does not change Internet checksums, because the sum is
 /// commutative.) A UDP checksum of 0 ("none") stays 0. Only the MAC and IP addresses of later
 /// fragments are swapped: they contain no ports, and the checksum over their bytes is in another
-/// frame. VLAN tags stay.
+/// frame. VLAN tags are kept.
 class ReflectEcho final : public packet::Engine {
  public:
   enum Reason : uint8_t {

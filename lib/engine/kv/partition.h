@@ -7,7 +7,7 @@
 //
 //   cache   items are in a circular log; new ones overwrite the oldest, and a full bucket drops its
 //           oldest item. An item that is read in the last quarter of its life becomes the newest,
-//           so that items in use stay.
+//           so that items in use are not overwritten.
 //   store   items are in a segregated-fit heap; buckets are extended to chains; no item is
 //           lost, and items that do not fit are rejected
 //
@@ -165,7 +165,7 @@ class Partition {
     }
     return SetAnyhow(key, hash, value, attributes, condition, now_s, unique);
   }
-  /// Adds `more` after (Append) or before (Prepend) the value; attributes stay.
+  /// Adds `more` after (Append) or before (Prepend) the value; attributes are kept.
   Result Append(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr) {
     return Extend(key, hash, Bytes(), more, now_s, unique);
   }
@@ -173,7 +173,7 @@ class Partition {
     return Extend(key, hash, more, Bytes(), now_s, unique);
   }
   /// Overwrites a value that is at least as long as `text` with `text` followed by spaces. Length
-  /// and attributes stay.
+  /// and attributes are kept.
   Result SetPadded(Bytes key, uint64_t hash, Bytes text, uint32_t now_s, uint64_t* unique);
   /// Deletes the item; if `unique` is not 0, only if the item has this unique.
   Result Delete(Bytes key, uint64_t hash, uint64_t unique, uint32_t now_s);

@@ -89,7 +89,7 @@ class Balancer final : public packet::Engine {
     packet::Verdict verdict;
   };
   static_assert(sizeof(Ending) == 16, "two registers");
-  /// The parts of a packet that decide about its connection.
+  /// The parts of a packet that determine its connection.
   struct Arrival {
     uint64_t tag;
     bool tcp = false;

@@ -51,8 +51,8 @@ inline uint16_t ChangeChecksum(uint16_t stored, uint64_t change) {
 }
 
 /// Rewrites destination address and port of an untagged TCP or UDP packet over IPv4 without options
-/// to the backend's; if the backend's port is 0, the packet's port stays. Updates the checksums; a
-/// UDP checksum of 0 stays 0.
+/// to the backend's; if the backend's port is 0, the packet's port is kept. Updates the checksums;
+/// a UDP checksum of 0 stays 0.
 inline void RewriteDestination(uint8_t* frame, bool tcp, const PlainOuter& outer) {
   uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   uint8_t* const l4 = ip + packet::kIpv4MinHeaderBytes;

@@ -72,8 +72,8 @@ class PlainPath {
   /// pieces fits into a first-level cache.
   static constexpr uint32_t kPieceFrames = 16;
 
-  /// The header fields that decide about a frame. They are read only once: on some interfaces the
-  /// sender could still change them after the lengths were checked.
+  /// The header fields that determine how a frame is handled. They are read only once: on some
+  /// interfaces the sender could still change them after the lengths were checked.
   struct Sight {
     uint64_t tag;
     uint64_t vip_key;  ///< VipIndex::Ipv4Key.

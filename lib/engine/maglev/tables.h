@@ -68,8 +68,8 @@ struct Peer {
 class Tables {
  public:
   /// Compiles `setup`, which must have passed Check. Indices and generations of `previous` (may be
-  /// null) stay. Rings of VIPs whose backends did not change are copied, and VIPs with equal pools
-  /// share the cost of one ring. `rings` caches rings of earlier tables.
+  /// null) are kept. Rings of VIPs whose backends did not change are copied, and VIPs with equal
+  /// pools share the cost of one ring. `rings` caches rings of earlier tables.
   static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous,
                                              RingCache* rings);
   static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous) {

@@ -31,7 +31,7 @@ class VipIndex {
 
   /// Returns the VIP of a destination, or null. `port_be` is in network order.
   const Vip* Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
-  /// Returns a key of all fields of an IPv4 packet that decide about its VIP. The argument contains
+  /// Returns a key of all fields of an IPv4 packet that determine its VIP. The argument contains
   /// the eight bytes from the destination address to the destination port of a header without
   /// options; the key has the protocol in place of the source port. Never 0.
   static uint64_t Ipv4Key(uint64_t destination_and_ports, uint8_t protocol) {

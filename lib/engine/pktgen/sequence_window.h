@@ -106,8 +106,8 @@ class SequenceWindow {
     return (before & bit) == 0 ? Marked::kNew : Marked::kTwice;
   }
 
-  /// Returns the missing numbers below `end`: the first GoneList::kMost ranges. No thread may send
-  /// or receive any more.
+  /// Returns the missing numbers below `end`: the first GoneList::kMost ranges. All threads must
+  /// have stopped sending and receiving.
   std::vector<Gone> Missing(uint64_t end) const {
     GoneList gone = gone_;
     for (uint64_t word = retired_; word * 64 < end; ++word) {

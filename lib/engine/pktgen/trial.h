@@ -76,10 +76,10 @@ class Trial {
   Sender& sender(uint32_t worker) { return *workers_[worker].sender; }
   Checker& checker(uint32_t worker) { return *workers_[worker].checker; }
 
-  /// Returns the current counts; any thread may call it. `at_rest` means that no worker sends or
-  /// receives any more; only then are ranges set and is `lost` final. `taken_back` is the number of
-  /// frames that a queue first reported as sent but did not send; they count as unsent if they are
-  /// missing.
+  /// Returns the current counts; any thread may call it. `at_rest` means that all workers have
+  /// stopped sending and receiving; only then are ranges set and is `lost` final. `taken_back` is
+  /// the number of frames that a queue first reported as sent but did not send; they count as
+  /// unsent if they are missing.
   TrialResult Result(bool at_rest, uint64_t taken_back = 0) const;
   /// Returns the duration for which frames were due, in ps, counting one gap per frame. Valid once
   /// all senders are over.

@@ -37,7 +37,7 @@ class Histogram {
   }
   /// As count(), but any thread may call it.
   uint64_t recorded() const { return Load(count_); }
-  /// Subtracts an earlier snapshot of the same histogram. Minimum and maximum stay.
+  /// Subtracts an earlier snapshot of the same histogram. Minimum and maximum do not change.
   void Subtract(const Histogram& earlier) {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] -= earlier.counts_[i];
     count_ -= earlier.count_;

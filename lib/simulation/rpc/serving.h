@@ -5,8 +5,8 @@
 // itself; the other hosts work without a coherent NIC. Calls come at random times, most of them to
 // a few services, and this set of services changes.
 //
-// Source of the question: Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HOTOS'25),
-// section 2: dynamic mixes of more services than cores.
+// Motivated by Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HOTOS'25), section 2:
+// dynamic mixes of more services than cores.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,10 @@
 // Estimates the access rates of a region's pages from access bits. If a page is accessed at random
 // times at a rate r, the bit of a scan that covers the time T is set with the probability 1 -
 // exp(-rT). Each bit moves log r along the gradient of its likelihood, so that scans of any period
-// contribute to one estimate. A bit that was almost certain to be set (rT large) has no information
-// and no effect. Therefore the rates of very hot pages, found by fast scans, persist during slow
-// ones. If the number of set bits deviates significantly, the region's contents have changed, and
-// the old estimates receive little weight.
+// contribute to one estimate. A bit that was almost certain to be set (rT large) contains no
+// information and has no effect. Therefore the rates of very hot pages, found by fast scans,
+// persist during slow ones. If the number of set bits deviates significantly, the region's contents
+// have changed, and the old estimates receive little weight.
 #pragma once
 
 #include <algorithm>

@@ -53,7 +53,7 @@ class Baselines {
   Baselines(uint32_t pages, uint32_t fast_pages);
 
   void Play(const std::vector<Access>& accesses);
-  /// Resets the counts of accesses; the LRU list stays.
+  /// Resets the counts of accesses; the LRU list does not change.
   void StartMeasuring();
 
   /// Returns the fraction of accesses to the `fast_pages` most recently accessed pages. Every miss

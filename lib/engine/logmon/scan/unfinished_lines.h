@@ -19,9 +19,9 @@ class UnfinishedLines {
   /// Allocates `bytes` for the bytes of all lines and the overhead.
   explicit UnfinishedLines(uint64_t bytes);
 
-  /// Appends at least one byte to `line`. Returns false and drops the line if memory is missing. A
-  /// line may grow while it is not longer than the remaining memory. When memory becomes scarce,
-  /// long lines are dropped and short ones are still accepted.
+  /// Appends at least one byte to `line`. Returns false and drops the line if memory is
+  /// insufficient. A line may grow while it is not longer than the remaining memory. When memory
+  /// becomes scarce, long lines are dropped and short ones are still accepted.
   bool Append(uint32_t& line, std::string_view bytes);
   /// Starts `line`, which has no bytes yet. May read kSpareBytes after `bytes`.
   bool Begin(uint32_t& line, std::string_view bytes);
