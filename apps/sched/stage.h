@@ -98,7 +98,7 @@ class Stage {
   std::atomic<std::chrono::steady_clock::time_point> end_{};
 };
 
-/// A policy in a mode.
+/// A combination of a policy and a mode.
 struct Cell {
   std::string policy;
   std::string mode;
