@@ -137,7 +137,8 @@ int ProbeWrapper(rte_vdev_device* vdev, const std::string& name, std::string* er
     if (dev != nullptr) rte_eth_dev_release_port(dev);
     rte_eth_dev_owner_unset(inner, owner);
     *error = "port=" + name +
-             ": no ethdev port is free, memory is missing, or the wrapped port does not answer";
+             ": no ethdev port is free, there is too little memory, or the wrapped port does not "
+             "answer";
     return failure;
   }
   rte_eth_dev_probing_finish(dev);
