@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-pauses: measures, on this host, both sides of the choice of a time-out: how often a
-// process that is alive is silent for longer than the time-out (a false suspicion), and after which
-// time a killed process is detected, by time-outs and by the end of its connection. Prints
-// Markdown.
+// sluice-pauses: measures on this host the trade-off in choosing a time-out: how often a process
+// that is alive is silent for longer than the time-out (a false suspicion), and after which time a
+// killed process is detected, by time-outs and by the end of its connection. Prints Markdown.
 #include <gflags/gflags.h>
 #include <poll.h>
 #include <signal.h>
