@@ -314,7 +314,7 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
   EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_METER; }), -ENOTSUP);
 }
 
-/// A rule as Open vSwitch offers it for a flow that Open vSwitch forwards itself.
+/// A rule as Open vSwitch creates it for a flow that Open vSwitch forwards itself.
 TEST(Flow, RulesOfOpenVswitchMarkFramesAndLeaveTheirQueueToRss) {
   Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
   const uint16_t queues[] = {0, 1};

@@ -315,7 +315,7 @@ TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
     for (uint32_t flow = 0; flow < 160; ++flow) {
       const auto counts = estimator.Of(merged.counters[0].HashOf(KeyOf(flow)));
       const auto truth = static_cast<double>(a.exact[flow] + b.exact[flow]);
-      // Up to 512 heavy flows of b can stay, so all 100 flows of its table stay.
+      // Up to 512 heavy flows of b can remain, so all 100 flows of its table remain.
       const bool of_b = flow >= 50 && flow < 150;
       EXPECT_EQ(counts.counted_by, of_b          ? CountedBy::kTable
                                    : flow >= 150 ? CountedBy::kSketch
