@@ -26,7 +26,7 @@ void AddMetrics(const engine::kv::Store& store, const LiveSnapshots& snapshots,
   const PartitionCounters items = ItemsOf(store);
   const ResponderCounters traffic = TrafficOf(store);
   AddGauge(families, "sluice_kv_items",
-           "Items in the store, including expired items that are not removed yet.",
+           "Items in the store, including expired items that have not been removed yet.",
            Number(items.items));
   AddGauge(families, "sluice_kv_item_bytes",
            "Memory of the items in the store, with their headers.", Number(items.item_bytes));

@@ -231,7 +231,7 @@ int Probe(rte_pci_driver*, rte_pci_device* device) {
   if (function == nullptr) return Fail(device, "no memory for the port", -errno);
   rte_eth_dev* const dev = AllocatePort(device);
   if (dev == nullptr)
-    return Fail(device, "no ethdev port is free, or memory for it is missing", -ENOMEM);
+    return Fail(device, "no ethdev port is free, or there is too little memory", -ENOMEM);
   const int failure =
       CreatePort(dev, std::move(function), Addresses::kIova, queues, kUsualRing, &error);
   return failure == 0 ? 0 : Fail(device, error, failure);

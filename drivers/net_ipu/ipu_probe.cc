@@ -123,7 +123,7 @@ int Probe(rte_vdev_device* vdev) {
   if (attachment == nullptr) return Fail(vdev, error, -EINVAL);
   rte_eth_dev* const dev = rte_eth_vdev_allocate(vdev, sizeof(Adapter));
   if (dev == nullptr)
-    return Fail(vdev, "no ethdev port is free, or memory for it is missing", -ENOMEM);
+    return Fail(vdev, "no ethdev port is free, or there is too little memory", -ENOMEM);
   const int failure = CreatePort(dev, std::move(attachment), Addresses::kVirtual, arguments.queues,
                                  RingEntries(arguments), &error);
   return failure == 0 ? 0 : Fail(vdev, error, failure);

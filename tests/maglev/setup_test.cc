@@ -528,7 +528,7 @@ TEST(Check, WantsAWayBackForNatAnswers) {
 TEST(Check, WantsNatAnswersThatBelongToOneVip) {
   const auto conflict = [](const char* where) {
     return ElementsAre("vip \"two\": backend \"a\": vip \"one\" also rewrites to TCP 10.0.0.1:" +
-                       std::string(where) + ", so that replies would be ambiguous");
+                       std::string(where) + ", so replies would be ambiguous");
   };
   EXPECT_THAT(AfterNat(80, 0, 81, 0), IsEmpty());
   EXPECT_THAT(AfterNat(80, 8080, 80, 8081), IsEmpty());

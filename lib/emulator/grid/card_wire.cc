@@ -209,7 +209,7 @@ bool UploadWire(std::string_view name, const Arguments& arguments, const MacAddr
   Recording* const recording = (*wire)->recording();
   if (recording == nullptr) {
     *error = "wire=library: the traffic of " + arguments.library.file +
-             " depends on the answers, so that a card cannot send it: omit on";
+             " depends on the answers, so a card cannot send it: omit on";
     return false;
   }
   if (!recording->Record(error)) return false;

@@ -280,7 +280,7 @@ class ChainCheck {
       AddError(NodePath(i) + ".device",
                "\"" + node.device + "\": its buffer has " + std::to_string(device->buffer) +
                    " bytes; a message of " + std::to_string(chain_.message) +
-                   " bytes needs at least 64 bytes more than its length");
+                   " bytes needs a buffer that is at least 64 bytes longer");
     } else if (device->kind == DeviceKind::kLegacy &&
                node.window < Granules(chain_.message + uint64_t{16})) {
       AddError(NodePath(i) + ".window",

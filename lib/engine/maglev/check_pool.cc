@@ -147,7 +147,7 @@ void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
        {by_port.find(port), by_port.find(0), port == 0 ? by_port.begin() : by_port.end()}) {
     if (taken == by_port.end() || taken->second.vip == complaints_.place().vip) continue;
     complaints_.AddConflict(taken->second,
-                            "vip %s also rewrites to %s, so that replies would be ambiguous",
+                            "vip %s also rewrites to %s, so replies would be ambiguous",
                             Quoted(setup_.vips[taken->second.vip].name),
                             EndpointText({backend.address, 0}, taken->first, vip.protocol));
     break;

@@ -146,7 +146,7 @@ class AgentView {
         violation = "a CPU without a running task has no latched or leaving task";
       }
     }
-    if (on_cpus != 0) violation = "the running or latched task of a CPU exists";
+    if (on_cpus != 0) violation = "every task that runs or is latched on a CPU is known";
     return violation;
   }
 

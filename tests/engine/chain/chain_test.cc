@@ -178,7 +178,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "streaming", "port": 1, "buffer": 512}])"),
        "chains[0].nodes[1].device: \"a\": its buffer has 512 bytes; a message of 512 bytes needs "
-       "at least 64 bytes more than its length"},
+       "a buffer that is at least 64 bytes longer"},
   };
   for (const auto& [text, line] : cases) {
     config::Errors errors;

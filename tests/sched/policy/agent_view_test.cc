@@ -65,7 +65,7 @@ TEST(AgentView, ItsCheckFindsEveryFalseEntry) {
       {"a task on a CPU is the running task there", [](AgentRecords& k) { k.task(1).at = 1; }},
       {"a CPU without a running task has no latched or leaving task",
        [](AgentRecords& k) { k.cpu(1).leaving = true; }},
-      {"the running or latched task of a CPU exists",
+      {"every task that runs or is latched on a CPU is known",
        [](AgentRecords& k) { k.cpu(1).running.task = &k.task(3); }},
   };
   for (const auto& [rule, falsify] : kCases) {
