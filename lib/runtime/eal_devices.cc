@@ -52,7 +52,7 @@ constexpr std::array kInterfaceKeys{
     InterfaceKey{"net_pcap", "rx_iface_in"}, InterfaceKey{"net_pcap", "tx_iface"},
     InterfaceKey{"net_tap", "remote"}};
 
-// Returns the value of the argument `key` after the driver's name, or nothing.
+// Returns the value of the argument `key` after the driver's name, or nullopt if it is absent.
 std::optional<std::string> Argument(std::string_view value, std::string_view key) {
   for (size_t at = value.find(','); at < value.size();) {
     const size_t end = std::min(value.find(',', at + 1), value.size());

@@ -27,9 +27,9 @@ enum class Pace : uint8_t {
   kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 above it; chosen every 100 ms.
 };
 
-/// Returns the kind named "count_sketch" or "count_min"; nothing for other names.
+/// Returns the kind named "count_sketch" or "count_min"; nullopt for other names.
 std::optional<SketchKind> SketchByName(std::string_view name);
-/// Returns the pace named "fixed", "correct" or "line_rate"; nothing for other names.
+/// Returns the pace named "fixed", "correct" or "line_rate"; nullopt for other names.
 std::optional<Pace> PaceByName(std::string_view name);
 
 struct Setup {
