@@ -52,7 +52,7 @@ class Web(http.client.HTTPConnection):
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self):
-        """Returns the backend that replied correctly; nothing if the reply was wrong."""
+        """Returns the backend that replied correctly; None if the reply was wrong."""
         data = self.random.randbytes(self.random.choice([1, 100, 1400, 4000]))
         self.request("POST", "/", body=data)
         response = self.getresponse()

@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-/// The loopback's ring of a card, without a NIC.
+/// The ring of a card's loopback wire, without a NIC.
 class Ring {
  public:
   Ring()
