@@ -2,7 +2,7 @@
 //
 // Tests chains of accelerators in virtual time: the order and time of every operation of Tables 2
 // and 3 of the Nagare proposal (Sadok, 2024), the formulas derived from them for one to eight
-// accelerators with either face, and the effect of a slow accelerator on other streams.
+// accelerators with either interface, and the effect of a slow accelerator on other streams.
 #include "simulation/chain/chain.h"
 
 #include <gtest/gtest.h>
