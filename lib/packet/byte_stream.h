@@ -74,7 +74,7 @@ class StreamEngine {
   void Closed(Connection& /*connection*/, bool /*complete*/, uint64_t /*now*/) {}
   /// Called often, between frames.
   virtual void AtRest(uint64_t /*now*/) {}
-  /// Called when the worker ends. The connections that are open are not closed before.
+  /// Called when the worker ends, after the connections that were open have been closed.
   virtual void Leave(uint64_t /*now*/) {}
 
  protected:

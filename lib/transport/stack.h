@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "packet/byte_stream.h"
 #include "packet/own_addresses.h"
 #include "packet/rewrite.h"
 
@@ -32,13 +33,8 @@ struct StackOptions {
 /// after Events::Closed.
 using ConnectionId = uint32_t;
 
-/// The remote end of a connection. An IPv4 address is stored as ::ffff:a.b.c.d (RFC 4291 section
-/// 2.5.5.2).
-struct Peer {
-  packet::Ipv6Address address;
-  uint16_t port;        ///< Host order.
-  uint16_t local_port;  ///< Host order.
-};
+/// The remote end of a connection.
+using Peer = packet::StreamPeer;
 
 /// Reason why a connection ended.
 enum class End : uint8_t {

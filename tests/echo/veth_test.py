@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A real client: sluice-echo on one end of a veth pair, Linux in a network namespace on the other.
-Linux resolves --ip by ARP, pings it, and receives its UDP datagrams back. Root only."""
+Linux resolves --ip by ARP, pings it, and receives its UDP datagrams or the bytes of its TCP connections
+back. Root only."""
 
 import contextlib
 import json
@@ -57,11 +58,36 @@ for sequence in range(3):
 print(right)
 """
 
+# Sends bytes over several connections at once, closes the sending direction, and prints how many
+# connections returned all bytes before they ended. Argument: the address.
+TCP_CLIENT = """
+import random, socket, sys, threading
+def talk(number, good):
+    data = random.Random(number).randbytes(number * 20000 + 1)
+    with socket.create_connection((sys.argv[1], 7), timeout=60) as s:
+        def send():
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+        sender = threading.Thread(target=send)
+        sender.start()
+        back = b''.join(iter(lambda: s.recv(65536), b''))
+        sender.join()
+    if back == data:
+        good.append(number)
+good = []
+threads = [threading.Thread(target=talk, args=(number, good)) for number in range(20)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(good))
+"""
 
-def veth():
+
+def veth(**options):
     # Linux sends partial checksums by default. A checksum that is updated before it is complete
     # remains wrong.
-    return PAIR.up(CLIENT + "/24", partial_checksums=True)
+    return PAIR.up(CLIENT + "/24", **{"partial_checksums": True, **options})
 
 
 @contextlib.contextmanager
@@ -122,6 +148,22 @@ class Veth(unittest.TestCase):
 
     def test_streaming_without_a_model(self):
         self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}", "--", "--iface=streaming")
+
+    def test_tcp(self):
+        ipu = f"--vdev=net_af_packet0,iface={PAIR.here}", "--vdev=net_ipu0,wire=port:net_af_packet0"
+        enso = (f"--vdev=net_af_packet0,iface={PAIR.here}", f"--vdev=net_pcap0,iface={PAIR.here}",
+                "--vdev=net_enso0,wire=port:net_af_packet0")
+        for iface, devices, more in (("packetized", ipu, ()), ("bilateral", ipu, ()),
+                                     ("coherent", ipu, ()),
+                                     ("streaming", enso, ("--exception_port=net_pcap0",))):
+            with self.subTest(iface=iface), veth(partial_checksums=False), \
+                    echo(*devices, "--", f"--iface={iface}", "--transport=tcp", *more) as report:
+                self.assertEqual(PAIR.run("python3", "-c", TCP_CLIENT, SERVER).strip(), "20")
+            sent = sum(number * 20000 + 1 for number in range(20))
+            tcp = report["tcp"]
+            self.assertEqual((tcp["opened"], tcp["rx_bytes"], tcp["tx_bytes"]), (20, sent, sent))
+            self.assertEqual((tcp["finished"], tcp["bad_segments"], tcp["discarded_bytes"]),
+                             (20, 0, 0))
 
     def test_streaming_without_an_exception_port_counts_what_cannot_leave(self):
         with veth(), echo(f"--vdev=net_af_packet0,iface={PAIR.here}",
