@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-logmon: matches the lines of logs on their way through the network. The engine is
-// lib/engine/logmon; settings.h describes the flags, collector.h the processing of matches;
-// everything else is lib/runtime. Start reading here.
+// sluice-logmon: matches the lines of logs on their way through the network, or serves syslog over
+// TCP. The engines are lib/engine/logmon; settings.h describes the flags, collector.h the
+// processing of matches; everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -21,6 +21,7 @@
 #include "report.h"
 #include "runtime/command_line.h"
 #include "runtime/session.h"
+#include "runtime/tcp/tcp_server.h"
 #include "settings.h"
 #include "test_filter.h"
 #include "worker.h"
@@ -35,10 +36,12 @@ using sluice::logmon::Collector;
 using sluice::logmon::Figures;
 using sluice::logmon::Recorder;
 using sluice::logmon::Settings;
+using sluice::logmon::SyslogWorker;
 using sluice::logmon::WallClock;
 using sluice::logmon::Worker;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
+using sluice::runtime::RunTcp;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
@@ -113,7 +116,7 @@ int main(int argc, char** argv) {
   if (rules == nullptr) return BadFlag("filters", fix);
   if (!MakeSample(*settings, &*line, &capture, &flag, &fix)) return BadFlag(flag, fix);
   line->options.answers = false;
-  line->options.promiscuous = true;
+  line->options.promiscuous |= settings->server_port == 0;
   // An Enso NIC may deliver a SYN late, and to a different pipe than the rest of its stream. The
   // monitor could then not distinguish a whole first line from the rest of a line, so one pipe is
   // used.
@@ -139,13 +142,26 @@ int main(int argc, char** argv) {
   Collector collector(*settings, clock, session->workers(), text);
   if (!collector.Open(&flag, &fix)) return BadFlag(flag, fix);
   collector.Start();
-  exit_code = session->Run(
-      [&](const WorkerInfo& info) {
-        auto& batches = collector.batches(info.worker);
-        return Worker(info.own, *rules, settings->monitor,
-                      Recorder(settings->config, clock, batches), batches, seed);
-      },
-      MakeHooks(collector, *settings));
+  const auto make_recorder = [&](uint32_t worker) {
+    return Recorder(settings->config, clock, collector.batches(worker));
+  };
+  AppHooks hooks = MakeHooks(collector, *settings);
+  if (settings->server_port != 0) {
+    exit_code = RunTcp(
+        *session, {settings->server_port},
+        [&](const WorkerInfo& info) {
+          return SyslogWorker(*rules, settings->monitor, make_recorder(info.worker),
+                              collector.batches(info.worker));
+        },
+        std::move(hooks));
+  } else {
+    exit_code = session->Run(
+        [&](const WorkerInfo& info) {
+          return Worker(info.own, *rules, settings->monitor, make_recorder(info.worker),
+                        collector.batches(info.worker), seed);
+        },
+        std::move(hooks));
+  }
   collector.Stop();
   return exit_code == 0 && collector.failed() ? 1 : exit_code;
 }

@@ -12,6 +12,7 @@
 
 #include "config/json_reader.h"
 #include "host/argument_faults.h"
+#include "runtime/tcp/tcp_server.h"
 #include "sample.h"
 
 DEFINE_string(filters, "",
@@ -19,6 +20,10 @@ DEFINE_string(filters, "",
 DEFINE_string(
     filter, "",
     "One filter in CloudWatch syntax, instead of --filters; the lines that match are printed");
+DEFINE_string(transport, "frames",
+              "frames: observe the frames of other hosts' logs; tcp: serve syslog over TCP on --ip "
+              "(RFC 6587)");
+DEFINE_uint32(tcp_port, 514, "TCP: port that accepts connections");
 DEFINE_string(syslog_ports, "514",
               "UDP ports of syslog, comma-separated; each datagram is one message");
 DEFINE_string(
@@ -114,6 +119,17 @@ std::optional<Transport> TransportOf(std::string_view name) {
   return std::nullopt;
 }
 
+// Checks the flags of the syslog server; see Complaint.
+bool CheckTransport(const CommandLine& line, runtime::Complaint complaint) {
+  if (FLAGS_transport == "frames") return true;
+  return complaint.Check(FLAGS_transport == "tcp", "transport", "give frames or tcp") &&
+         complaint.Check(FLAGS_tcp_port >= 1 && FLAGS_tcp_port <= 65535, "tcp_port",
+                         "give 1 to 65535") &&
+         complaint.Check(!FLAGS_pass_on, "pass_on",
+                         "a server does not forward frames: omit --pass_on or --transport=tcp") &&
+         runtime::CheckTcp(line, "transport", complaint);
+}
+
 }  // namespace
 
 std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag, std::string* fix) {
@@ -147,7 +163,8 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
       complaint.Accept(host::ProgramFault(FLAGS_alert_exec), "alert_exec") &&
       complaint.Check(
           FLAGS_log.empty() || !line.own_port, "log",
-          "applies only to the embedded NIC, but the EAL arguments name a device: omit --log");
+          "applies only to the embedded NIC, but the EAL arguments name a device: omit --log") &&
+      CheckTransport(line, complaint);
   if (!right) return std::nullopt;
   auto config = ReadFilters(flag, fix);
   if (!config) return std::nullopt;
@@ -162,6 +179,10 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
   settings.minutes = FLAGS_minutes;
   settings.alerts = FLAGS_alerts;
   settings.alert_exec = FLAGS_alert_exec;
+  if (FLAGS_transport == "tcp") {
+    settings.server_port = static_cast<uint16_t>(FLAGS_tcp_port);
+    return settings;
+  }
   if (line.own_port || line.options.frame_size.empty()) return settings;
   // The sample's destination port must have a listener.
   std::vector<uint16_t>* const used = FLAGS_log_as == "tcp"     ? &monitor.tcp_ports
@@ -183,7 +204,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
                 std::optional<runtime::SampleCapture>* capture, std::string* flag,
                 std::string* fix) {
   runtime::Options& options = line->options;
-  if (!runtime::WantsSample(*line)) return true;
+  if (!runtime::WantsSample(*line) || settings.server_port != 0) return true;
   SampleOptions sample{.transport = *TransportOf(FLAGS_log_as),
                        .sources = FLAGS_log_sources,
                        .once = FLAGS_log_once,

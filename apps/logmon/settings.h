@@ -16,9 +16,10 @@ namespace sluice::logmon {
 struct Settings {
   Config config;
   engine::logmon::MonitorOptions monitor;  ///< All options except times.
-  double idle_s = 0;                       ///< 0: idle sources are never removed.
-  std::string lines;    ///< Destination of shown lines: a file, "-" or empty for none.
-  std::string minutes;  ///< Destination of closed minutes, in the format of `lines`.
+  uint16_t server_port = 0;  ///< Not 0: serves syslog on this TCP port instead of observing frames.
+  double idle_s = 0;         ///< 0: idle sources are never removed.
+  std::string lines;         ///< Destination of shown lines: a file, "-" or empty for none.
+  std::string minutes;       ///< Destination of closed minutes, in the format of `lines`.
   std::string
       alerts;  ///< Destination of alerts, in the format of `lines`; alerts are always printed too.
   std::string alert_exec;  ///< Program to run for each alert; empty: none.

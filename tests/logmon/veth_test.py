@@ -149,16 +149,17 @@ class Senders(logmon_run.Folder):
             {(4, 3, f"sender{i}"): lines for i in range(len(forms))})
 
     @contextlib.contextmanager
-    def rsyslog(self, form):
+    def rsyslog(self, form, *options):
         """Runs rsyslog with a private socket, which forwards to the monitor."""
+        transport = " ".join(options or ['Protocol="udp"'])
         socket, config = self.folder / "socket", self.folder / "rsyslog.conf"
         config.write_text(
             f'global(workDirectory="{self.folder}" parser.escapeControlCharactersOnReceive="off")\n'
             f'module(load="imuxsock" SysSock.Use="off")\n'
             f'input(type="imuxsock" Socket="{socket}" RateLimit.Interval="0" '
             f'UsePIDFromSystem="off")\n'
-            f'action(type="omfwd" Target="{MONITOR}" Port="514" Protocol="udp" '
-            f'Template="{form}")\n')
+            f'action(type="omfwd" Target="{MONITOR}" Port="514" Template="{form}" '
+            f'{transport})\n')
         process = subprocess.Popen(
             PAIR.command(RSYSLOGD, "-n", "-f", str(config), "-i", str(self.folder / "pid")),
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -173,6 +174,26 @@ class Senders(logmon_run.Folder):
             process.communicate(timeout=logmon_run.PATIENCE_S)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(socket)
+
+    @unittest.skipUnless(RSYSLOGD and LOGGER, "rsyslog is not installed")
+    def test_a_server_over_tcp(self):
+        """logger and rsyslog in both framings of RFC 6587, each on one connection."""
+        text = printable(150, seed=15)
+        lines = len(log_lines.lines_of(text))
+        file = str(self.file("log", text))
+        with self.monitor("--transport=tcp") as run:
+            for sent, framing in enumerate(((), ("--octet-count",)), 1):
+                PAIR.run(LOGGER, "-n", MONITOR, "-T", "-P", "514", *framing, "-f", file)
+                self.counted(run, sent * lines)
+            for sent, framing in enumerate(("traditional", "octet-counted"), 3):
+                with self.rsyslog("RSYSLOG_ForwardFormat", 'Protocol="tcp"',
+                                  f'TCP_Framing="{framing}"') as socket:
+                    PAIR.run(LOGGER, "-u", str(socket), "-f", file)
+                    self.counted(run, sent * lines)
+        self.check(*[text] * 4)
+        tcp = self.report["tcp"]
+        self.assertEqual((tcp["opened"], tcp["discarded_bytes"], tcp["bad_segments"]), (4, 0, 0))
+        self.assertEqual(self.report["logmon"]["sources"]["syslog_messages"], 4 * lines)
 
     def test_datagrams_that_cut_lines_anywhere(self):
         # Each socket is one source.

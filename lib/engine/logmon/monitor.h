@@ -20,10 +20,10 @@
 #include "engine/logmon/source/counters.h"
 #include "engine/logmon/source/source.h"
 #include "engine/logmon/source/source_table.h"
-#include "engine/logmon/source/syslog.h"
 #include "engine/logmon/source/syslog_framing.h"
 #include "engine/logmon/source/tcp_assembler.h"
 #include "engine/logmon/source/text_finder.h"
+#include "engine/logmon/stream_messages.h"
 #include "packet/burst.h"
 #include "packet/engine.h"
 #include "packet/frame.h"
@@ -166,48 +166,25 @@ class Monitor final : public packet::Engine {
     SyslogFraming& framing;
 
     void Text(std::string_view bytes) {
-      if (IsSyslog()) return ReadFrames(framing, bytes, Messages{monitor, flow, line});
+      if (IsSyslog()) return ReadFrames(framing, bytes, Messages());
       monitor.lines_.Feed(flow, TransportOf(flow), line, bytes);
     }
     void Gap() {
       monitor.lines_.Gap(line);
       framing.state = SyslogFraming::State::kLost;
     }
-    /// Handles the end of a stream. A message that would end with LF is complete; a counted message
-    /// with missing bytes is torn.
     void End() {
-      if (!IsSyslog()) return monitor.lines_.Finish(flow, TransportOf(flow), line);
-      if (framing.state == SyslogFraming::State::kLine) Messages{monitor, flow, line}.Whole({});
-      Forget();
+      if (IsSyslog()) return Messages().End(framing);
+      monitor.lines_.Finish(flow, TransportOf(flow), line);
     }
     void Restart() { Forget(); }
-    void Forget() {
-      monitor.lines_.Forget(line);
-      framing = {};
+    void Forget() { Messages().Forget(framing); }
+    StreamMessages<Sink> Messages() {
+      return {monitor.lines_, monitor.counters_, flow, line};
     }
     bool IsSyslog() const {
       return flow.protocol == packet::kProtocolTcp &&
              monitor.finder_.IsSyslogStream(flow.destination_port);
-    }
-  };
-  /// Receiver for ReadFrames. Ignores empty messages.
-  struct Messages {
-    Monitor& monitor;
-    const packet::FlowKey& flow;
-    LineState& line;
-
-    void Part(std::string_view bytes) { monitor.lines_.KeepPart(line, bytes); }
-    void Whole(std::string_view last) {
-      const std::string_view message = monitor.lines_.Join(line, last);
-      if (!message.empty()) monitor.ProcessMessage(flow, message);
-    }
-    void Restart() { monitor.lines_.Join(line, {}); }
-    void Found(bool skipped) {
-      if (skipped) {
-        monitor.lines_.Finish(flow, TransportOf(flow), line);
-      } else {
-        monitor.lines_.Forget(line);
-      }
     }
   };
   static Transport TransportOf(const packet::FlowKey& flow) {
@@ -248,7 +225,8 @@ class Monitor final : public packet::Engine {
     }
     switch (found.transport) {
       case Transport::kSyslog:
-        counters_.Count(SourceCounters::kTextBytes, ProcessMessage(found.flow, payload));
+        counters_.Count(SourceCounters::kTextBytes,
+                        AddMessage(lines_, counters_, found.flow, payload));
         break;
       case Transport::kLines:
         ProcessLines(found.flow, place, payload);
@@ -279,15 +257,6 @@ class Monitor final : public packet::Engine {
 #pragma GCC unroll 4
       for (uint32_t line = 0; line < kAtOnce; ++line) __builtin_prefetch(at + line * kCacheLine);
     }
-  }
-
-  /// Handles a message. Returns the number of bytes of its text.
-  size_t ProcessMessage(const packet::FlowKey& flow, std::string_view bytes) {
-    const SyslogMessage message = ReadSyslog(bytes);
-    counters_.Count(SourceCounters::kSyslogMessages);
-    if (!message.has_priority) counters_.Count(SourceCounters::kWithoutPriority);
-    lines_.Add(flow, message);
-    return message.text.size();
   }
 
   void ProcessLines(const packet::FlowKey& flow, uint32_t place, std::string_view payload) {
