@@ -32,7 +32,7 @@ Addresses AddressesOf(std::string_view list) {
 }  // namespace
 
 void PublishToPortMapper(const std::string& list, const std::vector<ServiceFiles>& services,
-                         const std::vector<rpc::CompiledX>& compiled, bool tcp) {
+                         const std::vector<rpc::CompiledX>& compiled, Served served) {
   const Addresses addresses = AddressesOf(list);
   std::string text;
   for (size_t i = 0; i < compiled.size(); ++i) {
@@ -49,11 +49,15 @@ void PublishToPortMapper(const std::string& list, const std::vector<ServiceFiles
                 network + ':' + address + '.' + std::to_string(port >> 8) + '.' +
                 std::to_string(port & 0xff);
       };
-      add(addresses.v4, "udp");
-      add(addresses.v6, "udp6");
-      if (!tcp || !IsPortMapper(services[i])) continue;
-      add(addresses.v4, "tcp");
-      add(addresses.v6, "tcp6");
+      if (served != Served::kTcp) {
+        add(addresses.v4, "udp");
+        add(addresses.v6, "udp6");
+      }
+      if (served == Served::kTcp ||
+          (served == Served::kUdpAndPortMapperTcp && IsPortMapper(services[i]))) {
+        add(addresses.v4, "tcp");
+        add(addresses.v6, "tcp6");
+      }
     }
   }
   setenv("SLUICE_RPC_PROGRAMS", text.c_str(), 1);

@@ -3,6 +3,7 @@
 // The port mapper's data: the address of each version of each program.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,18 @@
 
 namespace sluice::rpc_app {
 
+/// The protocols that serve calls.
+enum class Served : uint8_t {
+  kUdp,
+  kUdpAndPortMapperTcp,  ///< Only the port mapper serves TCP, too.
+  kTcp,
+};
+
 /// Passes the bindings to services/portmap.cc in the environment: PROGRAM:VERSION:NETWORK:ADDRESS,
 /// separated by spaces. Networks are named as in /etc/netconfig. `addresses` is a comma-separated
 /// list; the first address of each network is used. Universal addresses are those of RFC 5665
-/// section 5.2.3. `tcp`: the port mapper also serves TCP.
+/// section 5.2.3.
 void PublishToPortMapper(const std::string& addresses, const std::vector<ServiceFiles>& services,
-                         const std::vector<rpc::CompiledX>& compiled, bool tcp);
+                         const std::vector<rpc::CompiledX>& compiled, Served served);
 
 }  // namespace sluice::rpc_app

@@ -40,6 +40,7 @@ using sluice::host::WriteReport;
 using sluice::rpc_app::Figures;
 using sluice::rpc_app::LoadWire;
 using sluice::rpc_app::NicThread;
+using sluice::rpc_app::Served;
 using sluice::rpc_app::Settings;
 
 // If the kernel also has the NIC's addresses, binds the services' UDP ports there, and lets the
@@ -77,7 +78,8 @@ int Serve(Settings settings) {
       settings.interface.empty() ? sluice::rpc_app::KernelPorts() : BindPorts(&settings, &error);
   if (!kernel) return Complain(settings, error);
   sluice::rpc_app::PublishToPortMapper(settings.addresses, settings.services, *compiled,
-                                       !kernel->listeners().empty());
+                                       kernel->listeners().empty() ? Served::kUdp
+                                                                   : Served::kUdpAndPortMapperTcp);
   setenv("SLUICE_RPC_STORE_MIB", std::to_string(settings.store_mib).c_str(), 1);
   const auto wait = sluice::coherent::BestWaitMethod();
   sluice::rpc_app::ProcessTable processes;

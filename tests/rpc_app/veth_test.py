@@ -192,7 +192,7 @@ class EachInterface(Clients):
     """Tests each interface that carries frames."""
 
     @contextlib.contextmanager
-    def serving(self, interface, *vdevs):
+    def serving(self, interface, *vdevs, flags=()):
         """Runs sluice-rpc on the interface. Yields its report, which is complete after the
         block."""
         report = {}
@@ -202,7 +202,7 @@ class EachInterface(Clients):
         with subprocess.Popen([RPC + "-frames", "--lcores=0@0-1,1@0-1", "--no-pci", "--no-huge", "-m", "512",
                                *vdevs, "--", f"--iface={interface}", f"--port={port}",
                                f"--ip={SERVER},{SERVER6}",
-                               f"--services=portmap,{SERVICE}:{HERE}/odd.x", "--json=-"],
+                               f"--services=portmap,{SERVICE}:{HERE}/odd.x", "--json=-", *flags],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
             try:
                 lines = []
@@ -237,6 +237,25 @@ class EachInterface(Clients):
                     self.assertGreaterEqual(report["reassembled_pkts"], 2)
                     self.assertEqual(report["rpc"]["rpc_unsent"], 0, report)
                     self.assertEqual(report["nic_dropped_pkts"], 0, report)
+
+    @unittest.skipUnless(RPCINFO.exists(), f"{RPCINFO}: scripts/setup has not unpacked rpcbind")
+    def test_tcp(self):
+        for interface, vdevs in (("packetized", (PCAP,)), ("bilateral", (PCAP, IPU)),
+                                 ("coherent", (PCAP, IPU))):
+            with self.subTest(interface), PAIR.up(CLIENT + "/24", CLIENT6 + "/64"), \
+                    self.serving(interface, *vdevs, flags=["--transport=tcp"]) as report:
+                for address in SERVER, SERVER6:
+                    for protocol in "tcp!", "tcp":
+                        said = there(sys.executable, str(HERE / "wire_client.py"), protocol,
+                                     address, str(PORT),
+                                     *(message.hex() for _, message, _ in ANSWERS))
+                        for (name, _, reply), line in zip(ANSWERS, said.splitlines(), strict=True):
+                            with self.subTest(name, address=address):
+                                self.assertEqual(line, "none" if reply is None else reply.hex())
+                for program in 100000, ODD:
+                    said = there(str(RPCINFO), "-t", SERVER, str(program))
+                    self.assertIn(f"program {program} version", said)
+            self.assertEqual(report["tcp"]["bad_segments"], 0, report)
 
 
 class SharedAddresses(unittest.TestCase):

@@ -78,7 +78,13 @@ BAD = {
         --flagfile={NOWHERE}
         --flagfile=/dev/zero
         --flagfile=/
-        --mode=reverse""",
+        --mode=reverse
+        --transport=smtp
+        --tcp_port=0 --transport=tcp --ip=10.0.0.1
+        --tcp_port=65536 --transport=tcp --ip=10.0.0.1
+        --tcp_connections=0 --transport=tcp --ip=10.0.0.1
+        --tcp_connections=16385 --transport=tcp --ip=10.0.0.1
+        --tcp_connections_per_peer=x""",
     "maglev": f"""
         --config={NOWHERE}
         --config={THIS}
@@ -169,6 +175,11 @@ BAD = {
         --log={NOWHERE}
         --log_as=pigeon
         --log_sources=0
+        --transport=smtp
+        --tcp_port=0 --transport=tcp --ip=10.0.0.1
+        --pass_on --transport=tcp --ip=10.0.0.1
+        --tcp_connections=0 --transport=tcp --ip=10.0.0.1
+        --tcp_connections_per_peer=x
         --test_filter='{{ $.'
         --ip=10.0.0.1.1
         --json={NOWHERE}""",

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-rpc on interfaces that carry frames: the host decodes calls from frames, and calls the
-// services' functions in this process. The engine is lib/engine/rpc; everything else is
-// lib/runtime. sluice-rpc executes this program if it is given such an interface.
+// sluice-rpc on interfaces that carry frames: the host decodes calls from frames or from TCP
+// connections, and calls the services' functions in this process. The engines are lib/engine/rpc;
+// everything else is lib/runtime. sluice-rpc executes this program if it is given such an
+// interface.
 #include <gflags/gflags.h>
 #include <rte_ethdev.h>
 
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/neighbor/neighbor.h"
 #include "engine/rpc/server.h"
+#include "engine/rpc/stream_server.h"
 #include "frames/settings.h"
 #include "frames/views.h"
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
+#include "runtime/tcp/tcp_server.h"
 #include "runtime/wire_clients.h"
 #include "service_functions.h"
 
@@ -30,6 +34,7 @@ using sluice::device::rpc::Services;
 using sluice::engine::WithNeighbor;
 using sluice::engine::rpc::Counts;
 using sluice::engine::rpc::Server;
+using sluice::engine::rpc::StreamServer;
 using sluice::rpc_app::FrameSettings;
 using sluice::rpc_app::ServiceFunctions;
 using sluice::runtime::AppHooks;
@@ -37,6 +42,7 @@ using sluice::runtime::BadFlag;
 using sluice::runtime::FindingsOf;
 using sluice::runtime::PortStats;
 using sluice::runtime::ReadClients;
+using sluice::runtime::RunTcp;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
@@ -56,6 +62,28 @@ bool Load(const FrameSettings& settings, Services* services,
   return true;
 }
 
+int ServeFrames(Session& session, const Services& services, std::vector<Counts>& counts,
+                AppHooks& hooks) {
+  uint16_t mtu = 0;
+  if (rte_eth_dev_get_mtu(session.port(), &mtu) != 0) mtu = RTE_ETHER_MTU;
+  return session.Run(
+      [&](const WorkerInfo& info) {
+        return WithNeighbor<Server>(info.own, std::in_place, services, counts[info.worker],
+                                    info.own, mtu);
+      },
+      std::move(hooks));
+}
+
+int ServeStreams(Session& session, const FrameSettings& settings, const Services& services,
+                 std::vector<Counts>& counts, AppHooks& hooks) {
+  std::set<uint16_t> ports;
+  for (const auto& files : settings.services) ports.insert(files.port);
+  return RunTcp(
+      session, {ports.begin(), ports.end()},
+      [&](const WorkerInfo& info) { return StreamServer(services, counts[info.worker]); },
+      std::move(hooks));
+}
+
 int Run(Session& session, const FrameSettings& settings, const Services& services) {
   std::vector<Counts> counts(session.workers(), Counts{});
   AppHooks hooks;
@@ -69,14 +97,8 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
     report["services"] = std::move(names);
     sluice::rpc_app::Extend(PortStats::Read(session.port()), counts, report);
   };
-  uint16_t mtu = 0;
-  if (rte_eth_dev_get_mtu(session.port(), &mtu) != 0) mtu = RTE_ETHER_MTU;
-  const int exit_code = session.Run(
-      [&](const WorkerInfo& info) {
-        return WithNeighbor<Server>(info.own, std::in_place, services, counts[info.worker],
-                                    info.own, mtu);
-      },
-      std::move(hooks));
+  const int exit_code = settings.tcp ? ServeStreams(session, settings, services, counts, hooks)
+                                     : ServeFrames(session, services, counts, hooks);
   if (!settings.clients || exit_code != 0) return exit_code;
   const PortStats port = PortStats::Read(session.port());
   const auto clients = ReadClients(port);

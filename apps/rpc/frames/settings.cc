@@ -5,6 +5,7 @@
 
 #include "bindings.h"
 #include "load_library.h"
+#include "runtime/tcp/tcp_server.h"
 
 DECLARE_string(ip);
 DEFINE_string(
@@ -12,7 +13,8 @@ DEFINE_string(
     "Services to run, comma-separated: names of services of sluice-rpc, or OBJECT.so:FILE.x");
 DEFINE_string(define, "",
               "Constants that .x files use but do not define, comma-separated: NAME=NUMBER");
-DEFINE_uint32(rpc_port, 20049, "UDP port of all services except portmap");
+DEFINE_string(transport, "udp", "udp, or tcp: protocol of the calls to --ip");
+DEFINE_uint32(rpc_port, 20049, "Port of all services except portmap");
 DEFINE_uint32(outstanding, 1,
               "Embedded NIC: maximum number of unanswered calls, over all its clients");
 DEFINE_uint32(run_calls, 100,
@@ -49,6 +51,11 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
   const runtime::Complaint complaint{flag, fix};
   if (!CheckNumbers(complaint)) return std::nullopt;
   FrameSettings settings;
+  settings.tcp = FLAGS_transport == "tcp";
+  if (!complaint.Check(settings.tcp || FLAGS_transport == "udp", "transport", "give udp or tcp") ||
+      (settings.tcp && !runtime::CheckTcp(*line, "transport", complaint))) {
+    return std::nullopt;
+  }
   if (!complaint.Check(rpc::ReadConstants(FLAGS_define, "", fix).has_value(), "define",
                        kDefineFix)) {
     return std::nullopt;
@@ -61,8 +68,9 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
     *flag = "services";
     return std::nullopt;
   }
-  PublishToPortMapper(FLAGS_ip, settings.services, *compiled, false);
-  settings.clients = !line->own_port && !line->options.frame_size.empty();
+  PublishToPortMapper(FLAGS_ip, settings.services, *compiled,
+                      settings.tcp ? Served::kTcp : Served::kUdp);
+  settings.clients = !settings.tcp && !line->own_port && !line->options.frame_size.empty();
   if (settings.clients) {
     const std::string client =
         LoadOptionsText({.targets = TargetsOf(settings.services, *compiled),
@@ -76,7 +84,8 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
   }
   // A call can be longer than a frame, so reassembly is enabled, unless the user has set
   // --reassemble.
-  if (!FLAGS_ip.empty() && google::GetCommandLineFlagInfoOrDie("reassemble").is_default) {
+  if (!settings.tcp && !FLAGS_ip.empty() &&
+      google::GetCommandLineFlagInfoOrDie("reassemble").is_default) {
     line->options.reassemble = kDatagrams;
   }
   line->options.answers = false;

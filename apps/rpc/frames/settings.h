@@ -16,6 +16,7 @@ namespace sluice::rpc_app {
 
 struct FrameSettings {
   std::vector<ServiceFiles> services;
+  bool tcp = false;      ///< Serves TCP connections instead of UDP datagrams.
   bool clients = false;  ///< The built-in clients are attached to the embedded NIC.
 };
 

@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/rpc/message_server.h"
 
+#include <algorithm>
+
 #include "rpc/reply.h"
 
 namespace sluice::engine::rpc {
 
 using wire::AcceptStat;
+
+CallAnswer AnswerCall(Execution& execution, const device::rpc::Service& service, uint32_t procedure,
+                      const wire::Call& call, std::span<uint8_t> reply) {
+  CallAnswer answer{execution.Prepare(service, procedure, call)};
+  answer.executed = answer.stat == AcceptStat::kSuccess;
+  if (answer.executed && !execution.Run(service, procedure)) answer.stat = AcceptStat::kSystemErr;
+  wire::Marshalled result{};
+  if (answer.stat == AcceptStat::kSuccess) {
+    result = execution.WriteResult(service, procedure, reply.data() + wire::kSuccessBytes,
+                                   static_cast<uint32_t>(reply.size()) - wire::kSuccessBytes);
+    answer.bad_result = result.error != wire::MarshalError::kNone;
+    if (answer.bad_result) answer.stat = AcceptStat::kSystemErr;
+  }
+  answer.bytes = wire::WriteAccepted(reply.data(), call.xid, answer.stat);
+  if (answer.stat == AcceptStat::kSuccess) answer.bytes += result.bytes;
+  return answer;
+}
+
+uint32_t MaxResultBytes(const device::rpc::Services& services) {
+  uint32_t bytes = 0;
+  for (uint32_t id = 0; id < device::rpc::kMaxProcesses; ++id) {
+    const device::rpc::Service* const service =
+        services.Of(static_cast<device::rpc::ProcessId>(id));
+    if (service != nullptr) bytes = std::max(bytes, service->table.MaxResultBytes());
+  }
+  return bytes;
+}
 
 uint32_t MessageServer::Answer(std::span<const uint8_t> message, std::span<uint8_t> reply) {
   wire::Call call;
@@ -16,18 +45,7 @@ uint32_t MessageServer::Answer(std::span<const uint8_t> message, std::span<uint8
   if (found.stat != AcceptStat::kSuccess) {
     return wire::WriteNotFound(reply.data(), call.xid, found);
   }
-  AcceptStat stat = execution_.Prepare(service_, found.procedure, call);
-  if (stat == AcceptStat::kSuccess && !execution_.Run(service_, found.procedure)) {
-    stat = AcceptStat::kSystemErr;
-  }
-  wire::Marshalled result{};
-  if (stat == AcceptStat::kSuccess) {
-    result = execution_.WriteResult(service_, found.procedure, reply.data() + wire::kSuccessBytes,
-                                    static_cast<uint32_t>(reply.size()) - wire::kSuccessBytes);
-    if (result.error != wire::MarshalError::kNone) stat = AcceptStat::kSystemErr;
-  }
-  const uint32_t bytes = wire::WriteAccepted(reply.data(), call.xid, stat);
-  return stat == AcceptStat::kSuccess ? bytes + result.bytes : bytes;
+  return AnswerCall(execution_, service_, found.procedure, call, reply).bytes;
 }
 
 }  // namespace sluice::engine::rpc

@@ -13,6 +13,21 @@
 
 namespace sluice::engine::rpc {
 
+/// The reply to a call of a procedure that exists.
+struct CallAnswer {
+  wire::AcceptStat stat;    ///< The status in the reply.
+  bool executed = false;    ///< The function was called.
+  bool bad_result = false;  ///< The result did not match the procedure's type.
+  uint32_t bytes = 0;       ///< Length of the reply.
+};
+
+/// Executes a call and writes the reply to `reply`, at least wire::kMaxReplyBytes.
+CallAnswer AnswerCall(Execution& execution, const device::rpc::Service& service, uint32_t procedure,
+                      const wire::Call& call, std::span<uint8_t> reply);
+
+/// Returns the maximum size of a result of these services, for Execution.
+uint32_t MaxResultBytes(const device::rpc::Services& services);
+
 /// Answers bare messages. Used by one thread. Allocates only in the constructor.
 class MessageServer {
  public:

@@ -5,24 +5,11 @@
 #include <cstring>
 #include <optional>
 
+#include "engine/rpc/message_server.h"
 #include "packet/ethernet.h"
 #include "rpc/reply.h"
 
 namespace sluice::engine::rpc {
-namespace {
-
-uint32_t MaxResultBytes(const device::rpc::Services& services) {
-  uint32_t bytes = 0;
-  for (uint32_t id = 0; id < device::rpc::kMaxProcesses; ++id) {
-    const device::rpc::Service* const service =
-        services.Of(static_cast<device::rpc::ProcessId>(id));
-    if (service != nullptr) bytes = std::max(bytes, service->table.MaxResultBytes());
-  }
-  return bytes;
-}
-
-}  // namespace
-
 using device::rpc::Service;
 using device::rpc::Services;
 using packet::Verdict;
