@@ -469,6 +469,8 @@ bool Stack::Impl::Input(const uint8_t* frame, uint32_t bytes) {
           : packet::PseudoHeaderSumIpv4(frame + headers.l3, packet::kProtocolTcp,
                                         static_cast<uint16_t>(segment_bytes));
   if (headers.end > kMaxFrameBytes ||
+      (!headers.IsIpv6() &&
+       !packet::ChecksumHolds(packet::SumBytes(frame + headers.l3, headers.l4 - headers.l3))) ||
       !packet::ChecksumHolds(packet::SumBytes(segment.bytes, segment_bytes, sum))) {
     ++counters_.bad_segments;
     return true;

@@ -180,7 +180,8 @@ class Wire {
   }
 
   /// Delivers frames and runs timers for this time, or until `done`.
-  void Run(uint64_t ns, const std::function<bool()>& done = [] { return false; }) {
+  void Run(
+      uint64_t ns, const std::function<bool()>& done = [] { return false; }) {
     const uint64_t end = now + ns;
     while (!done()) {
       const uint64_t tick = std::min(end, now + Stack::kTickNs);
@@ -204,14 +205,17 @@ class Wire {
     Host& to = &from == client_.get() ? *server_ : *client_;
     Frame frame(bytes, bytes + size);
     if (on_frame) on_frame(&from == client_.get(), frame);
-    const auto chance = [&](double p) { return p != 0 && std::generate_canonical<double, 32>(random_) < p; };
+    const auto chance = [&](double p) {
+      return p != 0 && std::generate_canonical<double, 32>(random_) < p;
+    };
     if (cut || chance(loss)) return;
     const int copies = chance(duplication) ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       uint64_t time = now + latency_ns;
       if (chance(reordering)) time += random_() % (20 * latency_ns);
       Frame copy = frame;
-      if (chance(corruption)) copy[random_() % copy.size()] ^= static_cast<uint8_t>(1u << random_() % 8);
+      if (chance(corruption))
+        copy[random_() % copy.size()] ^= static_cast<uint8_t>(1u << random_() % 8);
       flights_.push({time, order_++, &to, std::move(copy)});
     }
   }
