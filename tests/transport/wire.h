@@ -35,8 +35,6 @@ inline const uint8_t* Pattern(uint64_t offset, uint64_t* contiguous) {
   return block.data() + offset % block.size();
 }
 
-class Wire;
-
 /// One end: a stack and an application, which sends `to_send` bytes of the pattern on each
 /// connection, checks received bytes, and finishes.
 class Host : public Events {
@@ -48,7 +46,9 @@ class Host : public Events {
     End end = End::kFinished;
   };
 
-  Host(Wire& wire, StackOptions options) : wire_(wire), options_(std::move(options)) {
+  /// `output` sends a frame.
+  Host(StackOptions options, std::function<void(const uint8_t*, uint32_t)> output)
+      : options_(std::move(options)), output_(std::move(output)) {
     std::string error;
     stack_ = Stack::Create(options_, *this, &error);
     EXPECT_NE(stack_, nullptr) << error;
@@ -94,7 +94,10 @@ class Host : public Events {
     c.unread = 0;
   }
 
-  bool Output(const uint8_t* frame, uint32_t bytes) override;
+  bool Output(const uint8_t* frame, uint32_t bytes) override {
+    if (can_output) output_(frame, bytes);
+    return can_output;
+  }
   bool Opened(ConnectionId id, const Peer& peer) override {
     ++opened;
     if (!accept) return false;
@@ -134,8 +137,8 @@ class Host : public Events {
   }
 
  private:
-  Wire& wire_;
   StackOptions options_;
+  std::function<void(const uint8_t*, uint32_t)> output_;
   std::map<ConnectionId, Connection> connections_;
   std::unique_ptr<Stack> stack_;
 };
@@ -148,8 +151,10 @@ class Wire {
     a.own.set_mac({2, 0, 0, 0, 0, 1});
     b.own.set_mac({2, 0, 0, 0, 0, 2});
     a.seed = seed, b.seed = seed + 1;
-    client_ = std::make_unique<Host>(*this, a);
-    server_ = std::make_unique<Host>(*this, b);
+    client_ = std::make_unique<Host>(
+        a, [this](const uint8_t* frame, uint32_t bytes) { Send(true, frame, bytes); });
+    server_ = std::make_unique<Host>(
+        b, [this](const uint8_t* frame, uint32_t bytes) { Send(false, frame, bytes); });
     Advance();
     EXPECT_TRUE(server_->stack().Listen(80));
   }
@@ -200,11 +205,10 @@ class Wire {
     }
   }
 
-  void Send(Host& from, const uint8_t* bytes, uint32_t size) {
+  void Send(bool from_client, const uint8_t* bytes, uint32_t size) {
     ++frames;
-    Host& to = &from == client_.get() ? *server_ : *client_;
     Frame frame(bytes, bytes + size);
-    if (on_frame) on_frame(&from == client_.get(), frame);
+    if (on_frame) on_frame(from_client, frame);
     const auto chance = [&](double p) {
       return p != 0 && std::generate_canonical<double, 32>(random_) < p;
     };
@@ -216,7 +220,7 @@ class Wire {
       Frame copy = frame;
       if (chance(corruption))
         copy[random_() % copy.size()] ^= static_cast<uint8_t>(1u << random_() % 8);
-      flights_.push({time, order_++, &to, std::move(copy)});
+      flights_.push({time, order_++, (from_client ? server_ : client_).get(), std::move(copy)});
     }
   }
 
@@ -257,10 +261,5 @@ class Wire {
   uint64_t order_ = 0;
   std::unique_ptr<Host> client_, server_;
 };
-
-inline bool Host::Output(const uint8_t* frame, uint32_t bytes) {
-  if (can_output) wire_.Send(*this, frame, bytes);
-  return can_output;
-}
 
 }  // namespace sluice::transport
