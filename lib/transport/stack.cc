@@ -566,6 +566,7 @@ void Stack::Impl::ReportRoom(ConnectionId id) {
 // ---- Time ----
 
 void Stack::Impl::Advance(uint64_t now_ns) {
+  if (now_ns < now_ns_) return;
   now_ns_ = now_ns;
   if (!std::exchange(has_time_, true)) tick_ns_ = now_ns;
   while (now_ns - tick_ns_ >= kTickNs) {

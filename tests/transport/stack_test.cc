@@ -5,6 +5,9 @@
 
 #include <thread>
 
+#include "packet/bytes.h"
+#include "packet/checksum.h"
+#include "packet/ethernet.h"
 #include "packet/parse.h"
 #include "packet/rewrite.h"
 #include "transport/siphash.h"
@@ -375,6 +378,85 @@ TEST(StackTest, ASegmentWithoutConnectionIsReset) {
   ASSERT_EQ(answer.size(), 54u);
   EXPECT_EQ(answer[47] & 4, 4);
   EXPECT_TRUE(std::equal(answer.begin(), answer.begin() + 6, data.begin() + 6));
+}
+
+/// Writes the checksum of a TCP segment over IPv4 without options.
+void SetChecksum(Frame& frame) {
+  const auto bytes = static_cast<uint16_t>(frame.size() - 34);
+  packet::StoreBe16(frame.data() + 16, static_cast<uint16_t>(bytes + 20));
+  packet::Store<uint16_t>(frame.data() + 24, 0);
+  packet::Store(frame.data() + 24, packet::FinishChecksum(packet::SumBytes(frame.data() + 14, 20)));
+  packet::Store<uint16_t>(frame.data() + 50, 0);
+  packet::Store(frame.data() + 50,
+                packet::FinishChecksum(packet::SumBytes(
+                    frame.data() + 34, bytes,
+                    packet::PseudoHeaderSumIpv4(frame.data() + 14, packet::kProtocolTcp, bytes))));
+}
+
+/// A peer that sends segments with random flags, options and lengths, near the window of an open
+/// connection. The bytes of the stream are of no interest here.
+TEST(StackTest, RandomSegmentsHarmNobody) {
+  class Sink : public Host {
+   public:
+    using Host::Host;
+    void Received(ConnectionId id, const uint8_t*, uint32_t bytes) override {
+      received += bytes;
+      stack().Consume(id, bytes);
+      if (received % 3 == 0) stack().Abort(id);
+    }
+    uint64_t received = 0;
+  };
+  const Frame syn = SynAndData().first;
+  StackOptions options;
+  std::string error;
+  ASSERT_TRUE(options.own.Add("10.0.0.2", &error));
+  options.own.set_mac({2, 0, 0, 0, 0, 2});
+  options.max_connections = 50;
+  uint32_t sequence = 0, acknowledged = 0;
+  Sink sink(options, [&](const uint8_t* frame, uint32_t) {
+    sequence = packet::LoadBe32(frame + 38);
+    if ((frame[47] & 16) != 0) acknowledged = packet::LoadBe32(frame + 42);
+  });
+  sink.finish = false;
+  sink.to_send = 50'000;
+  ASSERT_TRUE(sink.stack().Listen(80));
+  std::mt19937_64 random(5);
+  uint64_t now = 0;
+  for (int i = 0; i < 300'000; ++i) {
+    Frame frame = syn;
+    const uint32_t option_bytes = random() % 4 == 0 ? random() % 11 * 4 : 0;
+    frame.resize(54 + option_bytes + (random() % 2 == 0 ? random() % 1200 : 0));
+    for (uint32_t at = 54; at < 54 + option_bytes; ++at) {
+      frame[at] = static_cast<uint8_t>(random() % 4 == 0 ? random() : random() % 11);
+    }
+    packet::StoreBe16(frame.data() + 34, static_cast<uint16_t>(1000 + random() % 60));
+    const auto near = [&](uint32_t value, uint32_t range) {
+      return random() % 3 == 0 ? value
+                               : value + static_cast<uint32_t>(random() % range) - range / 4;
+    };
+    packet::StoreBe32(frame.data() + 38, near(acknowledged, 20'000));
+    packet::StoreBe32(frame.data() + 42, near(sequence + 1, random() % 2 == 0 ? 4 : 60'000));
+    frame[46] = static_cast<uint8_t>((5 + option_bytes / 4) << 4);
+    const uint8_t flags[] = {2, 16, 16, 16, 24, 17, 4, 20};
+    frame[47] = random() % 20 == 0 ? static_cast<uint8_t>(random()) : flags[random() % 8];
+    packet::StoreBe16(frame.data() + 48, static_cast<uint16_t>(random() % 3 == 0 ? 0 : random()));
+    SetChecksum(frame);
+    Wire::Deliver(sink, frame);
+    if (random() % 8 == 0) sink.stack().Advance(now += random() % 200'000'000);
+  }
+  EXPECT_GT(sink.opened, 100u);
+  EXPECT_GT(sink.received, 10'000u);
+  const StackCounters& counters = sink.stack().counters();
+  EXPECT_EQ(counters.no_memory, 0u);
+  EXPECT_EQ(counters.bad_segments, 0u);
+  EXPECT_EQ(sink.opened - sink.closed, sink.stack().connections());
+  EXPECT_EQ(counters.opened, sink.opened);
+  EXPECT_EQ(counters.finished + counters.reset + counters.timed_out + counters.aborted,
+            sink.closed);
+  for (auto& [id, connection] : sink.connections()) {
+    if (connection.open) sink.stack().Abort(id);
+  }
+  EXPECT_EQ(sink.stack().connections(), 0u);
 }
 
 TEST(StackTest, StacksRunInThreads) {

@@ -160,6 +160,7 @@ class Wire {
   }
 
   ~Wire() {
+    on_frame = nullptr;
     cut = true;
     client_->Destroy();
     server_->Destroy();

@@ -240,7 +240,7 @@ struct inbound {
   struct pbuf_custom data;   /* Second pbuf: the data, in the frame or in `copy`. */
   int parts;                 /* Pbufs that are in use. */
   void* copy;
-  uint8_t bytes[60];
+  uint8_t bytes[64];
 };
 static struct inbound* in_frame; /* The segment with data in the frame that is being processed. */
 
@@ -258,6 +258,26 @@ static void free_data(struct pbuf* p) {
   free_part(inbound);
 }
 
+/* Removes what lwIP would accept too readily: a maximum segment size that is tiny, or that comes
+ * after the handshake. */
+static void restrict_options(uint8_t* header, uint32_t header_bytes) {
+  enum { kMinimum = 64 };
+  const int is_syn = (header[13] & TCP_SYN) != 0;
+  uint32_t at = TCP_HLEN;
+  while (at < header_bytes && header[at] != LWIP_TCP_OPT_EOL) {
+    uint32_t length = 1;
+    if (header[at] != LWIP_TCP_OPT_NOP) {
+      length = at + 1 < header_bytes ? header[at + 1] : 0;
+      if (length < 2 || at + length > header_bytes) return;
+      if (header[at] == LWIP_TCP_OPT_MSS && length == LWIP_TCP_OPT_LEN_MSS) {
+        if (!is_syn) memset(header + at, LWIP_TCP_OPT_NOP, length);
+        if (is_syn && header[at + 2] == 0 && header[at + 3] < kMinimum) header[at + 3] = kMinimum;
+      }
+    }
+    at += length;
+  }
+}
+
 static void input(const struct tcp_segment* segment, struct tcp_events* result) {
   struct inbound* inbound = tcp_memory_allocate(sizeof(*inbound));
   struct pbuf* p;
@@ -266,6 +286,7 @@ static void input(const struct tcp_segment* segment, struct tcp_events* result) 
   inbound->parts = 1;
   inbound->copy = NULL;
   memcpy(inbound->bytes, segment->bytes, segment->header_bytes);
+  restrict_options(inbound->bytes, segment->header_bytes);
   inbound->header.custom_free_function = free_header;
   p = pbuf_alloced_custom(PBUF_RAW, (u16_t)segment->header_bytes, PBUF_REF, &inbound->header,
                           inbound->bytes, (u16_t)segment->header_bytes);
@@ -308,7 +329,8 @@ static void end_input(struct tcp_pcb* pcb) {
   struct pbuf* data;
   if (inbound == NULL) return;
   data = &inbound->data.pbuf;
-  inbound->copy = tcp_memory_allocate(data->len);
+  /* Segments after a gap never use up the memory that other segments need. */
+  if (!tcp_memory_is_short()) inbound->copy = tcp_memory_allocate(data->len);
   if (inbound->copy != NULL) {
     memcpy(inbound->copy, data->payload, data->len);
     data->payload = inbound->copy;

@@ -32,7 +32,7 @@ int tcp_memory_start(uint32_t connections, size_t pcb_bytes) {
   uint8_t* base;
   if (buffers > kMaxBuffers) buffers = kMaxBuffers;
   pools[kSegment].bytes = 64;
-  pools[kSegment].limit = 2 * buffers + 4 * (size_t)connections + 1024;
+  pools[kSegment].limit = 4 * buffers + 4 * (size_t)connections + 1024;
   pools[kSmall].bytes = 256;
   pools[kSmall].limit = 2 * buffers + 4 * (size_t)connections + 1024;
   /* A buffer can by chance be as large as a connection: at most one per connection. */
@@ -56,6 +56,13 @@ int tcp_memory_start(uint32_t connections, size_t pcb_bytes) {
 void tcp_memory_stop(void) { munmap(reserved, reserved_bytes); }
 
 size_t tcp_memory_buffers(void) { return pools[kBuffer].limit - pools[kBuffer].used; }
+
+int tcp_memory_is_short(void) {
+  for (int i = 0; i < kPools; ++i) {
+    if (i != kConnection && pools[i].used > pools[i].limit / 4 * 3) return 1;
+  }
+  return 0;
+}
 
 uint64_t tcp_memory_failures(void) { return failures; }
 

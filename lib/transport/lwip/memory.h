@@ -16,5 +16,7 @@ int tcp_memory_start(uint32_t connections, size_t pcb_bytes);
 void tcp_memory_stop(void);
 /* Returns the number of largest blocks that can still be allocated. */
 size_t tcp_memory_buffers(void);
+/* Returns whether three quarters of a pool are used. */
+int tcp_memory_is_short(void);
 /* Returns how often an allocation failed. */
 uint64_t tcp_memory_failures(void);
