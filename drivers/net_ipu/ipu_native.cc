@@ -6,6 +6,7 @@
 #include <new>
 
 #include "net_ipu/ipu_adapter.h"
+#include "net_ipu/ipu_region.h"
 #include "net_ipu/ipu_wrap.h"
 
 using sluice::net_ipu::kEthdevOps;
@@ -16,9 +17,7 @@ namespace {
 
 constexpr uint32_t kSuspectUs = 10'000;
 
-/// rte_pmd_ipu_region describes entries as uint32_t.
-static_assert(sizeof(sluice::swap::Entry) == sizeof(uint32_t));
-
+/// The public structure of sizes is one of C, and contains 0 for defaults.
 Geometry GeometryOf(const rte_pmd_ipu_link_conf& conf) {
   Geometry geometry;
   if (conf.regions != 0) geometry.regions = conf.regions;
@@ -26,16 +25,6 @@ Geometry GeometryOf(const rte_pmd_ipu_link_conf& conf) {
   if (conf.max_frames != 0) geometry.max_frames = conf.max_frames;
   geometry.headroom_bytes = conf.headroom_bytes;
   return geometry;
-}
-
-void Describe(const sluice::swap::HostLink& host, rte_pmd_ipu_region* region) {
-  const Geometry& geometry = host.geometry();
-  region->base = host.region().base;
-  region->entries = host.region().entries();
-  region->received = host.received();
-  region->capacity = geometry.max_frames;
-  region->data = geometry.DataOffset();
-  region->bytes = geometry.region_bytes;
 }
 
 bool IsModelPort(uint16_t port_id) {
@@ -97,7 +86,7 @@ void rte_pmd_ipu_link_close(rte_pmd_ipu_link* link) {
 
 bool rte_pmd_ipu_link_region(rte_pmd_ipu_link* link, rte_pmd_ipu_region* region) {
   if (!link->host->holding()) return false;
-  Describe(*link->host, region);
+  *region = sluice::net_ipu::DescribeRegion(*link->host);
   return true;
 }
 
@@ -108,7 +97,7 @@ void rte_pmd_ipu_link_give(rte_pmd_ipu_link* link, uint32_t frames, bool wait_fo
 bool rte_pmd_ipu_link_poll(rte_pmd_ipu_link* link, uint64_t now_cycles,
                            rte_pmd_ipu_region* region) {
   if (link->host->Poll(now_cycles)) {
-    Describe(*link->host, region);
+    *region = sluice::net_ipu::DescribeRegion(*link->host);
     return true;
   }
   if (++link->fruitless % sluice::net_ipu::kPollsPerLook == 0) [[unlikely]] {

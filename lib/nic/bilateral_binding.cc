@@ -13,14 +13,7 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
   open_ = true;
   const bool native = rte_pmd_ipu_supported(options.port);
   if (native && options.before_start) options.before_start();
-  const int rc = IpuLink::Open(options.port, options.workers,
-                               {.regions = options.regions,
-                                .region_bytes = options.region_bytes,
-                                .max_frames = options.region_frames,
-                                .headroom_bytes = options.headroom_bytes,
-                                .promiscuous = options.promiscuous,
-                                .packet_bytes = options_.packet_bytes},
-                               &links_, error);
+  const int rc = IpuLink::Open(options_, &links_, error);
   if (rc == -ENOTSUP || !native) {
     *error =
         "--iface=bilateral: " + PortText(options.port) +

@@ -13,11 +13,7 @@ Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error
   open_ = true;
   const bool native = rte_pmd_ipu_supported(options.port);
   if (native && options.before_start) options.before_start();
-  const int rc = IpuLines::Open(options.port, options.workers,
-                                {.headroom_bytes = options.headroom_bytes,
-                                 .promiscuous = options.promiscuous,
-                                 .packet_bytes = options_.packet_bytes},
-                                &lines_, error);
+  const int rc = IpuLines::Open(options_, &lines_, error);
   if (rc == 0) return Opened::kYes;
   if (rc == -ENOTSUP || !native) {
     *error =

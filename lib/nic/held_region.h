@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstdint>
+#include <type_traits>
 
+#include "net_ipu/rte_pmd_ipu.h"
 #include "swap/region.h"
 
 namespace sluice::nic {
 
-/// A region while its worker holds it, from the swap that returned it until it is given back. The
-/// link owns the memory. Links of all drivers return this type (SwapLink).
-struct HeldRegion {
-  uint8_t* base = nullptr;         ///< First byte; entry offsets are relative to it.
-  swap::Entry* entries = nullptr;  ///< One per frame.
-  uint32_t received = 0;           ///< Entries that the NIC filled; each must be validated.
-  uint32_t capacity = 0;           ///< Maximum number of entries.
-  uint32_t data = 0;               ///< Offset of the first byte after the entries.
-  uint32_t bytes = 0;              ///< Size of the region.
-};
+/// A region while its worker holds it, from the swap that returned it until it is given back, as
+/// drivers describe it. The link owns the memory. A driver's header is C, so it cannot use
+/// swap::Region, which is the position of a region in the memory of its link.
+using HeldRegion = rte_pmd_ipu_region;
+static_assert(std::is_same_v<decltype(HeldRegion::entries), swap::Entry*>);
 
 }  // namespace sluice::nic

@@ -4,10 +4,13 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
+#include "nic/eth_port.h"
+
 namespace sluice::nic {
 
-int IpuLines::Open(uint16_t port, uint16_t count, const Options& options,
-                   std::vector<IpuLines>* lines, std::string* error) {
+int IpuLines::Open(const InterfaceOptions& options, std::vector<IpuLines>* lines,
+                   std::string* error) {
+  const uint16_t port = options.port, count = options.workers;
   // The port's ordinary queue pairs stay unused, but their number determines over how many
   // endpoints RSS spreads frames.
   int rc = ConfigureSpread(port, count, count, options.packet_bytes);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "net_ipu/rte_pmd_ipu.h"
-#include "nic/eth_port.h"
+#include "nic/interface.h"
 #include "nic/queue_counters.h"
 
 namespace sluice::nic {
@@ -24,17 +24,11 @@ class IpuLines {
   static constexpr uint32_t kMaxFrameBytes = RTE_PMD_IPU_ENDPOINT_MAX_FRAME;
   static constexpr uint32_t kMaxFrames = RTE_PMD_IPU_ENDPOINT_MAX_FRAMES;
 
-  struct Options {
-    uint32_t headroom_bytes = 0;
-    bool promiscuous = true;  ///< Argument of SetPromiscuous.
-    /// Longest IP packet in bytes; a result of FitPacketBytes.
-    uint32_t packet_bytes = kUsualPacketBytes;
-  };
-
-  /// Opens the endpoints of queues 0 … count − 1 of a stopped port. RSS spreads frames over them.
-  /// Returns 0, or a negative errno with `error` set to one line.
-  static int Open(uint16_t port, uint16_t count, const Options& options,
-                  std::vector<IpuLines>* lines, std::string* error);
+  /// Opens the endpoints of queues 0 … workers − 1 of a stopped port. RSS spreads frames over them.
+  /// `packet_bytes` must be a result of FitPacketBytes. Returns 0, or a negative errno with `error`
+  /// set to one line.
+  static int Open(const InterfaceOptions& options, std::vector<IpuLines>* lines,
+                  std::string* error);
 
   uint32_t Wait(Frame* frames) { return rte_pmd_ipu_endpoint_wait(lines_.get(), frames); }
   void Answer(const Frame* frames, uint32_t count) {

@@ -4,10 +4,13 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
+#include "nic/eth_port.h"
+
 namespace sluice::nic {
 
-int IpuLink::Open(uint16_t port, uint16_t count, const Options& options,
-                  std::vector<IpuLink>* links, std::string* error) {
+int IpuLink::Open(const InterfaceOptions& options, std::vector<IpuLink>* links,
+                  std::string* error) {
+  const uint16_t port = options.port, count = options.workers;
   // The port's ordinary queue pairs stay unused, but their number determines over how many links
   // RSS spreads frames.
   int rc = ConfigureSpread(port, count, count, options.packet_bytes);
@@ -19,7 +22,7 @@ int IpuLink::Open(uint16_t port, uint16_t count, const Options& options,
   rte_pmd_ipu_link_conf conf{};
   conf.regions = options.regions;
   conf.region_bytes = options.region_bytes;
-  conf.max_frames = options.max_frames;
+  conf.max_frames = options.region_frames;
   conf.headroom_bytes = options.headroom_bytes;
   for (uint16_t i = 0; i < count; ++i) {
     rte_pmd_ipu_link* link = nullptr;

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "net_ipu/ipu_region.h"
 #include "nic/held_region.h"
 #include "swap/host_link.h"
 #include "swap/nic_link.h"
@@ -37,9 +38,7 @@ class LinkPair {
   // Methods of the host's end. If `answers` is set, the NIC answers at each poll of the host.
   bool Region(nic::HeldRegion& region) {
     if (!host_->holding()) return false;
-    const swap::Geometry& geometry = host_->geometry();
-    region = {host_->region().base, host_->region().entries(), host_->received(),
-              geometry.max_frames,  geometry.DataOffset(),     geometry.region_bytes};
+    region = net_ipu::DescribeRegion(*host_);
     return true;
   }
   void Give(uint32_t frames, bool wait_for_frames) {
