@@ -115,6 +115,17 @@ inline uint32_t TopsEqualOf8(const uint64_t* words, uint16_t value) {
   return equal;
 }
 
+/// Returns whether the 32 bytes at `a` and those at `b` are equal in the bits that are set in the
+/// 32 bytes at `mask`. Accepts any addresses.
+inline bool EqualUnder(const void* a, const void* b, const void* mask) {
+  const auto differ = [&](size_t at) {
+    const auto load = [at](const void* from) { return Load(static_cast<const char*>(from) + at); };
+    return (load(a) ^ load(b)) & load(mask);
+  };
+  const Words either = differ(0) | differ(16);
+  return !AnyInCommon(either, either);
+}
+
 }  // namespace portable
 
 #ifdef SLUICE_X86_VECTORS
@@ -179,6 +190,16 @@ inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
   return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(_mm_packs_epi32(low, high))));
 #endif
 }
+#ifdef SLUICE_AVX2
+inline bool EqualUnder(const void* a, const void* b, const void* mask) {
+  const auto load = [](const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  };
+  return _mm256_testz_si256(_mm256_xor_si256(load(a), load(b)), load(mask)) != 0;
+}
+#else
+using portable::EqualUnder;
+#endif
 // ThreadSanitizer reports a race if other threads write to the vector.
 #if defined(SLUICE_AVX2) && !defined(__SANITIZE_THREAD__)
 inline uint32_t TopsEqualOf8(const uint64_t* words, uint16_t value) {

@@ -19,25 +19,33 @@ inline constexpr uint32_t kPlainL3 = kEthernetHeaderBytes;
 inline constexpr uint32_t kPlainProtocol = kPlainL3 + 9;
 inline constexpr uint32_t kPlainL4 = kPlainL3 + kIpv4MinHeaderBytes;
 
+/// Number of bytes that a plain frame has at least: up to the data offset of a TCP header.
+inline constexpr uint32_t kPlainLeast = kPlainL4 + 13;
+
+/// Returns whether the lengths in the headers of an untagged IPv4 packet without options, whose
+/// protocol is TCP or UDP, are consistent with each other and with the frame, as packet::Parse
+/// checks them. `length` is at least kPlainLeast.
+inline bool PlainLengthsHold(const uint8_t* frame, uint32_t length, bool tcp) {
+  constexpr uint32_t kLeast = kIpv4MinHeaderBytes + kUdpHeaderBytes;
+  const uint32_t total = LeadingWord::Of(frame).TotalLength();
+  // Subtractions of the least values, so that one comparison also rejects smaller ones.
+  if (total - kLeast > length - kPlainL3 - kLeast) return false;
+  if (!tcp) {
+    return LoadBe16(frame + kPlainL4 + 4) - kUdpHeaderBytes <= total - kLeast;
+  }
+  const uint32_t header = uint32_t{frame[kPlainL4 + 12]} >> 4 << 2;
+  return header >= kTcpMinHeaderBytes && header + kIpv4MinHeaderBytes <= total;
+}
+
 /// Returns whether the frame is plain. Reads at most `length` bytes.
 inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
-  constexpr uint32_t kTcpDataOffset = kPlainL4 + 12;
   constexpr uint16_t kFragmentBits = 0x3fff;  // More fragments, and the fragment offset.
-  if (length <= kTcpDataOffset) return false;
-  const LeadingWord word = LeadingWord::Of(frame);
-  const uint32_t total = word.TotalLength();
-  if (!word.IsPlainIpv4() || total + kPlainL3 > length ||
+  if (length < kPlainLeast || !LeadingWord::Of(frame).IsPlainIpv4() ||
       (LoadBe16(frame + kPlainL3 + 6) & kFragmentBits) != 0) {
     return false;
   }
-  // Checks the upper header as packet::Parse does.
-  if (frame[kPlainProtocol] == kProtocolUdp) {
-    const uint32_t bytes = LoadBe16(frame + kPlainL4 + 4);
-    return bytes >= kUdpHeaderBytes && bytes + kIpv4MinHeaderBytes <= total;
-  }
-  const uint32_t header = uint32_t{frame[kTcpDataOffset]} >> 4 << 2;
-  return frame[kPlainProtocol] == kProtocolTcp && header >= kTcpMinHeaderBytes &&
-         header + kIpv4MinHeaderBytes <= total;
+  const bool tcp = frame[kPlainProtocol] == kProtocolTcp;
+  return (tcp || frame[kPlainProtocol] == kProtocolUdp) && PlainLengthsHold(frame, length, tcp);
 }
 
 /// Returns the same headers as packet::Parse for a plain frame.

@@ -153,6 +153,23 @@ TEST(Vector, IsMadeOfNumbers) {
             (Lanes{0, 1, 0, 0}));
 }
 
+TEST(BytesOfMemory, AreEqualUnderAMaskThatExcludesTheirDifference) {
+  using Bytes32 = std::array<uint8_t, 33>;
+  std::mt19937 random(3);
+  Bytes32 a, mask;
+  for (uint8_t& byte : a) byte = static_cast<uint8_t>(random());
+  for (uint8_t& byte : mask) byte = static_cast<uint8_t>(random());
+  EXPECT_TRUE(EqualUnder(&a[1], &a[1], &mask[1]));
+  for (size_t bit = 8; bit < 8 * a.size(); ++bit) {
+    Bytes32 b = a;
+    const auto flipped = static_cast<uint8_t>(1 << bit % 8);
+    b[bit / 8] ^= flipped;
+    const bool equal = (mask[bit / 8] & flipped) == 0;
+    ASSERT_EQ(EqualUnder(&a[1], &b[1], &mask[1]), equal) << bit;
+    ASSERT_EQ(portable::EqualUnder(&a[1], &b[1], &mask[1]), equal) << bit;
+  }
+}
+
 TEST(WordsOfMemory, ThatAreEqualHaveABitEach) {
   for (uint32_t wanted = 0; wanted < 16; ++wanted) {
     alignas(32) std::array<uint64_t, 4> words;

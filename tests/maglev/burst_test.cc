@@ -337,6 +337,25 @@ TEST_F(Bursts, EndAlikeByEveryRuleThatAnOperatorMaySet) {
   Compare(setup, 5, 100);
 }
 
+TEST(Burst, AFrameWithOneOtherBitAmongFramesOfAVipEndsAsAlone) {
+  const maglev::Setup setup = SetupOfAll(Encapsulation::kIp, false);
+  Lab alone(setup), together(setup);
+  std::vector<Bytes> frames = {UdpFrame(1), UdpFrame(1), UdpFrame(1)};
+  for (const bool tcp : {false, true}) {
+    if (tcp) frames = {TcpFrame(1, kAck), TcpFrame(1, kAck), TcpFrame(1, kAck)};
+    const Bytes whole = frames[1];
+    for (size_t bit = 12 * 8; bit < 48 * 8; ++bit) {
+      frames[1] = whole;
+      frames[1][bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+      MemoryBurst burst(frames, 64, false);
+      together.balancer().ProcessBurst(burst, 0);
+      ASSERT_EQ(burst.outcomes, OneByOne(&alone, frames, 64, false)) << tcp << " " << bit;
+      for (Lab* const lab : {&alone, &together}) lab->WaitMs(10);
+    }
+  }
+  ExpectSameMemory(alone, together);
+}
+
 TEST(Burst, APacketOfANewFlowIsKnownToTheNextOneInTheSameBurst) {
   Lab lab(SetupOf(50));
   std::vector<Bytes> frames;

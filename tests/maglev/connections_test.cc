@@ -40,6 +40,10 @@ class Table : public ConnectionTable {
   bool Insert(const Connection& entry, uint32_t second) {
     return ConnectionTable::Insert(entry, {second, 0});
   }
+  BackendRef FindSettled(uint64_t tag, uint8_t owner, State state, uint32_t second) {
+    return std::bit_cast<BackendRef>(
+        ConnectionTable::FindSettled(*Prefetch(tag), tag, owner, state, second));
+  }
   static void Touch(Connection& entry, bool syn, bool fin_or_rst, uint32_t second) {
     ConnectionTable::Touch(entry, syn, fin_or_rst, {second, 2});
   }

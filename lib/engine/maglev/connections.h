@@ -41,6 +41,8 @@ struct BackendRef {
   uint16_t index = 0;
   uint16_t generation = 0;  ///< 0: no backend.
 
+  /// Returns both members in one word, as an entry contains them; 0 if there is no backend.
+  constexpr uint32_t word() const { return std::bit_cast<uint32_t>(*this); }
   friend bool operator==(BackendRef, BackendRef) = default;
 };
 
@@ -90,6 +92,13 @@ class ConnectionTable {
   /// thread.
   ConnectionTable(uint32_t capacity, const Timeouts& timeouts);
 
+  static constexpr uint32_t kSlots = 4;  ///< Entries of a bucket.
+  /// A cache line of entries, each as its two words. Only the worker writes, so it may read without
+  /// atomics.
+  struct alignas(64) Bucket {
+    std::array<uint64_t, kSlots> tags;
+    std::array<uint64_t, kSlots> details;
+  };
   struct Hit {
     uint32_t place;  ///< Valid for Update and Remove until the next Insert.
     Connection entry;
@@ -97,13 +106,14 @@ class ConnectionTable {
 
   // Only the worker may call the following functions.
 
-  /// Prefetches the first bucket of a flow, which contains nearly all known flows. The second one,
-  /// which only a new flow needs, would cost every packet a transfer from memory.
-  void Prefetch(uint64_t tag) const {
-    const Bucket* const line = &buckets_[FirstBucket(tag)];
+  /// Prefetches the first bucket of a flow, which contains nearly all known flows, and returns it.
+  /// The second one, which only a new flow needs, would cost every packet a transfer from memory.
+  Bucket* Prefetch(uint64_t tag) {
+    Bucket* const line = &buckets_[FirstBucket(tag)];
     __builtin_prefetch(line);
     // GCC assumes that a function that only prefetches has no effect, and would drop its calls.
     asm volatile("" : : "r"(line));
+    return line;
   }
 
   /// Returns the entry of a flow unless it has been idle for longer than its timeout.
@@ -114,13 +124,14 @@ class ConnectionTable {
   }
 
   /// Fast path of Find and Touch for a packet that neither opens nor closes a flow: returns the
-  /// backend of a live entry in `state` (kTcp or kUdp) and updates its time. If it returns a
-  /// BackendRef of generation 0, call Find, which also covers the second bucket.
-  BackendRef FindSettled(uint64_t tag, uint8_t owner, ConnectionState state, uint32_t seconds) {
-    Bucket& line = buckets_[FirstBucket(tag)];
+  /// backend of a live entry in `state` (kTcp or kUdp), as BackendRef::word, and updates its time.
+  /// `line` is the result of Prefetch. If it returns 0, call Find, which also covers the second
+  /// bucket.
+  [[gnu::always_inline]] uint32_t FindSettled(Bucket& line, uint64_t tag, uint8_t owner,
+                                              ConnectionState state, uint32_t seconds) {
     const uint32_t equal = EqualTags(line, tag);
     if (equal == 0) [[unlikely]]
-      return {};
+      return 0;
     uint64_t& word = line.details[static_cast<uint32_t>(std::countr_zero(equal))];
     // Compares state, owner and time at once: a flow with many packets was usually seen in this
     // second already.
@@ -128,12 +139,12 @@ class ConnectionTable {
         uint32_t{static_cast<uint8_t>(state)} << 24 | uint32_t{owner} << 16 | (seconds & 0xffff);
     const auto rest = static_cast<uint32_t>(word >> 32);
     if (rest != wanted) [[unlikely]] {
-      if (rest >> 16 != wanted >> 16) return {};
+      if (rest >> 16 != wanted >> 16) return 0;
       const Connection entry = std::bit_cast<Connection>(Words{tag, word});
-      if (!IsLive(entry, seconds)) return {};
+      if (!IsLive(entry, seconds)) return 0;
       Store(word, std::bit_cast<Words>(SeenAt(entry, seconds))[1]);
     }
-    return std::bit_cast<BackendRef>(static_cast<uint32_t>(word));
+    return static_cast<uint32_t>(word);
   }
 
   /// Records a flow that Find did not find. `now` is the time of its first packet. The state of
@@ -173,16 +184,10 @@ class ConnectionTable {
   uint64_t CountByBackend(std::span<uint32_t> counts, uint32_t seconds) const;
 
  private:
-  static constexpr uint32_t kSlots = 4;
   static constexpr uint32_t kMaxOpening = 2;
 
   /// A Connection as stored.
   using Words = std::array<uint64_t, 2>;
-  /// Only the worker writes, so it may read without atomics.
-  struct alignas(64) Bucket {
-    std::array<uint64_t, kSlots> tags;
-    std::array<uint64_t, kSlots> details;
-  };
   struct Free {
     void operator()(Bucket* buckets) const { std::free(buckets); }
   };

@@ -18,7 +18,7 @@ class FlowTags {
   /// Returns the tag of an IPv4 flow. `addresses` and `ports` are source and destination as stored
   /// in the headers.
   uint64_t Of(uint64_t addresses, uint32_t ports, uint8_t protocol) const {
-    return packet::FoldProduct(addresses ^ seed_, (uint64_t{protocol} << 32 | ports) ^ key_);
+    return packet::FoldProduct(addresses ^ seed_, (uint64_t{protocol} << 32 ^ key_) ^ ports);
   }
   /// Returns the tag of any flow; for IPv4 the same as the overload above.
   uint64_t Of(const packet::FlowKey& flow) const;

@@ -104,7 +104,7 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
   return outer;
 }
 
-PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip) {
+PlainOuter MakePlainOuter(const Outer& outer, uint32_t owner) {
   if (!outer.plain) return {};
   const uint8_t* const ip = outer.header.data();
   const uint64_t fixed = packet::SumBytes(ip + 2, packet::kIpv4MinHeaderBytes - 2);
@@ -112,7 +112,7 @@ PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip)
   return {.next_hop = outer.next_hop,
           .sum_or_port = packet::FoldSum(fixed + kLessEtherType),
           .destination = Load<uint32_t>(ip + 16),
-          .owner = PlainOuter::Owner(generation, vip)};
+          .owner = owner};
 }
 
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,

@@ -85,11 +85,10 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
 /// the owner, so that one load answers whether a connection may stay with this backend
 /// (Tables::Serves) and how to send its packets.
 struct alignas(16) PlainOuter {
-  /// Returns the value of `owner` for a backend of this generation that serves the VIP at index
-  /// `vip`.
-  static constexpr uint32_t Owner(uint16_t generation, uint32_t vip) {
-    return uint32_t{generation} << 16 | vip;
-  }
+  /// Returns the value of `owner` for a backend that serves the VIP at index `vip`. `backend` is
+  /// BackendRef::word. Backends with the same index have different values unless generation and VIP
+  /// are equal.
+  static constexpr uint32_t Owner(uint32_t backend, uint32_t vip) { return backend ^ vip; }
 
   packet::MacAddress next_hop{};
   /// kIp: folded sum of the header fields after the type of service that are equal in all packets,
@@ -99,7 +98,7 @@ struct alignas(16) PlainOuter {
   uint32_t owner = 0xffff;   ///< Owner(); 0xffff, which no backend has: unused, or not plain.
 };
 static_assert(sizeof(PlainOuter) == 16);
-PlainOuter MakePlainOuter(const Outer& outer, uint16_t generation, uint16_t vip);
+PlainOuter MakePlainOuter(const Outer& outer, uint32_t owner);
 
 /// Copies a plain packet of at least 16 bytes. Inline, because most packets are short and a call
 /// would cost more.
@@ -118,8 +117,9 @@ inline constexpr uint32_t kPlainBytes = packet::kIpv4MinHeaderBytes;
 /// Fast path of Encapsulate for an untagged IPv4 packet of `total_length` bytes without options.
 /// Writes the Ethernet header and the outer header to `start`, which is kPlainBytes before `frame`
 /// or in another buffer.
-inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length, const PlainOuter& outer,
-                             Entropy entropy, uint8_t* start) {
+[[gnu::always_inline]] inline void EncapsulatePlain(const uint8_t* frame, uint32_t total_length,
+                                                    const PlainOuter& outer, Entropy entropy,
+                                                    uint8_t* start) {
   // The first 16 bytes: next hop, the old destination as source, and EtherType, version and type of
   // service of the inner packet. The store at 12 repeats the last four bytes together with the next
   // four, because an interface loads the eight bytes at 12 at once and would stall on two stores.

@@ -17,12 +17,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "cpu/vector.h"
 #include "engine/maglev/connections.h"
 #include "engine/maglev/counters.h"
 #include "engine/maglev/flow_tags.h"
 #include "engine/maglev/in_place.h"
 #include "engine/maglev/outer.h"
 #include "engine/maglev/tables.h"
+#include "engine/maglev/vip_index.h"
 #include "packet/burst.h"
 #include "packet/bytes.h"
 #include "packet/frame.h"
@@ -38,8 +40,8 @@ class PlainPath {
  public:
   /// All arguments must outlive the object. `buffer` is used to build frames for which there is no
   /// other room.
-  PlainPath(const Tables& tables, const FlowTags& tags, uint32_t seconds,
-            ConnectionTable& connections, BalancerCounters& counters, uint8_t* buffer)
+  PlainPath(const Tables& tables, FlowTags tags, uint32_t seconds, ConnectionTable& connections,
+            BalancerCounters& counters, uint8_t* buffer)
       : index_(tables.index()),
         outers_(tables.plain_outers().data()),
         lowers_ttl_(tables.setup().decrement_ttl),
@@ -76,17 +78,44 @@ class PlainPath {
   /// interfaces the sender could still change them after the lengths were checked.
   struct Sight {
     uint64_t tag;
-    uint64_t vip_key;  ///< VipIndex::Ipv4Key.
-    uint32_t total;    ///< Bytes of the IP packet; 0: not for this path.
+    ConnectionTable::Bucket* bucket;  ///< First bucket of the flow.
+    uint64_t vip_key;                 ///< VipIndex::Ipv4Key.
+    uint32_t total;                   ///< Bytes of the IP packet; 0: not for this path.
 
-    /// Returns false without a change if the frame is not for this path.
-    bool Read(const uint8_t* frame, uint32_t length, const FlowTags& tags);
+    /// Returns false if the frame is not for this path.
+    bool Read(const uint8_t* frame, uint32_t length, FlowTags tags);
+    /// Read for a frame of at least kPlainLeast bytes that VipPattern matches, or that Read has
+    /// compared field by field. Does not set vip_key.
+    bool ReadRest(const uint8_t* frame, uint32_t length, FlowTags tags, uint8_t protocol);
+  };
+  /// The header fields that all plain packets of a VIP have in common. One comparison replaces
+  /// those of the fields.
+  class VipPattern {
+   public:
+    explicit VipPattern(uint64_t vip_key);
+    /// Reads kPlainLeast bytes.
+    bool Matches(const uint8_t* frame) const {
+      return cpu::EqualUnder(frame + kFirst, words_.data(), kMask.data());
+    }
+
+   private:
+    static constexpr uint32_t kFirst = packet::kPlainL3 - 2;  ///< The EtherType.
+    alignas(32) static constexpr std::array<uint8_t, 32> kMask{
+        0xff, 0xff,                    // EtherType.
+        0xff, 0,    0,    0,    0, 0,  // Version and header length.
+        0x3f, 0xff,                    // More fragments, and the fragment offset.
+        0,    0xff, 0,    0,           // Protocol.
+        0,    0,    0,    0,           // Source address.
+        0xff, 0xff, 0xff, 0xff,        // Destination address.
+        0,    0,    0xff, 0xff,        // Destination port.
+    };
+
+    alignas(32) std::array<uint64_t, 4> words_;
   };
   struct Piece {
     std::array<Sight, kPieceFrames> frames;
     bool one_vip;  ///< Read accepted all frames, and they are for the same VIP.
   };
-  static constexpr int32_t kNone = -1;  ///< Is not the index of a backend.
   /// A frame that was sent.
   struct Sent {
     uint32_t bytes;  ///< Bytes of the frame as received.
@@ -96,12 +125,10 @@ class PlainPath {
   struct Way {
     explicit Way(const Vip& vip)
         : vip(vip.index),
-          plain_bytes(vip.plain_bytes),
           tcp(vip.protocol == packet::kProtocolTcp),
           nat(vip.encapsulation == Encapsulation::kNat) {}
 
     uint32_t vip;  ///< Index of the VIP.
-    uint32_t plain_bytes;
     bool tcp;
     bool nat;
   };
@@ -125,25 +152,55 @@ class PlainPath {
   [[gnu::always_inline]] void Look(const Burst& burst, uint32_t first, Piece& piece) {
     const uint32_t end = EndOfPiece(first, burst.size());
     Fetch(burst, end);
+    piece.one_vip = ReadAt(burst, first, piece.frames[0]) &&
+                    (end - first == 1 || LookOneVip(burst, first, end, tags_, connections_, piece));
+    if (piece.one_vip) [[likely]]
+      return;
     Sight* sight = piece.frames.data();
-    uint64_t differences = 0;
     for (uint32_t number = first; number < end; ++number, ++sight) {
-      const packet::Frame frame = burst.At(number);
-      if (sight->Read(frame.data, frame.length, tags_)) [[likely]] {
-        connections_.Prefetch(sight->tag);
-      } else {
-        *sight = {};
-      }
-      differences |= sight->vip_key ^ piece.frames[0].vip_key;
+      if (!ReadAt(burst, number, *sight)) *sight = {};
     }
-    piece.one_vip = differences == 0 && piece.frames[0].total != 0;
+  }
+
+  /// Returns false if the frame is not for this path.
+  template <packet::Burst Burst>
+  [[gnu::always_inline]] bool ReadAt(const Burst& burst, uint32_t number, Sight& sight) {
+    const packet::Frame frame = burst.At(number);
+    if (!sight.Read(frame.data, frame.length, tags_)) return false;
+    sight.bucket = connections_.Prefetch(sight.tag);
+    return true;
+  }
+
+  /// ReadAt for the frames after `first`, which ReadAt accepted. Returns false if one of them is
+  /// not for this path or is for another VIP. A separate function, so that the state of its loop
+  /// stays in registers.
+  template <packet::Burst Burst>
+  [[gnu::noinline]] static bool LookOneVip(const Burst& burst, uint32_t first, uint32_t end,
+                                           FlowTags tags, ConnectionTable& connections,
+                                           Piece& piece) {
+    Sight* sight = piece.frames.data();
+    const uint64_t vip_key = sight->vip_key;
+    const VipPattern pattern(vip_key);
+    const uint8_t protocol = VipIndex::ProtocolOf(vip_key);
+    for (uint32_t number = first + 1; number < end; ++number) {
+      ++sight;
+      const packet::Frame frame = burst.At(number);
+      if (frame.length < packet::kPlainLeast || !pattern.Matches(frame.data) ||
+          !sight->ReadRest(frame.data, frame.length, tags, protocol)) [[unlikely]] {
+        return false;
+      }
+      sight->vip_key = vip_key;
+      sight->bucket = connections.Prefetch(sight->tag);
+    }
+    return true;
   }
 
   template <packet::Burst Burst, typename Other>
   [[gnu::always_inline]] void Settle(Burst& burst, uint32_t first, const Piece& piece,
                                      Other other) {
     const Vip* const vip = piece.one_vip ? index_.FindIpv4(piece.frames[0].vip_key) : nullptr;
-    if (vip == nullptr) [[unlikely]] {
+    if (vip == nullptr || burst.totals().longest > packet::kPlainL3 + vip->plain_bytes)
+        [[unlikely]] {
       SettleEach(burst, first, piece, other);
     } else if (RewritesInPlace(vip->encapsulation)) {
       SettleOneVip<true>(burst, first, piece, Way(*vip), other);
@@ -160,14 +217,14 @@ class PlainPath {
     Sent* next = sent;
     const Sight* sight = piece.frames.data();
     for (uint32_t number = first; number < end; ++number, ++sight) {
-      const int32_t backend = FindBackend(*sight, way);
-      if (backend == kNone) [[unlikely]] {
+      const PlainOuter* const outer = FindOuter(*sight, way);
+      if (outer == nullptr) [[unlikely]] {
         other(number, sight->tag);
         continue;
       }
       const packet::Frame frame = burst.At(number);
-      Send<kInPlace>(burst, number, frame, sight->total, way, outers_[backend]);
-      *next++ = {frame.length, static_cast<uint16_t>(backend)};
+      Send<kInPlace>(burst, number, frame, sight->total, way, *outer);
+      *next++ = {frame.length, BackendOf(*outer)};
     }
     // Counts after the loop: by measurement, counting within the loop costs 10% more time per
     // packet.
@@ -189,35 +246,36 @@ class PlainPath {
     const Sight* sight = piece.frames.data();
     for (uint32_t number = first; number < end; ++number, ++sight) {
       const Vip* const vip = sight->total != 0 ? index_.FindIpv4(sight->vip_key) : nullptr;
-      const int32_t backend = vip != nullptr ? FindBackend(*sight, Way(*vip)) : kNone;
-      if (backend == kNone) {
+      const bool fits = vip != nullptr && sight->total <= vip->plain_bytes;
+      const PlainOuter* const outer = fits ? FindOuter(*sight, Way(*vip)) : nullptr;
+      if (outer == nullptr) {
         other(number, sight->tag);
         continue;
       }
       const packet::Frame frame = burst.At(number);
       if (RewritesInPlace(vip->encapsulation)) {
-        Send<true>(burst, number, frame, sight->total, Way(*vip), outers_[backend]);
+        Send<true>(burst, number, frame, sight->total, Way(*vip), *outer);
       } else {
-        Send<false>(burst, number, frame, sight->total, Way(*vip), outers_[backend]);
+        Send<false>(burst, number, frame, sight->total, Way(*vip), *outer);
       }
       counters_.Count(BalancerCounters::kHit);
       counters_.CountVip(vip->index, {1, frame.length});
-      counters_.CountBackend(static_cast<uint16_t>(backend), {1, frame.length});
+      counters_.CountBackend(BackendOf(*outer), {1, frame.length});
     }
   }
 
-  /// Returns the index of the backend of the frame's connection, or kNone if the frame is not for
-  /// this path.
-  [[gnu::always_inline]] int32_t FindBackend(const Sight& sight, const Way& way) {
-    if (sight.total > way.plain_bytes) [[unlikely]]
-      return kNone;
-    const BackendRef backend =
-        connections_.FindSettled(sight.tag, static_cast<uint8_t>(way.vip),
+  /// Returns the outer header for the backend of the frame's connection, or null if the frame is
+  /// not for this path.
+  [[gnu::always_inline]] const PlainOuter* FindOuter(const Sight& sight, const Way& way) {
+    const uint32_t backend =
+        connections_.FindSettled(*sight.bucket, sight.tag, static_cast<uint8_t>(way.vip),
                                  way.tcp ? ConnectionState::kTcp : ConnectionState::kUdp, seconds_);
+    const PlainOuter* const outer = outers_ + static_cast<uint16_t>(backend);
     // FindSettled returns generation 0 if it finds no entry; no backend of a VIP has generation 0.
-    if (outers_[backend.index].owner != PlainOuter::Owner(backend.generation, way.vip)) [[unlikely]]
-      return kNone;
-    return backend.index;
+    return outer->owner == PlainOuter::Owner(backend, way.vip) ? outer : nullptr;
+  }
+  uint16_t BackendOf(const PlainOuter& outer) const {
+    return static_cast<uint16_t>(&outer - outers_);
   }
 
   /// Sends a frame whose IP packet has `total` bytes to a backend.
@@ -264,20 +322,33 @@ class PlainPath {
   uint8_t* buffer_;
 };
 
-/// Rejects frames that are not plain, have a TTL of at most 1, or open or close a TCP connection.
-inline bool PlainPath::Sight::Read(const uint8_t* frame, uint32_t length, const FlowTags& tags) {
+inline PlainPath::VipPattern::VipPattern(uint64_t vip_key)
+    : words_{uint64_t{0x45} << 16 | __builtin_bswap16(packet::kEtherTypeIpv4),
+             uint64_t{VipIndex::ProtocolOf(vip_key)} << 24, vip_key << 32 >> 16, vip_key >> 48} {}
+
+inline bool PlainPath::Sight::Read(const uint8_t* frame, uint32_t length, FlowTags tags) {
+  if (!packet::IsPlainUdpOrTcp(frame, length)) [[unlikely]]
+    return false;
+  const uint8_t protocol = frame[packet::kPlainProtocol];
+  const auto destination = packet::Load<uint64_t>(frame + packet::kPlainL3 + 16);
+  if (!ReadRest(frame, length, tags, protocol)) return false;
+  vip_key = VipIndex::Ipv4Key(destination, protocol);
+  return true;
+}
+
+/// Rejects frames whose lengths are wrong, that have a TTL of at most 1, or that open or close a
+/// TCP connection.
+inline bool PlainPath::Sight::ReadRest(const uint8_t* frame, uint32_t length, FlowTags tags,
+                                       uint8_t protocol) {
   constexpr uint32_t kTtlOffset = packet::kPlainL3 + 8;
   constexpr uint32_t kAddresses = packet::kPlainL3 + 12;
   constexpr uint32_t kTcpFlags = packet::kPlainL4 + 13;
-  if (!packet::IsPlainUdpOrTcp(frame, length) || frame[kTtlOffset] <= 1) [[unlikely]]
-    return false;
-  const uint8_t protocol = frame[packet::kPlainProtocol];
-  if (protocol == packet::kProtocolTcp && (frame[kTcpFlags] & (kTcpFin | kTcpSyn | kTcpRst)) != 0)
-      [[unlikely]] {
+  const bool tcp = protocol == packet::kProtocolTcp;
+  if (!packet::PlainLengthsHold(frame, length, tcp) || frame[kTtlOffset] <= 1 ||
+      (tcp && (frame[kTcpFlags] & (kTcpFin | kTcpSyn | kTcpRst)) != 0)) [[unlikely]] {
     return false;
   }
   total = packet::LeadingWord::Of(frame).TotalLength();
-  vip_key = VipIndex::Ipv4Key(packet::Load<uint64_t>(frame + kAddresses + 4), protocol);
   tag = tags.Of(packet::Load<uint64_t>(frame + kAddresses),
                 packet::Load<uint32_t>(frame + packet::kPlainL4), protocol);
   return true;

@@ -59,15 +59,17 @@ PrefixMap SourcesOf(const VipSetup& vip, const std::vector<uint16_t>& members) {
   return sources;
 }
 
-PlainOuter PlainOuterOf(const Backend& backend, const std::vector<Vip>& vips) {
+PlainOuter PlainOuterOf(const Backend& backend, uint16_t index, const std::vector<Vip>& vips) {
   if (backend.generation == 0) return {};
+  const uint32_t owner =
+      PlainOuter::Owner(BackendRef{index, backend.generation}.word(), backend.vip);
   if (!RewritesInPlace(vips[backend.vip].encapsulation)) {
-    return MakePlainOuter(backend.outer, backend.generation, backend.vip);
+    return MakePlainOuter(backend.outer, owner);
   }
   return {.next_hop = backend.outer.next_hop,
           .sum_or_port = backend.nat_port_be,
           .destination = packet::Load<uint32_t>(backend.address.bytes.data()),
-          .owner = PlainOuter::Owner(backend.generation, backend.vip)};
+          .owner = owner};
 }
 
 // Assigns indices: known keys keep theirs, new keys get the lowest free index.
@@ -145,7 +147,8 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   }
   tables->index_ = VipIndex(tables->vips_, tables->backends_);
   for (const Backend& backend : tables->backends_) {
-    tables->plain_outers_.push_back(PlainOuterOf(backend, tables->vips_));
+    const auto index = static_cast<uint16_t>(tables->plain_outers_.size());
+    tables->plain_outers_.push_back(PlainOuterOf(backend, index, tables->vips_));
   }
   if (tables->backends_.empty()) tables->plain_outers_.emplace_back();
   return tables;

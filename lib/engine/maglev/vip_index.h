@@ -38,6 +38,9 @@ class VipIndex {
     constexpr uint64_t kSourcePort = uint64_t{0xffff} << kProtocolShift;
     return (destination_and_ports & ~kSourcePort) | uint64_t{protocol} << kProtocolShift;
   }
+  static uint8_t ProtocolOf(uint64_t ipv4_key) {
+    return static_cast<uint8_t>(ipv4_key >> kProtocolShift);
+  }
   /// Returns the VIP of an Ipv4Key, or null. Costs one load if the VIP has exactly this address and
   /// port.
   const Vip* FindIpv4(uint64_t key) const {
