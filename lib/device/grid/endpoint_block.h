@@ -71,7 +71,8 @@ class EndpointServer {
       }
       if (memory_.epochs[queue] == 0) return;
       if (task == kWords && lane < coherent::kPairs) {
-        look.words[lane] = LoadQuad(memory_.states[queue].Words(static_cast<coherent::Pair>(lane)));
+        const auto pair = static_cast<coherent::Pair>(lane);
+        look.words[lane] = LoadQuadAcquire(memory_.states[queue].Words(pair));
       }
       if (task == kReceived && lane == 0) {
         look.head = FifoEnd(card_, queue).head();
@@ -184,7 +185,7 @@ class EndpointServer {
     // Frames are sent in the order in which the host returned them, across both pairs. A transmit
     // line is accepted only if it was returned before the receive word was read.
     const bool returns = sends.low != state.pair(Pair::kTransmit).number;
-    if (returns) words = LoadQuad(state.Words(Pair::kReceive));
+    if (returns) words = LoadQuadAcquire(state.Words(Pair::kReceive));
     const auto look = [&](Pair pair, Quad seen) {
       return end.Look(pair, seen.low, words.high != 0, memory_.now_ns,
                       &memory_.takes[static_cast<uint32_t>(pair)]);

@@ -168,7 +168,7 @@ class EndpointEnd {
   void Publish(coherent::Pair pair, coherent::Control control) {
     const uint64_t number = state_.pair(pair).number;
     control.number = static_cast<uint32_t>(number);
-    StoreQuad(state_.Line(pair, number), {control.Word(), 0});
+    PublishQuad(state_.Line(pair, number), {control.Word(), 0});
     Add(&card_.counters[Crossing::kNotifications], uint64_t{sizeof(Quad)});
   }
 

@@ -85,7 +85,7 @@ class EnsoRegisters {
     EnsoBuffer& buffer = card_.buffers[id];
     if (reg == kRxTail) Store(&buffer.rx_tail, value);
     if (reg == kRxHead) Store(&buffer.rx_head, value);
-    if (reg == kTxTail) Store(&buffer.tx_tail, value);
+    if (reg == kTxTail) StoreRelease(&buffer.tx_tail, value);  // Announces slots.
     if (reg == kTxHead) {
       Store(&buffer.done, value & card_.nb_mask);
       Store(&buffer.offset, 0u);

@@ -72,7 +72,8 @@ class EnsoReader {
   uint64_t Claim(uint32_t number) {
     EnsoBuffer& buffer = card_.buffers[number];
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0 || !TryLock(&buffer.reading)) return 0;
-    const uint32_t tail = Load(&buffer.tx_tail), head = Load(&buffer.tx_head);
+    // The tail, which is loaded last, announces slots.
+    const uint32_t head = Load(&buffer.tx_head), tail = LoadAcquire(&buffer.tx_tail);
     memory_.first = Load(&buffer.done);
     const uint32_t pending = (tail - memory_.first) & nb_mask_;
     if (tail != head) {

@@ -60,11 +60,11 @@ struct alignas(16) IpuLinkEnd {
     if (!responder().ConsumeUpdate()) return;
     const bar::Line line = swap::Encode(responder().line());
     uint8_t* const to = memory + offsetof(swap::LinkHeader, nic_line);
-    for (uint32_t i = kQuads - 1;; --i) {
-      if (i == 0) FenceSystem();
+    for (uint32_t i = kQuads - 1; i != 0; --i) {
       StoreQuad(to + i * sizeof(Quad), {line.word[2 * i], line.word[2 * i + 1]});
-      if (i == 0) break;
     }
+    FenceSystem();
+    PublishQuad(to, {line.word[0], line.word[1]});
   }
 };
 static_assert(sizeof(IpuLinkEnd) % sizeof(uint64_t) == 0);

@@ -152,7 +152,7 @@ class IpuLinker {
   /// completely.
   bool Poll(uint32_t sent) {
     team_.ForEach(kWarpThreads + 1, [&](uint32_t i) {
-      if (i < IpuLinkEnd::kQuads) memory_.line[i] = LoadQuad(HostLine() + i * sizeof(Quad));
+      if (i < IpuLinkEnd::kQuads) memory_.line[i] = LoadQuadAcquire(HostLine() + i * sizeof(Quad));
       if (i != kWarpThreads || sent == IpuLinkEnd::kNone) return;
       if (end_.sending != IpuLinkEnd::kNone) return FenceSystem();
       end_.Empty(sent);
@@ -164,7 +164,7 @@ class IpuLinker {
   /// reads of its words is undefined.
   void Confirm() {
     team_.ForEach(IpuLinkEnd::kQuads, [&](uint32_t i) {
-      memory_.confirm[i] = LoadQuad(HostLine() + i * sizeof(Quad));
+      memory_.confirm[i] = LoadQuadAcquire(HostLine() + i * sizeof(Quad));
     });
   }
   /// Returns whether the unchanged line may be answered now.

@@ -251,7 +251,7 @@ class IpuReceiver : private IpuReservation {
           low = 0;
           high = kDone | kRxEndOfPacket;
         }
-        StoreQuadHighLast(Ring(queue).At(descriptor + segment), {low, high});
+        PublishQuadHighLast(Ring(queue).At(descriptor + segment), {low, high});
       }
     });
     team_.ForEach(kIpuQueues, [&](uint32_t queue) {

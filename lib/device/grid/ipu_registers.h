@@ -286,7 +286,7 @@ class IpuRegisters {
         tail - Load(&ring.tail) > place.entries()) {
       return card_.Count(regs::ipu::kStatBadDoorbell);
     }
-    Store(&ring.tail, tail);
+    StoreRelease(&ring.tail, tail);  // Announces descriptors.
   }
 
   /// Handles a store of a receive ring's control register. Called within Change.

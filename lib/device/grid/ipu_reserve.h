@@ -129,7 +129,8 @@ class IpuReservation {
       if (!HasFrames(queue)) return;
       if (IsLinked(queue)) return LookAtLink(queue);
       const IpuRing& ring = card_.rx[queue];
-      const uint32_t tail = Load(&ring.tail), reserved = Load(&ring.reserved);
+      // The tail, which is loaded last, announces descriptors.
+      const uint32_t reserved = Load(&ring.reserved), tail = LoadAcquire(&ring.tail);
       const uint32_t room = tail - reserved, most = Ring(queue).entries();
       memory_.bases[queue] = reserved;
       memory_.rooms[queue] = room <= most ? room : 0;

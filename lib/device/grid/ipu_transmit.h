@@ -49,7 +49,7 @@ class IpuTransmitter {
     if (block_ >= kIpuQueues) return;
     team_.ForEach((kIpuQueues - block_ + blocks - 1) / blocks, [&](uint32_t i) {
       const uint32_t queue = block_ + i * blocks;
-      memory_.looks[queue] = LoadQuad(&card_.tx[queue]);
+      memory_.looks[queue] = LoadQuadAcquire(&card_.tx[queue]);  // Announces descriptors.
       const uint32_t epoch = Epoch(queue);
       if (epoch == memory_.epochs[queue] || epoch % 2 == 0) return;
       memory_.epochs[queue] = epoch;

@@ -54,8 +54,26 @@ inline void StoreQuad(void* to, Quad quad) {
   asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low), "l"(quad.high)
                : "memory");
 }
-/// Stores a quad whose high half is the word that marks it valid.
-inline void StoreQuadHighLast(void* to, Quad quad) { StoreQuad(to, quad); }
+/// Loads a quad of host memory that announces other data, as LoadAcquire does for card memory: its
+/// scope includes the host. The order of the host's stores, this load, a barrier and the accesses
+/// of the block's other threads is transitive ("Causality Order").
+inline Quad LoadQuadAcquire(const void* from) {
+  Quad quad;
+  asm volatile("ld.acquire.sys.global.v2.u64 {%0,%1}, [%2];"
+               : "=l"(quad.low), "=l"(quad.high)
+               : "l"(from)
+               : "memory");
+  return quad;
+}
+/// Stores a quad that announces data, which each thread that stored it has fenced. Equivalent to
+/// StoreQuad, but distinct in PTX, so that a test finds data without a fence.
+inline void PublishQuad(void* to, Quad quad) {
+  asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low),
+               "l"(quad.high)
+               : "memory");
+}
+/// As PublishQuad, for a quad whose high half is the word that marks it valid.
+inline void PublishQuadHighLast(void* to, Quad quad) { PublishQuad(to, quad); }
 /// Loads card memory that no other thread writes concurrently.
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
@@ -157,7 +175,9 @@ inline void StoreQuad(void* to, Quad quad) {
   Store(words + 1, quad.high);
   Store(words, quad.low);
 }
-inline void StoreQuadHighLast(void* to, Quad quad) {
+inline Quad LoadQuadAcquire(const void* from) { return LoadQuad(from); }
+inline void PublishQuad(void* to, Quad quad) { StoreQuad(to, quad); }
+inline void PublishQuadHighLast(void* to, Quad quad) {
   auto* const words = static_cast<uint64_t*>(to);
   Store(words, quad.low);
   Store(words + 1, quad.high);

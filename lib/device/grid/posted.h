@@ -112,23 +112,23 @@ void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memor
   const uint64_t used = card.queue != nullptr && card.link != 0 ? card.lanes_used : 0;
   team.ForEach(kEntries + 3, [&](uint32_t i) {
     if (i == kEntries) {
-      if (has_control) memory.control = LoadQuad(card.control);
+      if (has_control) memory.control = LoadQuadAcquire(card.control);
       return;
     }
     if (i == kEntries + 1) {
-      if (has_head) memory.head = LoadQuad(card.queue);
+      if (has_head) memory.head = LoadQuadAcquire(card.queue);
       return;
     }
     if (i == kEntries + 2) {
       const bool samples = has_control && card.wire.shape.samples != nullptr;
-      if (samples) memory.samples = LoadQuad(&card.control->samples_read);
+      if (samples) memory.samples = LoadQuadAcquire(&card.control->samples_read);
       return;
     }
     const uint32_t lane = i / kLookAhead, ahead = i % kLookAhead;
     if ((used >> lane & 1) == 0) return;
     const uint8_t* const base = card.queue + card.layout.lanes + lane * card.layout.lane_bytes;
     const uint32_t at = (card.heads[lane] + ahead) % card.layout.depth;
-    memory.entries[lane][ahead] = LoadQuad(base + card.layout.entries + at * sizeof(Quad));
+    memory.entries[lane][ahead] = LoadQuadAcquire(base + card.layout.entries + at * sizeof(Quad));
   });
   team.One([&] {
     ++memory.turn;

@@ -123,7 +123,7 @@ void SampleFrames(Wire& wire, const WireShape& shape, const Team& team, uint64_t
   });
   team.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
   team.ForEach(slots, [&](uint32_t i) {
-    StoreQuad(slot(i), {uint64_t{first + i} + 1, frame_at(i).length});
+    PublishQuad(slot(i), {uint64_t{first + i} + 1, frame_at(i).length});
   });
 }
 

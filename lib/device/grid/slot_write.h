@@ -25,7 +25,7 @@ inline void WriteSlotPart(uint8_t* slot, uint32_t part, uint64_t word0, uint64_t
   Quad quad{0, 0};
   if (part == 0) quad = {word0, word1};
   if (part == 1) quad = {word2, 0};
-  StoreQuad(slot + part * sizeof(Quad), quad);
+  PublishQuad(slot + part * sizeof(Quad), quad);
 }
 
 /// A list of writes, in a block's shared memory.

@@ -149,11 +149,21 @@ def functions(text):
     return [Function(body) for body in re.findall(r"^\{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)]
 
 
+def roles(text):
+    """Returns the functions that run the turns of the blocks of each role, by their role."""
+    found = re.findall(r"^\.func \w+RunTurns\w*?\d([A-Za-z]+Role)E(\d+)E\w*\([^;{]*?\)\s*"
+                       r"\{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
+    return {kind + number: Function(body) for kind, number, body in found}
+
+
 SCALAR = re.compile(
     r"ld\.(?:volatile|acquire\.gpu)(\.global)?\.[us](8|16|32|64)\s+(%\w+), \[([^\]+]+)")
 FRAMES = "st.volatile.global.v2.u64"
 FENCE = re.compile(r"(membar|fence\.\w+)\.sys")
 EXCHANGE = re.compile(r"atom\.(\w+\.)*exch")
+PUBLISH = re.compile(r"st\.relaxed\.sys\.global\.v2\.u64")
+DATA = re.compile(r"ld\.volatile\.global\.v2\.u64")
+ACQUIRE = re.compile(r"ld\.acquire\.(sys|gpu)")
 
 
 def polls(function):
@@ -185,29 +195,58 @@ def polls(function):
     return found
 
 
-def unfenced(function):
-    """Returns exchanges of a pipe's status that a pass may reach from a copy of frames without a
-    fence after that copy. A fence that each thread executes in a loop counts, even if the loop
-    could be skipped."""
+def passes(function):
+    """Returns a function that returns the blocks that are reachable from others within one pass of
+    the outermost loop that contains them, and of the loop that begins at block `header`."""
     loops = function.loops()
-    # The start of the next pass: loops that are not nested.
+    # Loops that are not nested.
     turns = {header for header, body in loops.items()
              if not any(body < other for other in loops.values())}
 
-    def behind(begins):
-        return function.reachable(begins, lambda at: at in turns) - turns
+    def behind(begins, header=None):
+        ends = turns | {header}
+        return function.reachable(begins, lambda at: at in ends) - ends
+
+    return behind
+
+
+def unfenced(function, announcement=EXCHANGE):
+    """Returns exchanges of a pipe's status, or other announcements, that a pass of the innermost
+    loop that contains both may reach from a copy of frames without a fence after that copy. A fence
+    that each thread executes in a loop counts, even if the loop could be skipped."""
+    behind = passes(function)
+    loops = sorted(function.loops().items(), key=lambda loop: len(loop[1]))
 
     def has(at, what):
         return any(what.match(line) for line in function.blocks[at])
 
+    announcements = {at for at in range(len(function.blocks)) if has(at, announcement)}
     found = []
     for at, block in enumerate(function.blocks):
         if not any(line.startswith(FRAMES) for line in block):
             continue
-        after = behind(function.next[at])
-        fenced = behind([fence for fence in after | {at} if has(fence, FENCE)])
-        found += [f"block {at} to {other}" for other in after - fenced if has(other, EXCHANGE)]
+        headers = {}  # The header of the innermost common loop, with the announcements in it.
+        for other in announcements:
+            header = next((header for header, body in loops if {at, other} <= body), None)
+            headers.setdefault(header, set()).add(other)
+        for header, others in headers.items():
+            after = behind(function.next[at], header)
+            fenced = behind([fence for fence in after | {at} if has(fence, FENCE)], header)
+            found += [f"block {at} to {other}" for other in others & (after - fenced)]
     return found
+
+
+def unacquired(function):
+    """Returns loads of data that no pass reaches after an acquiring load. Only such a load, by the
+    thread that polls, and a barrier order the data after the word that announced it."""
+    behind = passes(function)
+    lines = [(at, place, line) for at, block in enumerate(function.blocks)
+             for place, line in enumerate(block)]
+    acquires = [(at, place) for at, place, line in lines if ACQUIRE.match(line)]
+    after = behind({target for at, _ in acquires for target in function.next[at]})
+    return [f"block {at}: {line}" for at, place, line in lines
+            if DATA.match(line) and at not in after
+            and not any(at == block and before < place for block, before in acquires)]
 
 
 SPIN = """
@@ -243,6 +282,21 @@ $L0:
 	bra.uni 	$L1;
 }
 """
+POLL = """
+.visible .entry f(.param .u64 card)
+{
+$L1:
+	@%p1 bra 	$L2;
+	ld.FLAG.global.v2.u64 {%rd1,%rd2}, [%rd3];
+$L2:
+	bar.sync 	0;
+	ld.volatile.global.v2.u64 {%rd4,%rd5}, [%rd6];
+	ld.volatile.u32 	%r2, [%rd7];
+	setp.eq.s32 	%p3, %r2, 0;
+	@%p3 bra 	$L1;
+	ret;
+}
+"""
 
 
 class TheReader(unittest.TestCase):
@@ -260,6 +314,17 @@ class TheReader(unittest.TestCase):
     def test_a_missing_fence_is_found(self):
         self.assertTrue(unfenced(*functions(COPY.replace("FENCE\n", ""))))
         self.assertFalse(unfenced(*functions(COPY.replace("FENCE", "\tmembar.sys;"))))
+
+    def test_a_missing_fence_before_a_published_word_is_found(self):
+        text = COPY.replace("atom.exch.b32 \t%r1, [%rd1+8], 1;",
+                            "st.relaxed.sys.global.v2.u64 [%rd5], {%rd3,%rd4};")
+        self.assertTrue(unfenced(*functions(text.replace("FENCE\n", "")), PUBLISH))
+        self.assertFalse(unfenced(*functions(text.replace("FENCE", "\tmembar.sys;")), PUBLISH))
+
+    def test_a_poll_that_does_not_acquire_is_found(self):
+        for flag, missing in (("volatile", 2), ("relaxed.sys", 1), ("acquire.sys", 0)):
+            text = POLL.replace("FLAG", flag)
+            self.assertEqual(len(unacquired(*functions(text))), missing, flag)
 
 
 class Text(unittest.TestCase):
@@ -285,6 +350,28 @@ class Text(unittest.TestCase):
             self.assertTrue(any(EXCHANGE.match(line) for f in kernels for block in f.blocks
                                 for line in block) or "enso" not in text)
             self.assertEqual([path for f in kernels for path in unfenced(f)], [])
+
+    def test_frames_are_fenced_from_the_words_that_announce_them(self):
+        for text in self.texts.values():
+            found = {role: unfenced(function, PUBLISH) for role, function in roles(text).items()}
+            self.assertEqual({role: paths for role, paths in found.items() if paths}, {})
+
+    def test_data_is_loaded_after_a_poll_that_acquires(self):
+        for text in self.texts.values():
+            found = {role: unacquired(function) for role, function in roles(text).items()}
+            self.assertEqual({role: loads for role, loads in found.items() if loads}, {})
+
+    def test_every_poll_acquires(self):
+        """The least number of places that acquire. With sys: registers poll entries, their head,
+        the control line and the samples; senders poll rings; exchange blocks poll words twice, and
+        a line twice. With gpu: the last place of a receiver loads a tail, and one of a reader."""
+        lines = {role: [line for block in function.blocks for line in block]
+                 for text in self.texts.values() for role, function in roles(text).items()}
+        for role, scope, places in (("EnsoRole0", "sys", 4), ("EnsoRole2", "gpu", 5),
+                                    ("IpuRole0", "sys", 4), ("IpuRole1", "gpu", 5),
+                                    ("IpuRole2", "sys", 1), ("IpuRole3", "sys", 4)):
+            found = sum(line.startswith(f"ld.acquire.{scope}") for line in lines[role])
+            self.assertGreaterEqual(found, places, (role, scope))
 
     def test_it_assembles(self):
         ptxas = shutil.which("ptxas", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
