@@ -40,6 +40,17 @@ class RingPlace {
   uint64_t word_ = 0;
 };
 
+/// Returns the ring at `base`, or a disabled ring if size, alignment or mapping is invalid.
+inline RingPlace FindRing(const DmaTable& dma, uint64_t base, uint32_t entries) {
+  if (entries < regs::ipu::kMinRing || entries > regs::ipu::kMaxRing ||
+      (entries & (entries - 1)) != 0 || base % 64 != 0) {
+    return {};
+  }
+  const uint8_t* const ring = dma.Translate(base, uint64_t{entries} * regs::ipu::kDescriptorBytes);
+  if (ring == nullptr || reinterpret_cast<uintptr_t>(ring) % 64 != 0) return {};
+  return {ring, entries};
+}
+
 /// Indices are free-running counts of descriptors.
 struct alignas(64) IpuRing {
   // One 16-byte access reads the next three members.
@@ -53,10 +64,23 @@ struct alignas(64) IpuRing {
   /// descriptors that are reserved for batches.
   uint32_t reserved;
   uint32_t busy;  ///< TX: 1 while a block may complete descriptors.
-  // Values as the host stored them.
+  // Registers. The host may store them at any time, so each use reads them once.
   uint32_t entries;
   uint64_t base;
   uint32_t buffer_bytes;
+  uint64_t opened_base;  ///< The base that Find has read.
+
+  /// Finds the ring that the registers describe. Returns a disabled ring if size, alignment or
+  /// mapping is invalid.
+  RingPlace Find(const DmaTable& dma) {
+    opened_base = Load(&base);
+    return FindRing(dma, opened_base, Load(&entries));
+  }
+  /// Returns whether the ring is disabled or its memory is still mapped at the same address.
+  bool Reachable(const DmaTable& dma) const {
+    const RingPlace ring(place);
+    return !ring.enabled() || FindRing(dma, opened_base, ring.entries()).word() == place;
+  }
 };
 
 /// Settings of a ring that receive blocks need.
@@ -154,17 +178,5 @@ struct IpuCard : Card {
   }
 };
 static_assert(regs::ipu::kStatisticCount <= kMaxModelEvents);
-
-/// Returns the ring at `base`, or a disabled ring if size, alignment or mapping is invalid.
-inline RingPlace FindRing(const Card& card, uint64_t base, uint32_t entries) {
-  if (entries < regs::ipu::kMinRing || entries > regs::ipu::kMaxRing ||
-      (entries & (entries - 1)) != 0 || base % 64 != 0) {
-    return {};
-  }
-  const uint8_t* const ring =
-      card.dma.Translate(base, uint64_t{entries} * regs::ipu::kDescriptorBytes);
-  if (ring == nullptr || reinterpret_cast<uintptr_t>(ring) % 64 != 0) return {};
-  return {ring, entries};
-}
 
 }  // namespace sluice::device::grid

@@ -27,9 +27,9 @@ class IpuLinkOpener {
     const uint64_t owners = swap::OwnersAfter(
         LoadQuad(memory + offsetof(swap::LinkHeader, owners)).low, host, own, end_.geometry);
     if (!swap::IsOneRegion(owners, end_.geometry)) return false;
-    end_.responder() = swap::Resumable(own)
-                           ? swap::Responder::Resume(swap::kTwoMessage, link_.epoch, own)
-                           : swap::Responder(swap::kTwoMessage, link_.epoch, 1);
+    const uint16_t epoch = Load(&link_.epoch);
+    end_.responder() = swap::Resumable(own) ? swap::Responder::Resume(swap::kTwoMessage, epoch, own)
+                                            : swap::Responder(swap::kTwoMessage, epoch, 1);
     end_.Post();
     Recover(owners);
     return true;

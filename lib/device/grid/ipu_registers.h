@@ -206,9 +206,9 @@ class IpuRegisters {
     IpuRing& ring = transmit ? card_.tx[queue] : card_.rx[queue];
     const uint32_t reg = transmit ? offset - kTxBlock : offset;
     if (reg == kRingTail) return RingDoorbell(ring, static_cast<uint32_t>(value));
-    if (reg == kRingBase) ring.base = value;
-    if (reg == kRingEntries) ring.entries = static_cast<uint32_t>(value);
-    if (reg == kRingBuffer) ring.buffer_bytes = static_cast<uint32_t>(value);
+    if (reg == kRingBase) Store(&ring.base, value);
+    if (reg == kRingEntries) Store(&ring.entries, static_cast<uint32_t>(value));
+    if (reg == kRingBuffer) Store(&ring.buffer_bytes, static_cast<uint32_t>(value));
     if (reg != kRingControl) return;
     // Within the lock, because another lane may open an endpoint or a link of this queue pair.
     const auto is_free = [&] { return card_.gates[queue].has(IpuExchange::kNone); };
@@ -244,7 +244,7 @@ class IpuRegisters {
     IpuLink& link = card_.links[queue];
     if (offset == kLinkBase) Store(&link.base, value);
     if (offset == kLinkBytes) Store(&link.bytes, value);
-    if (offset == kLinkEpoch) link.epoch = static_cast<uint16_t>(value);
+    if (offset == kLinkEpoch) Store(&link.epoch, static_cast<uint16_t>(value));
     if (offset != kLinkControl) return;
     Change([&] {
       if (card_.gates[queue].has(IpuExchange::kEndpoint)) return;
@@ -293,17 +293,17 @@ class IpuRegisters {
   void ControlRx(uint32_t queue, uint32_t control) {
     using namespace regs::ipu;
     IpuRing& ring = card_.rx[queue];
+    const uint32_t room = Load(&ring.buffer_bytes);
     RingPlace place;
-    if ((control & kRingEnable) != 0 && (control & kRingStamp) == 0 &&
-        ring.buffer_bytes >= kMinBuffer && ring.buffer_bytes <= UINT16_MAX) {
-      place = FindRing(card_, ring.base, ring.entries);
+    if ((control & kRingEnable) != 0 && (control & kRingStamp) == 0 && room >= kMinBuffer &&
+        room <= UINT16_MAX) {
+      place = ring.Find(card_.dma);
       Store(&ring.head, 0u);
     }
     Store(&ring.tail, 0u);
     Store(&ring.reserved, 0u);
     Store(&ring.place, place.word());
-    StoreSettings(
-        queue, {place.word(), ring.buffer_bytes, (control & kRingScatter) != 0 ? kRxScatters : 0});
+    StoreSettings(queue, {place.word(), room, (control & kRingScatter) != 0 ? kRxScatters : 0});
   }
 
   /// Limits a batch to a quarter of all descriptors, so that batches overlap.
@@ -329,7 +329,7 @@ class IpuRegisters {
     Exchange(&ring.epoch, off);
     while (Add(&ring.busy, 0u) != 0) Relax();
     FenceCard();
-    const RingPlace place = enable ? FindRing(card_, ring.base, ring.entries) : RingPlace();
+    const RingPlace place = enable ? ring.Find(card_.dma) : RingPlace();
     Store(&ring.place, place.word());
     if (!enable) return;
     Store(&ring.tail, 0u);
@@ -344,12 +344,16 @@ class IpuRegisters {
   void Reset() {
     for (uint32_t i = 0; i < kIpuQueues; ++i) {
       for (IpuRing* const ring : {&card_.rx[i], &card_.tx[i]}) {
-        ring->base = 0;
-        ring->entries = ring->buffer_bytes = 0;
+        Store(&ring->base, uint64_t{0});
+        Store(&ring->entries, 0u);
+        Store(&ring->buffer_bytes, 0u);
       }
-      card_.endpoints[i].base = card_.endpoints[i].bytes = 0;
+      Store(&card_.endpoints[i].base, uint64_t{0});
+      Store(&card_.endpoints[i].bytes, uint64_t{0});
       ControlEndpoint(i, false);
-      card_.links[i].base = card_.links[i].bytes = card_.links[i].epoch = 0;
+      Store(&card_.links[i].base, uint64_t{0});
+      Store(&card_.links[i].bytes, uint64_t{0});
+      Store(&card_.links[i].epoch, uint16_t{0});
       ControlLink(i, false);
       ControlRx(i, 0);
       ControlTx(card_.tx[i], false);
@@ -365,23 +369,23 @@ class IpuRegisters {
 
   uint64_t ReadQueue(uint32_t queue, uint32_t offset) const {
     using namespace regs::ipu;
-    if (offset == kEndpointBlock + kEndpointBase) return card_.endpoints[queue].base;
-    if (offset == kEndpointBlock + kEndpointBytes) return card_.endpoints[queue].bytes;
+    if (offset == kEndpointBlock + kEndpointBase) return Load(&card_.endpoints[queue].base);
+    if (offset == kEndpointBlock + kEndpointBytes) return Load(&card_.endpoints[queue].bytes);
     if (offset == kEndpointBlock + kEndpointStatus) return HasEndpoint(card_, queue);
     if (offset >= kLinkBlock) {
       const IpuLink& link = card_.links[queue];
-      if (offset == kLinkBlock + kLinkBase) return link.base;
-      if (offset == kLinkBlock + kLinkBytes) return link.bytes;
-      if (offset == kLinkBlock + kLinkEpoch) return link.epoch;
+      if (offset == kLinkBlock + kLinkBase) return Load(&link.base);
+      if (offset == kLinkBlock + kLinkBytes) return Load(&link.bytes);
+      if (offset == kLinkBlock + kLinkEpoch) return Load(&link.epoch);
       const bool is_status = offset == kLinkBlock + kLinkStatus;
       return is_status ? card_.gates[queue].has(IpuExchange::kLink) : ~uint64_t{0};
     }
     const bool transmit = offset >= kTxBlock;
     const IpuRing& ring = transmit ? card_.tx[queue] : card_.rx[queue];
     const uint32_t reg = transmit ? offset - kTxBlock : offset;
-    if (reg == kRingBase) return ring.base;
-    if (reg == kRingEntries) return ring.entries;
-    if (reg == kRingBuffer) return ring.buffer_bytes;
+    if (reg == kRingBase) return Load(&ring.base);
+    if (reg == kRingEntries) return Load(&ring.entries);
+    if (reg == kRingBuffer) return Load(&ring.buffer_bytes);
     if (reg == kRingStatus) return Load(&ring.place) != 0 ? 1 : 0;
     if (reg == kRingHead) return Load(&ring.head);
     return ~uint64_t{0};

@@ -17,7 +17,6 @@ using device::grid::IpuEndpoint;
 using device::grid::IpuExchange;
 using device::grid::IpuLink;
 using device::grid::IpuMemory;
-using device::grid::IpuRing;
 using device::grid::IpuRole;
 using device::grid::kIpuQueues;
 
@@ -37,11 +36,8 @@ const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* stagi
 // Disables rings, links and endpoints whose memory was moved or removed, like IpuNic::MemoryTaken.
 void FindRings(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
-  const auto is_gone = [&](const IpuRing& ring) {
-    return ring.place != 0 && FindRing(card, ring.base, ring.entries).word() != ring.place;
-  };
   for (uint32_t i = 0; i < kIpuQueues; ++i) {
-    if (is_gone(card.rx[i])) {
+    if (!card.rx[i].Reachable(card.dma)) {
       card.Count(regs::ipu::kStatRxDmaFault);
       card.rx[i].place = card.settings.rings[i].place = 0;
       card.config += 2;
@@ -61,7 +57,7 @@ void FindRings(device::grid::Card& base) {
       AbandonEndpoint(card, i);
       card.config += 2;
     }
-    if (is_gone(card.tx[i])) {
+    if (!card.tx[i].Reachable(card.dma)) {
       card.Count(regs::ipu::kStatTxDmaFault);
       card.tx[i].place = 0;
       card.tx[i].epoch = (card.tx[i].epoch | 1) + 1;
