@@ -29,8 +29,9 @@ class Instance {
  private:
   Instance() = default;
 
-  int file_ = -1;
-  void* handle_ = nullptr;
+  // A build without lwIP does not use them.
+  [[maybe_unused]] int file_ = -1;
+  [[maybe_unused]] void* handle_ = nullptr;
   const tcp_library* tcp_ = nullptr;
 };
 
