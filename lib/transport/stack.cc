@@ -29,9 +29,13 @@ using packet::Store;
 using packet::StoreBe16;
 using packet::StoreBe32;
 
+static_assert(Stack::kWindowBytes == TCP_WINDOW_BYTES && Stack::kSendBytes == TCP_SEND_BYTES &&
+              Stack::kTickNs == TCP_TICK_MS * 1'000'000);
+static_assert(TCP_HEADROOM >= packet::kEthernetHeaderBytes + packet::kIpv6HeaderBytes);
+
 constexpr uint32_t kNone = TCP_NO_SLOT;
 /// A segment that exceeds it cannot be kept (memory.h); none that we asked for does.
-constexpr uint32_t kMaxFrameBytes = packet::kEthernetHeaderBytes + 1500;
+constexpr uint32_t kMaxFrameBytes = packet::kEthernetHeaderBytes + TCP_MTU;
 /// Maximum number of connections whose handshake is not complete. A SYN beyond it replaces the
 /// oldest of them.
 constexpr uint32_t kMaxHalfOpen = 1024;

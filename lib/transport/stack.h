@@ -69,8 +69,10 @@ class Events {
 
 /// Counters of a stack; they never decrease.
 struct StackCounters {
-  uint64_t opened = 0;         ///< Connections that were established.
-  uint64_t refused = 0;        ///< SYNs that were refused because of a limit or by the user.
+  uint64_t opened = 0;  ///< Connections that were established.
+  /// SYNs that were refused because of a limit or by the user, or that a later SYN replaced before
+  /// the handshake was complete.
+  uint64_t refused = 0;
   uint64_t finished = 0;       ///< Connections with End::kFinished.
   uint64_t reset = 0;          ///< Connections with End::kReset.
   uint64_t timed_out = 0;      ///< Connections with End::kTimedOut.
@@ -78,7 +80,7 @@ struct StackCounters {
   uint64_t rx_segments = 0;    ///< TCP segments received.
   uint64_t tx_segments = 0;    ///< TCP segments sent.
   uint64_t retransmitted = 0;  ///< Segments sent again.
-  uint64_t bad_segments = 0;   ///< Segments with a wrong checksum, length or state.
+  uint64_t bad_segments = 0;   ///< Segments with a wrong checksum or length.
   uint64_t output_failed = 0;  ///< Frames that Events::Output did not accept.
   uint64_t no_memory = 0;      ///< Times at which a pool of lwIP was empty.
 };

@@ -344,7 +344,7 @@ static void end_input(struct tcp_pcb* pcb) {
 
 static int start(const struct tcp_upcalls* calls, uint32_t max_connections, uint32_t count) {
   upcalls = *calls;
-  netif.mtu = 1500;
+  netif.mtu = TCP_MTU;
   buckets = calloc(count, sizeof(*buckets));
   used = malloc(sizeof(*used) * (max_connections + 1));
   if (buckets == NULL || used == NULL ||

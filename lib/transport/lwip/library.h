@@ -15,8 +15,14 @@ extern "C" {
 #endif
 
 #define TCP_NO_SLOT UINT32_MAX
+/* Of a connection, and the period of `tick`. */
+#define TCP_WINDOW_BYTES (256 * 1024)
+#define TCP_SEND_BYTES (256 * 1024)
+#define TCP_TICK_MS 50
 /* Bytes that may be written in front of a segment that is passed to tcp_upcalls.output. */
 #define TCP_HEADROOM 54
+/* Maximum length of an IP packet. */
+#define TCP_MTU 1500
 
 struct tcp_pcb;
 struct pbuf;
@@ -70,7 +76,7 @@ struct tcp_library {
   int (*start)(const struct tcp_upcalls* upcalls, uint32_t max_connections, uint32_t buckets);
   /* Called last, without connections. */
   void (*stop)(void);
-  /* Runs the timers once; the period is TCP_TMR_INTERVAL. */
+  /* Runs the timers once. */
   void (*tick)(void);
   /* Listens on all addresses. Returns 0 if there is no memory or the port is in use. */
   int (*listen)(uint16_t port);

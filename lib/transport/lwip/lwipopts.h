@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "library.h"
+
 #define NO_SYS 1
 #define SYS_LIGHTWEIGHT_PROT 0
 #define LWIP_TIMERS 0
@@ -49,8 +51,8 @@ void tcp_memory_free(void* block);
 #define CHECKSUM_CHECK_IP 0
 #define CHECKSUM_CHECK_TCP 0
 
-/* Times. The fast timer runs every Stack::kTickNs, the slow one every second tick. */
-#define TCP_TMR_INTERVAL 50
+/* Times. The fast timer runs every tick, the slow one every second tick. */
+#define TCP_TMR_INTERVAL TCP_TICK_MS
 #define TCP_MSL 15000UL
 #define TCP_MAXRTX 8
 #define TCP_SYNMAXRTX 6
@@ -59,12 +61,12 @@ void tcp_memory_free(void* block);
 #define TCP_KEEPINTVL_DEFAULT 10000UL
 #define TCP_KEEPCNT_DEFAULT 6U
 
-/* Sizes of a connection: Stack::kWindowBytes and Stack::kSendBytes. */
+/* Sizes of a connection. */
 #define TCP_MSS 1460
 #define LWIP_WND_SCALE 1
 #define TCP_RCV_SCALE 3
-#define TCP_WND (256 * 1024)
-#define TCP_SND_BUF (256 * 1024)
+#define TCP_WND TCP_WINDOW_BYTES
+#define TCP_SND_BUF TCP_SEND_BYTES
 #define TCP_SND_QUEUELEN 512
 #define TCP_SNDLOWAT (2 * TCP_MSS + 1) /* Unused, but init.c limits it. */
 /* The user reads within Input, but after the acknowledgement was sent. A low threshold would send a
