@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counter_rows.h"
 #include "base/monotonic_clock.h"
 #include "cpu/clock.h"
 
@@ -45,6 +46,13 @@ std::vector<std::string> ChainsOf(const engine::chain::Graph& graph,
   }
   return chains;
 }
+
+using engine::chain::Change;
+
+constexpr auto kChangeNames = base::Names<Change, 4>({{Change::kKept, "kept"},
+                                                      {Change::kRewired, "rewired"},
+                                                      {Change::kOpened, "opened"},
+                                                      {Change::kClosed, "closed"}});
 
 }  // namespace
 
@@ -349,9 +357,8 @@ std::string System::Replace(const engine::chain::Graph& graph) {
   AimTraffic();
   ++reloads_;
   std::string text = "changed:";
-  constexpr std::array kChanges = {"kept", "rewired", "opened", "closed"};
   for (const auto& [chain, change] : changes)
-    text += " " + chain + " " + kChanges[static_cast<size_t>(change)];
+    text.append(" ").append(chain).append(" ").append(kChangeNames[static_cast<size_t>(change)]);
   return text;
 }
 

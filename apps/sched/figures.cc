@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counter_rows.h"
 #include "host/measures.h"
 
 namespace sluice::sched {
@@ -15,13 +16,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<const char*, engine::sched::kStatuses> kStatusNames = {
-    "complete",      "aborted",          "target_on_cpu",
-    "target_stale",  "target_not_found", "target_not_runnable",
-    "agent_stale",   "cpu_offline",      "cpu_unavailable",
-    "invalid_flags", "invalid_target",   "not_permitted",
-    "invalid_cpu",   "no_agent",         "unsupported_version",
-    "poisoned"};
+using engine::sched::Status;
+
+constexpr auto kStatusNames = base::Names<Status, engine::sched::kStatuses, Status::kComplete>(
+    {{Status::kComplete, "complete"},
+     {Status::kAborted, "aborted"},
+     {Status::kTargetOnCpu, "target_on_cpu"},
+     {Status::kTargetStale, "target_stale"},
+     {Status::kTargetNotFound, "target_not_found"},
+     {Status::kTargetNotRunnable, "target_not_runnable"},
+     {Status::kAgentStale, "agent_stale"},
+     {Status::kCpuOffline, "cpu_offline"},
+     {Status::kCpuUnavailable, "cpu_unavailable"},
+     {Status::kInvalidFlags, "invalid_flags"},
+     {Status::kInvalidTarget, "invalid_target"},
+     {Status::kNotPermitted, "not_permitted"},
+     {Status::kInvalidCpu, "invalid_cpu"},
+     {Status::kNoAgent, "no_agent"},
+     {Status::kUnsupportedVersion, "unsupported_version"},
+     {Status::kPoisoned, "poisoned"}});
 
 double PerSecond(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -33,7 +46,7 @@ double Percent(uint64_t part, uint64_t whole) {
 Json Statuses(const std::array<uint64_t, engine::sched::kStatuses>& counts) {
   Json json = Json::object();
   for (size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0) json[kStatusNames[i]] = counts[i];
+    if (counts[i] > 0) json[std::string(kStatusNames[i])] = counts[i];
   }
   return json;
 }

@@ -5,12 +5,11 @@
 // is an engine of the loop in runtime/worker.h, and runs tasks in AtRest, after every poll.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
-#include <string_view>
 
+#include "base/counter_rows.h"
 #include "figures.h"
 #include "packet/datagram.h"
 #include "packet/engine.h"
@@ -46,10 +45,18 @@ class Worker final : public packet::Engine {
     kTooMany,  ///< No task is free, or the kernel has its maximum.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed",    "fragment",         "ip_options",    "bad_checksum",
-      "wrong_length", "wrong_magic",      "wrong_version", "wrong_class",
-      "wrong_flags",  "service_too_long", "no_task"};
+  static constexpr auto kDropReasons =
+      base::Names<DropReason, kReasons>({{kMalformed, "malformed"},
+                                         {kFragment, "fragment"},
+                                         {kOptions, "ip_options"},
+                                         {kBadChecksum, "bad_checksum"},
+                                         {kLength, "wrong_length"},
+                                         {kMagic, "wrong_magic"},
+                                         {kVersion, "wrong_version"},
+                                         {kClass, "wrong_class"},
+                                         {kFlags, "wrong_flags"},
+                                         {kService, "service_too_long"},
+                                         {kTooMany, "no_task"}});
   static constexpr bool kOwnFramesOnly = true;
   static constexpr uint32_t kPollsPerRest = 1;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tables of counters: the name of each, and whether it counts frames that were dropped.
+// Tables of enumerations, with one row for each value: names, and for counters whether they count
+// frames that were dropped.
 #pragma once
 
 #include <array>
@@ -20,12 +21,11 @@ enum class Dropped : uint8_t {
   kWire,  ///< Dropped before they entered the NIC, or after they left it.
 };
 
-/// Returns whether row i of a table has the id i, for each row.
+/// Returns whether row i of a table has the id `first` + i, for each row.
 template <typename Rows>
-constexpr bool InOrder(const Rows& rows) {
-  size_t i = 0;
+constexpr bool InOrder(const Rows& rows, int64_t first = 0) {
   for (const auto& row : rows) {
-    if (static_cast<size_t>(row.id) != i++) return false;
+    if (static_cast<int64_t>(row.id) != first++) return false;
   }
   return true;
 }
@@ -55,6 +55,34 @@ constexpr std::array<std::string_view, kCount> NamesOf(
     const std::array<CounterRow<Id>, kCount>& rows) {
   std::array<std::string_view, kCount> names;
   for (size_t i = 0; i < kCount; ++i) names[i] = rows[i].name;
+  return names;
+}
+
+/// A value of an enumeration and its name.
+template <typename Id>
+struct NameRow {
+  Id id;
+  std::string_view name;
+};
+
+/// Returns the names of the `kCount` values of an enumeration from `kFirst` on; the name of
+/// `kFirst` has index 0. Checks the rows as CounterRows does.
+template <typename Id, size_t kCount, Id kFirst = Id{}>
+constexpr std::array<std::string_view, kCount> Names(const NameRow<Id> (&rows)[kCount]) {
+  if (!InOrder(rows, static_cast<int64_t>(kFirst))) EachValueNeedsOneRowInOrder();
+  std::array<std::string_view, kCount> names;
+  for (size_t i = 0; i < kCount; ++i) names[i] = rows[i].name;
+  return names;
+}
+
+/// Returns the names of `first`, followed by those of `second`.
+template <size_t kFirst, size_t kSecond>
+constexpr std::array<std::string_view, kFirst + kSecond> JoinNames(
+    const std::array<std::string_view, kFirst>& first,
+    const std::array<std::string_view, kSecond>& second) {
+  std::array<std::string_view, kFirst + kSecond> names;
+  for (size_t i = 0; i < kFirst; ++i) names[i] = first[i];
+  for (size_t i = 0; i < kSecond; ++i) names[kFirst + i] = second[i];
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "c_api/arena.h"
 #include "c_api/frame_burst.h"
 #include "packet/outbox.h"
@@ -30,8 +31,14 @@ struct WorkerTotals {
     kUnsent,  ///< Generated frames that were lost for lack of memory.
     kTotals
   };
-  static constexpr std::array<const char*, kTotals> kNames{
-      "frames", "bytes", "forwarded", "forwarded_bytes", "consumed", "passed", "sent", "unsent"};
+  static constexpr auto kNames = base::Names<Total, kTotals>({{kFrames, "frames"},
+                                                              {kBytes, "bytes"},
+                                                              {kForwarded, "forwarded"},
+                                                              {kForwardedBytes, "forwarded_bytes"},
+                                                              {kConsumed, "consumed"},
+                                                              {kPassed, "passed"},
+                                                              {kSent, "sent"},
+                                                              {kUnsent, "unsent"}});
 
   std::array<uint64_t, kTotals> totals{};
   std::array<uint64_t, 256> drops{};  ///< Dropped frames, by reason.

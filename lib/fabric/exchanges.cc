@@ -5,12 +5,23 @@
 #include <utility>
 
 #include "bar/window_trace.h"
+#include "base/counter_rows.h"
 #include "fabric/window.h"
 
 namespace sluice::fabric {
 namespace {
 
 using bar::Line;
+using bar::WindowOperation;
+
+constexpr auto kOperationNames = base::Names<WindowOperation, bar::kWindowOperations>(
+    {{WindowOperation::kPost, "post"},
+     {WindowOperation::kPeek, "peek"},
+     {WindowOperation::kPoll, "poll"},
+     {WindowOperation::kReadUncached, "read"},
+     {WindowOperation::kFlush, "flush"},
+     {WindowOperation::kInterrupt, "MSI-X"},
+     {WindowOperation::kPrefetch, "prefetch"}});
 
 Line LineOf(uint64_t number) {
   Line line;
@@ -43,11 +54,9 @@ class Stage {
     for (uint64_t i = 0; i < trace_.size(); ++i) {
       const bar::WindowEvent& event = trace_[i];
       if (event.bytes == bar::LinkBytes{}) continue;
-      static constexpr std::array<const char*, bar::kWindowOperations> kNames = {
-          "post", "peek", "poll", "read", "flush", "MSI-X", "prefetch"};
       if (!played_.operations.empty()) played_.operations += ", ";
       played_.operations += event.side == bar::WindowSide::kHost ? "host " : "NIC ";
-      played_.operations += kNames[static_cast<size_t>(event.operation)];
+      played_.operations += kOperationNames[static_cast<size_t>(event.operation)];
     }
     played_.bytes = pair.link_bytes();
     return std::move(played_);

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/counter_rows.h"
 #include "nic/queue_counters.h"
 #include "packet/burst.h"
 #include "packet/bytes.h"
@@ -36,13 +37,8 @@ class OwnFrames final : public packet::EngineLayer<Engine> {
  public:
   /// The engine's reasons, followed by one for frames to other stations, which is named as in
   /// Linux's rtnl_link_stats64.
-  static constexpr auto kDropReasons = [] {
-    constexpr size_t kOwn = Engine::kDropReasons.size();
-    std::array<std::string_view, kOwn + 1> all{};
-    for (size_t i = 0; i < kOwn; ++i) all[i] = Engine::kDropReasons[i];
-    all[kOwn] = "rx_otherhost";
-    return all;
-  }();
+  static constexpr auto kDropReasons =
+      base::JoinNames(Engine::kDropReasons, std::array<std::string_view, 1>{"rx_otherhost"});
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
   /// `mac` is the port's address. If `promiscuous`, the engine receives every frame. `make()`

@@ -11,9 +11,9 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
+#include "base/counter_rows.h"
 #include "nic/queue_counters.h"
 #include "packet/burst.h"
 #include "packet/bytes.h"
@@ -32,15 +32,8 @@ class Reassembling final : public packet::EngineLayer<Engine> {
 
  public:
   /// The engine's reasons, followed by Defragmenter's.
-  static constexpr auto kDropReasons = [] {
-    constexpr size_t kOwn = Engine::kDropReasons.size();
-    std::array<std::string_view, kOwn + packet::Defragmenter::kReasons> all{};
-    for (size_t i = 0; i < kOwn; ++i) all[i] = Engine::kDropReasons[i];
-    for (size_t i = 0; i < packet::Defragmenter::kReasons; ++i) {
-      all[kOwn + i] = packet::Defragmenter::kDropReasons[i];
-    }
-    return all;
-  }();
+  static constexpr auto kDropReasons =
+      base::JoinNames(Engine::kDropReasons, packet::Defragmenter::kDropReasons);
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
   /// `make()` constructs the engine in place.

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <string_view>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "packet/ethernet.h"
 #include "packet/flow_key.h"
 #include "packet/parse.h"
@@ -33,9 +33,12 @@ class Defragmenter {
     kUnfinished,  ///< Still waiting at the end of the run.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "fragment_timed_out", "fragment_no_room", "fragment_overlap", "fragment_malformed",
-      "fragment_unfinished"};
+  static constexpr auto kDropReasons =
+      base::Names<Reason, kReasons>({{kTimedOut, "fragment_timed_out"},
+                                     {kNoRoom, "fragment_no_room"},
+                                     {kOverlap, "fragment_overlap"},
+                                     {kMalformed, "fragment_malformed"},
+                                     {kUnfinished, "fragment_unfinished"}});
 
   /// Maximum number of waiting datagrams; they occupy about 1 GiB of memory.
   static constexpr uint32_t kMaxDatagrams = 16384;

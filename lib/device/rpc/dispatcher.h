@@ -134,7 +134,7 @@ class Dispatcher {
   };
 
   static constexpr uint32_t kCounters = 16;
-  static constexpr auto kCounterNames = base::NamesOf(base::CounterRows<DispatchCounter, kCounters>(
+  static constexpr auto kCounterNames = base::Names<DispatchCounter, kCounters>(
       {{DispatchCounter::kArrived, "rpc_arrived"},
        {DispatchCounter::kAnswered, "rpc_answered"},
        {DispatchCounter::kQueueFull, "rpc_drop_queue_full"},
@@ -150,7 +150,7 @@ class Dispatcher {
        {DispatchCounter::kWakes, "rpc_wakes"},
        {DispatchCounter::kSuspended, "rpc_nested"},
        {DispatchCounter::kTooMany, "rpc_nested_too_many"},
-       {DispatchCounter::kTimedOut, "rpc_nested_timed_out"}}));
+       {DispatchCounter::kTimedOut, "rpc_nested_timed_out"}});
 
   /// `placement` outlives the dispatcher.
   Dispatcher(const DispatcherConfig& config, Placement& placement);

@@ -47,31 +47,31 @@ enum class RpcCounter : uint8_t {
 };
 inline constexpr uint32_t kRpcCounters = 24;
 
-inline constexpr auto kRpcCounterNames = base::NamesOf(base::CounterRows<RpcCounter, kRpcCounters>(
-    {{RpcCounter::kNotUdp, "rpc_drop_not_udp"},
-     {RpcCounter::kMalformed, "rpc_drop_malformed"},
-     {RpcCounter::kFragment, "rpc_drop_fragment"},
-     {RpcCounter::kOptions, "rpc_drop_options"},
-     {RpcCounter::kBadChecksum, "rpc_drop_bad_checksum"},
-     {RpcCounter::kTruncated, "rpc_drop_truncated"},
-     {RpcCounter::kNotACall, "rpc_drop_not_a_call"},
-     {RpcCounter::kNotOurPort, "rpc_drop_not_our_port"},
-     {RpcCounter::kNoSlot, "rpc_drop_no_slot"},
-     {RpcCounter::kDuplicate, "rpc_drop_duplicate"},
-     {RpcCounter::kRpcMismatch, "rpc_rpc_mismatch"},
-     {RpcCounter::kAuthError, "rpc_auth_error"},
-     {RpcCounter::kProgUnavail, "rpc_prog_unavail"},
-     {RpcCounter::kProgMismatch, "rpc_prog_mismatch"},
-     {RpcCounter::kProcUnavail, "rpc_proc_unavail"},
-     {RpcCounter::kGarbageArgs, "rpc_garbage_args"},
-     {RpcCounter::kSystemErr, "rpc_system_err"},
-     {RpcCounter::kReceived, "rx_frames"},
-     {RpcCounter::kSent, "rpc_sent"},
-     {RpcCounter::kUnsent, "rpc_unsent"},
-     {RpcCounter::kUnreplied, "rpc_unreplied"},
-     {RpcCounter::kBadResults, "rpc_bad_results"},
-     {RpcCounter::kNestedRefused, "rpc_nested_refused"},
-     {RpcCounter::kNestedOrphans, "rpc_nested_orphans"}}));
+inline constexpr auto kRpcCounterNames =
+    base::Names<RpcCounter, kRpcCounters>({{RpcCounter::kNotUdp, "rpc_drop_not_udp"},
+                                           {RpcCounter::kMalformed, "rpc_drop_malformed"},
+                                           {RpcCounter::kFragment, "rpc_drop_fragment"},
+                                           {RpcCounter::kOptions, "rpc_drop_options"},
+                                           {RpcCounter::kBadChecksum, "rpc_drop_bad_checksum"},
+                                           {RpcCounter::kTruncated, "rpc_drop_truncated"},
+                                           {RpcCounter::kNotACall, "rpc_drop_not_a_call"},
+                                           {RpcCounter::kNotOurPort, "rpc_drop_not_our_port"},
+                                           {RpcCounter::kNoSlot, "rpc_drop_no_slot"},
+                                           {RpcCounter::kDuplicate, "rpc_drop_duplicate"},
+                                           {RpcCounter::kRpcMismatch, "rpc_rpc_mismatch"},
+                                           {RpcCounter::kAuthError, "rpc_auth_error"},
+                                           {RpcCounter::kProgUnavail, "rpc_prog_unavail"},
+                                           {RpcCounter::kProgMismatch, "rpc_prog_mismatch"},
+                                           {RpcCounter::kProcUnavail, "rpc_proc_unavail"},
+                                           {RpcCounter::kGarbageArgs, "rpc_garbage_args"},
+                                           {RpcCounter::kSystemErr, "rpc_system_err"},
+                                           {RpcCounter::kReceived, "rx_frames"},
+                                           {RpcCounter::kSent, "rpc_sent"},
+                                           {RpcCounter::kUnsent, "rpc_unsent"},
+                                           {RpcCounter::kUnreplied, "rpc_unreplied"},
+                                           {RpcCounter::kBadResults, "rpc_bad_results"},
+                                           {RpcCounter::kNestedRefused, "rpc_nested_refused"},
+                                           {RpcCounter::kNestedOrphans, "rpc_nested_orphans"}});
 
 /// Returns the counter of a frame that must be dropped regardless of its port. `error` is the error
 /// of the frame as found by ReadCallFrame, `call` the error of its message. Returns nullopt if the

@@ -3,22 +3,26 @@
 
 #include <cassert>
 
+#include "base/counter_rows.h"
+
 namespace sluice::device::pcie_switch {
 namespace {
 
 struct StageLayout {
+  Stage id;
   Match match;
   uint32_t keys;
   std::array<Field, 3> key;
 };
 constexpr std::array<StageLayout, kStageCount> kLayouts = {{
-    {Match::kExact, 1, {Field::kWindow}},
-    {Match::kExact, 2, {Field::kStream, Field::kNode}},
-    {Match::kMasked, 3, {Field::kStream, Field::kNode, Field::kSelected}},
-    {Match::kExact, 2, {Field::kStream, Field::kTarget}},
-    {Match::kExact, 2, {Field::kStream, Field::kTarget}},
-    {Match::kExact, 1, {Field::kPort}},
+    {Stage::kWindow, Match::kExact, 1, {Field::kWindow}},
+    {Stage::kSelect, Match::kExact, 2, {Field::kStream, Field::kNode}},
+    {Stage::kPolicy, Match::kMasked, 3, {Field::kStream, Field::kNode, Field::kSelected}},
+    {Stage::kHealth, Match::kExact, 2, {Field::kStream, Field::kTarget}},
+    {Stage::kRoute, Match::kExact, 2, {Field::kStream, Field::kTarget}},
+    {Stage::kAccess, Match::kExact, 1, {Field::kPort}},
 }};
+static_assert(base::InOrder(kLayouts));
 
 }  // namespace
 

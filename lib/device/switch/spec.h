@@ -139,25 +139,24 @@ enum class Drop : uint8_t {
   kRefused,       ///< A legacy device could not process the message.
   kBadRead,       ///< TLP: read of memory that the reader does not own.
 };
-inline constexpr auto kDropNames =
-    base::NamesOf(base::CounterRows<Drop, 18>({{Drop::kNone, "none"},
-                                               {Drop::kNoWindow, "no_window"},
-                                               {Drop::kNotOwner, "not_owner"},
-                                               {Drop::kForbidden, "forbidden"},
-                                               {Drop::kNoEdge, "no_edge"},
-                                               {Drop::kTooLong, "too_long"},
-                                               {Drop::kBadHeader, "bad_header"},
-                                               {Drop::kCut, "cut"},
-                                               {Drop::kGap, "gap"},
-                                               {Drop::kOverrun, "overrun"},
-                                               {Drop::kClosed, "closed"},
-                                               {Drop::kStageDead, "stage_dead"},
-                                               {Drop::kSenderDied, "sender_died"},
-                                               {Drop::kStreamFailed, "stream_failed"},
-                                               {Drop::kBadCredit, "bad_credit"},
-                                               {Drop::kBadRecord, "bad_record"},
-                                               {Drop::kRefused, "refused"},
-                                               {Drop::kBadRead, "bad_read"}}));
+inline constexpr auto kDropNames = base::Names<Drop, 18>({{Drop::kNone, "none"},
+                                                          {Drop::kNoWindow, "no_window"},
+                                                          {Drop::kNotOwner, "not_owner"},
+                                                          {Drop::kForbidden, "forbidden"},
+                                                          {Drop::kNoEdge, "no_edge"},
+                                                          {Drop::kTooLong, "too_long"},
+                                                          {Drop::kBadHeader, "bad_header"},
+                                                          {Drop::kCut, "cut"},
+                                                          {Drop::kGap, "gap"},
+                                                          {Drop::kOverrun, "overrun"},
+                                                          {Drop::kClosed, "closed"},
+                                                          {Drop::kStageDead, "stage_dead"},
+                                                          {Drop::kSenderDied, "sender_died"},
+                                                          {Drop::kStreamFailed, "stream_failed"},
+                                                          {Drop::kBadCredit, "bad_credit"},
+                                                          {Drop::kBadRecord, "bad_record"},
+                                                          {Drop::kRefused, "refused"},
+                                                          {Drop::kBadRead, "bad_read"}});
 using Drops = std::array<uint64_t, kDropNames.size()>;
 
 /// Result of Open.

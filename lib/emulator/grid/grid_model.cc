@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bar/posted_queue.h"
+#include "base/counter_rows.h"
 #include "emulator/grid/card_wire.h"
 #include "emulator/log.h"
 #include "emulator/model.h"
@@ -23,6 +24,7 @@ namespace {
 using device::grid::Card;
 using device::grid::Counters;
 using device::grid::Crossing;
+using device::grid::Phase;
 using device::grid::WireEvent;
 
 /// Returns the quantile `share` of the latency in ns, rounded down to a bucket of the histogram; 0
@@ -44,15 +46,25 @@ constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::seconds kStopLimit{30};
 constexpr std::chrono::milliseconds kHeartbeat{100};
 
-constexpr std::string_view kCrossingNames[] = {"payload_to_host", "payload_from_host",
-                                               "notifications", "descriptors", "registers"};
-static_assert(std::size(kCrossingNames) == device::grid::kCrossings);
+constexpr auto kCrossingNames = base::Names<Crossing, device::grid::kCrossings>(
+    {{Crossing::kPayloadToHost, "payload_to_host"},
+     {Crossing::kPayloadFromHost, "payload_from_host"},
+     {Crossing::kNotifications, "notifications"},
+     {Crossing::kDescriptors, "descriptors"},
+     {Crossing::kRegisters, "registers"}});
 
-constexpr std::string_view kPhaseNames[] = {"receive_steer",   "receive_reserve", "receive_copy",
-                                            "receive_publish", "send_slots",      "send_bytes",
-                                            "send_cut",        "send_check",      "send_order",
-                                            "send_complete",   "elapsed"};
-static_assert(std::size(kPhaseNames) == device::grid::kPhases);
+constexpr auto kPhaseNames =
+    base::Names<Phase, device::grid::kPhases>({{Phase::kReceiveSteer, "receive_steer"},
+                                               {Phase::kReceiveReserve, "receive_reserve"},
+                                               {Phase::kReceiveCopy, "receive_copy"},
+                                               {Phase::kReceivePublish, "receive_publish"},
+                                               {Phase::kSendSlots, "send_slots"},
+                                               {Phase::kSendBytes, "send_bytes"},
+                                               {Phase::kSendCut, "send_cut"},
+                                               {Phase::kSendCheck, "send_check"},
+                                               {Phase::kSendOrder, "send_order"},
+                                               {Phase::kSendComplete, "send_complete"},
+                                               {Phase::kElapsed, "elapsed"}});
 
 size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 

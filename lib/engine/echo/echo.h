@@ -4,10 +4,9 @@
 // loop tests the mode per frame. Both have no state and satisfy packet::FrameEngine.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
+#include "base/counter_rows.h"
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/engine.h"
@@ -65,8 +64,11 @@ class ReflectEcho final : public packet::Engine {
     kSourceRouted,      ///< The source route has remaining hops: this host is not the destination.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "group_destination", "group_source", "source_routed"};
+  static constexpr auto kDropReasons =
+      base::Names<Reason, kReasons>({{kMalformed, "malformed"},
+                                     {kGroupDestination, "group_destination"},
+                                     {kGroupSource, "group_source"},
+                                     {kSourceRouted, "source_routed"}});
 
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) const {
     if (IsSimple(frame.data, frame.length)) [[likely]] {

@@ -4,11 +4,10 @@
 // that it may, hands the others to their owners, and answers in place if the answer fits.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
+#include "base/counter_rows.h"
 #include "engine/kv/handoff.h"
 #include "engine/kv/responder.h"
 #include "packet/burst.h"
@@ -34,9 +33,17 @@ class Server final : public packet::Engine {
     kWithheld,  ///< Served, but the answer exceeds the limit of its source.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed",  "fragment", "ip_options", "bad_checksum",    "refused",
-      "no_handoff", "not_ours", "bad_source", "bad_source_port", "withheld"};
+  static constexpr auto kDropReasons =
+      base::Names<Reason, kReasons>({{kMalformed, "malformed"},
+                                     {kFragment, "fragment"},
+                                     {kOptions, "ip_options"},
+                                     {kBadChecksum, "bad_checksum"},
+                                     {kRefused, "refused"},
+                                     {kNoHandoff, "no_handoff"},
+                                     {kNotOurs, "not_ours"},
+                                     {kBadSource, "bad_source"},
+                                     {kBadPort, "bad_source_port"},
+                                     {kWithheld, "withheld"}});
   static constexpr bool kOwnFramesOnly = true;
 
   /// `store` and the objects that `queue` refers to must outlive the server. `cycles_per_second` is

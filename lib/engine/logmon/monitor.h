@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "engine/logmon/attributed_lines.h"
 #include "engine/logmon/scan/line_scanner.h"
 #include "engine/logmon/source/counters.h"
@@ -72,8 +73,8 @@ class Monitor final : public packet::Engine {
     kBadChecksum,  ///< Log text with a wrong checksum; over IPv6 also UDP without a checksum.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{"malformed", "fragment",
-                                                                       "bad_checksum"};
+  static constexpr auto kDropReasons = base::Names<Reason, kReasons>(
+      {{kMalformed, "malformed"}, {kFragment, "fragment"}, {kBadChecksum, "bad_checksum"}});
 
   /// `rules` must outlive the monitor. `seed` is the secret key of the table of sources.
   Monitor(const RuleSet& rules, const MonitorOptions& options, Sink sink, uint64_t seed)

@@ -5,13 +5,12 @@
 // are in the Tables that AtRest loads.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 
+#include "base/counter_rows.h"
 #include "engine/maglev/connections.h"
 #include "engine/maglev/counters.h"
 #include "engine/maglev/flow_tags.h"
@@ -40,9 +39,17 @@ class Balancer final : public packet::Engine {
     kUnknownProtocol,  ///< To a VIP's address, but to none of its services; `katran` passes it.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "no_backend", "too_long",       "no_headroom", "ttl_expired",
-      "fragment",  "ip_options", "quic_no_server", "icmp_other",  "unknown_protocol"};
+  static constexpr auto kDropReasons =
+      base::Names<Reason, kReasons>({{kMalformed, "malformed"},
+                                     {kNoBackend, "no_backend"},
+                                     {kTooLong, "too_long"},
+                                     {kNoHeadroom, "no_headroom"},
+                                     {kTtlExpired, "ttl_expired"},
+                                     {kFragment, "fragment"},
+                                     {kIpOptions, "ip_options"},
+                                     {kQuicNoServer, "quic_no_server"},
+                                     {kIcmpOther, "icmp_other"},
+                                     {kUnknownProtocol, "unknown_protocol"}});
   /// Headroom in bytes that the engine needs to encapsulate a frame in place. Without headroom (as
   /// in a pipe) it builds the frame in the burst's spare memory or in buffer_.
   static constexpr uint32_t kHeadroomBytes = 64;

@@ -44,26 +44,25 @@ struct BalancerCounters {
     kPassed,          ///< Not for a VIP: passed to the slow path.
     kEvents
   };
-  static constexpr auto kNames =
-      base::NamesOf(base::CounterRows<Event, kEvents>({{kHit, "hit"},
-                                                       {kNew, "new"},
-                                                       {kUnrecorded, "unrecorded"},
-                                                       {kFlood, "flood"},
-                                                       {kByRing, "by_ring"},
-                                                       {kQuicServer, "quic_server"},
-                                                       {kQuicUnknown, "quic_unknown"},
-                                                       {kBySource, "by_source"},
-                                                       {kMoved, "moved"},
-                                                       {kFragmentFirst, "fragment_first"},
-                                                       {kFragmentLater, "fragment_later"},
-                                                       {kRedirected, "redirected"},
-                                                       {kRedirectedHere, "redirected_here"},
-                                                       {kIcmpError, "icmp_error"},
-                                                       {kEcho, "echo"},
-                                                       {kTooBig, "too_big"},
-                                                       {kBadIpChecksum, "bad_ip_checksum"},
-                                                       {kNatReturn, "nat_return"},
-                                                       {kPassed, "passed"}}));
+  static constexpr auto kNames = base::Names<Event, kEvents>({{kHit, "hit"},
+                                                              {kNew, "new"},
+                                                              {kUnrecorded, "unrecorded"},
+                                                              {kFlood, "flood"},
+                                                              {kByRing, "by_ring"},
+                                                              {kQuicServer, "quic_server"},
+                                                              {kQuicUnknown, "quic_unknown"},
+                                                              {kBySource, "by_source"},
+                                                              {kMoved, "moved"},
+                                                              {kFragmentFirst, "fragment_first"},
+                                                              {kFragmentLater, "fragment_later"},
+                                                              {kRedirected, "redirected"},
+                                                              {kRedirectedHere, "redirected_here"},
+                                                              {kIcmpError, "icmp_error"},
+                                                              {kEcho, "echo"},
+                                                              {kTooBig, "too_big"},
+                                                              {kBadIpChecksum, "bad_ip_checksum"},
+                                                              {kNatReturn, "nat_return"},
+                                                              {kPassed, "passed"}});
 
   std::array<uint64_t, kEvents> events{};
   std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< Indexed by VIP.

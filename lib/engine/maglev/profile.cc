@@ -2,10 +2,10 @@
 #include "engine/maglev/profile.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <tuple>
 
+#include "base/counter_rows.h"
 #include "engine/maglev/hashes.h"
 #include "packet/bytes.h"
 
@@ -14,7 +14,10 @@ namespace {
 
 using packet::Load;
 
-constexpr std::array<std::string_view, 4> kNames{"sluice", "paper", "katran", "cilium"};
+constexpr auto kNames = base::Names<Profile, 4>({{Profile::kSluice, "sluice"},
+                                                 {Profile::kPaper, "paper"},
+                                                 {Profile::kKatran, "katran"},
+                                                 {Profile::kCilium, "cilium"}});
 
 /// Katran's constants: the words and seeds of its ring hash, and the seeds of its flow hash. The
 /// seeds of the flow hash are Katran's maximum number of VIPs, and this number times the ring size.

@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <deque>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/counter_rows.h"
 #include "engine/messages/part.h"
 #include "engine/workload/histogram.h"
 #include "packet/datagram.h"
@@ -57,9 +57,16 @@ class MessageServer final : public packet::Engine {
     kBusy,         ///< The limit of messages or of incomplete messages is reached.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "malformed", "bad_checksum", "fragment",     "ip_options", "no_message",
-      "bad_part",  "too_long",     "part_missing", "busy"};
+  static constexpr auto kDropReasons =
+      base::Names<Reason, kReasons>({{kMalformed, "malformed"},
+                                     {kBadChecksum, "bad_checksum"},
+                                     {kFragment, "fragment"},
+                                     {kOptions, "ip_options"},
+                                     {kNoMessage, "no_message"},
+                                     {kBadPart, "bad_part"},
+                                     {kTooLong, "too_long"},
+                                     {kPartMissing, "part_missing"},
+                                     {kBusy, "busy"}});
 
   /// A flow: datagrams to a port. A datagram belongs to the first flow that matches.
   struct Flow {

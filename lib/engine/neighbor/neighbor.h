@@ -6,13 +6,12 @@
 // application's engine.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "base/counter_rows.h"
 #include "packet/burst.h"
 #include "packet/engine.h"
 #include "packet/ethernet.h"
@@ -42,9 +41,13 @@ class Neighbor {
                    ///< buffer.
     kReasons
   };
-  static constexpr std::array<std::string_view, kReasons> kDropReasons{
-      "neighbor_malformed", "neighbor_bad_checksum", "neighbor_bad_source",
-      "neighbor_hop_limit", "neighbor_unsupported",  "neighbor_no_room"};
+  static constexpr auto kDropReasons =
+      base::Names<Reason, kReasons>({{kMalformed, "neighbor_malformed"},
+                                     {kBadChecksum, "neighbor_bad_checksum"},
+                                     {kBadSource, "neighbor_bad_source"},
+                                     {kHopLimit, "neighbor_hop_limit"},
+                                     {kUnsupported, "neighbor_unsupported"},
+                                     {kNoRoom, "neighbor_no_room"}});
 
   explicit Neighbor(const packet::OwnAddresses& own) : own_(own) {}
 
@@ -102,13 +105,8 @@ class WithNeighbor final : public packet::EngineLayer<Engine> {
   using Base = packet::EngineLayer<Engine>;
 
  public:
-  static constexpr auto kDropReasons = [] {
-    constexpr size_t kOwn = Engine::kDropReasons.size();
-    std::array<std::string_view, kOwn + Neighbor::kReasons> all{};
-    for (size_t i = 0; i < kOwn; ++i) all[i] = Engine::kDropReasons[i];
-    for (size_t i = 0; i < Neighbor::kReasons; ++i) all[kOwn + i] = Neighbor::kDropReasons[i];
-    return all;
-  }();
+  static constexpr auto kDropReasons =
+      base::JoinNames(Engine::kDropReasons, Neighbor::kDropReasons);
 
   WithNeighbor(const packet::OwnAddresses& own, Engine engine)
       : Base([&] { return std::move(engine); }), neighbor_(own) {}

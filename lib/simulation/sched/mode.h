@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/counter_rows.h"
 #include "fabric/window.h"
 
 namespace sluice::simulation {
@@ -23,7 +24,7 @@ enum class Mode : uint8_t {
 };
 
 struct ModeTraits {
-  Mode mode;
+  Mode id;
   std::string_view name;
   fabric::HostStores host_stores;
   fabric::NicLines nic_lines;
@@ -49,6 +50,7 @@ inline constexpr std::array<ModeTraits, 7> kModes = {{
     {Mode::kHost, "on-host", fabric::HostStores::kWholeLine, fabric::NicLines::kPushed,
      fabric::NicMapping::kCached, false, true, false},
 }};
+static_assert(base::InOrder(kModes));
 
 constexpr const ModeTraits& TraitsOf(Mode mode) { return kModes[static_cast<size_t>(mode)]; }
 

@@ -265,7 +265,7 @@ std::vector<Row> Experiments::FaultRows() {
   int broken = 0;
   for (const ModeTraits& traits : kModes) {
     for (const Change change : {Change::kAffinity, Change::kExit}) {
-      SchedulingParameters parameters = Busy(traits.mode, 4);
+      SchedulingParameters parameters = Busy(traits.id, 4);
       parameters.requests_per_second =
           1e12 / static_cast<double>(inputs_.service + parameters.costs.context_switch);
       parameters.changes_per_second = inputs_.change_rate;
