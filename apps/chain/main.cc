@@ -57,14 +57,10 @@ int main(int argc, char** argv) {
     for (const auto& ledger : *ledgers) flows.push_back(ledger.get());
   const auto system =
       ledgers ? System::Start(*settings, flows, System::NicSteps::kByThread, &error) : nullptr;
-  if (system == nullptr) {
-    exit_code = sluice::host::StartFailureCode(errno);
-    std::fprintf(stderr, "%s\n", error.c_str());
-    return exit_code;
-  }
+  if (system == nullptr) return sluice::host::FailStart(error);
   const auto figures = sluice::chain_app::Run(*settings, *ledgers, *system);
   const auto stages = system->stages();
-  std::fputs(sluice::chain_app::Totals(*settings, stages, figures).c_str(), settings->Text());
+  settings->Print(sluice::chain_app::Totals(*settings, stages, figures));
   if (!WriteReport(settings->json, sluice::chain_app::Json(*settings, stages, figures))) return 1;
   const std::string fault = sluice::chain_app::Fault(figures);
   if (!fault.empty()) std::fprintf(stderr, "sluice-chain: %s\n", fault.c_str());

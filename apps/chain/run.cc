@@ -17,12 +17,6 @@ namespace {
 
 constexpr double kLookS = 0.002;
 
-void Print(const Settings& settings, const std::string& text) {
-  if (text.empty()) return;
-  std::fputs(text.c_str(), settings.Text());
-  std::fflush(settings.Text());
-}
-
 Figures Look(const Ledgers& ledgers, System& system) {
   Figures figures = system.ReadFigures();
   for (const auto& ledger : ledgers) {
@@ -63,11 +57,11 @@ Figures Run(const Settings& settings, const Ledgers& ledgers, System& system) {
   while (!schedule.IsOver() && (most == 0 || now.endings.ended() != most)) {
     const int signal = host::WaitForRunSignal(kLookS, settings.hangup());
     if (signal == SIGINT || signal == SIGTERM) break;
-    if (signal == SIGHUP) Print(settings, system.Reload(settings.graph_file));
-    Print(settings, system.Tend());
+    if (signal == SIGHUP) settings.Print(system.Reload(settings.graph_file));
+    settings.Print(system.Tend());
     now = Look(ledgers, system);
     if (!schedule.LineDue()) continue;
-    Print(settings, PeriodLine(last, now) + "\n");
+    settings.Print(PeriodLine(last, now) + "\n");
     last = now;
   }
   const double ran_s = schedule.Seconds();
@@ -79,7 +73,7 @@ Figures Run(const Settings& settings, const Ledgers& ledgers, System& system) {
        (now.missing() != 0 || now.endings.sent != sent) && schedule.Seconds() < patience_s;) {
     sent = now.endings.sent;
     std::this_thread::sleep_for(std::chrono::duration<double>(kLookS));
-    Print(settings, system.Tend());
+    settings.Print(system.Tend());
     now = Look(ledgers, system);
   }
   now.seconds = ran_s;

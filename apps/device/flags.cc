@@ -268,6 +268,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
   }
   flags.server.model = kModels[0];
   flags.wire = "loopback";
+  flags.stats_period_s = 1;
   Reader reader(&flags);
   std::string error;
   for (const std::string& argument : flags.eal) {

@@ -9,19 +9,17 @@
 
 #include "emulator/arguments.h"
 #include "emulator/server.h"
+#include "host/run_flags.h"
 
 namespace sluice::device_app {
 
-struct Flags {
+struct Flags : host::RunSettings {
   std::vector<std::string> eal;  ///< Arguments for EAL.
   emulator::ServerOptions server;
   std::string vfio_user;   ///< Socket for virtual machines instead of hosts; empty: none.
   bool interrupts = true;  ///< If false, the vfio_user function has no interrupts.
   emulator::Arguments model;
-  std::string wire;           ///< The flag's text, for the report.
-  double duration_s = 0;      ///< 0: until a signal arrives.
-  double stats_period_s = 1;  ///< 0: no lines.
-  std::string json;           ///< Path, "-" for standard output, empty for none.
+  std::string wire;  ///< The flag's text, for the report.
 };
 
 /// Reads the arguments. Returns nullopt if the process should exit with `exit_code`: 0 after --help

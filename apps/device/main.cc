@@ -47,7 +47,7 @@ using sluice::device_app::TotalsText;
 using sluice::emulator::Front;
 using sluice::emulator::HostedModel;
 using sluice::emulator::Statistic;
-using sluice::host::StartFailureCode;
+using sluice::host::FailStart;
 using sluice::host::WriteReport;
 
 // Blocks the signals of a run, and returns a signalfd for them.
@@ -58,7 +58,7 @@ sluice::base::OwnedFd Signals() {
 }
 
 // Serves hosts until the duration is over or a signal arrives. Returns the time in seconds.
-double Run(const Flags& flags, HostedModel& model, Front& front, int signals, std::FILE* text) {
+double Run(const Flags& flags, HostedModel& model, Front& front, int signals) {
   sluice::host::RunSchedule schedule(flags.duration_s, flags.stats_period_s);
   constexpr double kLongestWaitS = 3600;
   std::vector<Statistic> last = model.Statistics();
@@ -74,9 +74,9 @@ double Run(const Flags& flags, HostedModel& model, Front& front, int signals, st
     const std::vector<Statistic> now = model.Statistics();
     const double now_s = schedule.Seconds();
     const std::string host = front.Attached();
-    std::fprintf(text, "%7.1f s  %s attached  %s\n", now_s, host.empty() ? "no host" : host.c_str(),
-                 RatesLine(last, now, now_s - before_s).c_str());
-    std::fflush(text);
+    std::fprintf(flags.Text(), "%7.1f s  ", now_s);
+    flags.Print((host.empty() ? "no host" : host) + " attached  " +
+                RatesLine(last, now, now_s - before_s) + "\n");
     last = now;
     before_s = now_s;
   }
@@ -88,29 +88,17 @@ int Serve(const Flags& flags, int signals) {
   errno = 0;
   const sluice::emulator::ModelInfo& info = *flags.server.model;
   const auto model = sluice::emulator::MakeModel(SocketOf(flags), info, flags.model, &error);
-  if (model == nullptr) {
-    const int exit_code = StartFailureCode(errno);
-    std::fprintf(stderr, "--%s\n", error.c_str());
-    return exit_code;
-  }
+  if (model == nullptr) return FailStart("--" + error);
   const std::unique_ptr<Front> front = MakeFront(flags, *model, &error);
-  if (front == nullptr) {
-    const int exit_code = StartFailureCode(errno);
-    std::fprintf(stderr, "%s\n", error.c_str());
-    return exit_code;
-  }
-  std::FILE* const text = flags.json == "-" ? stderr : stdout;
-  std::fprintf(text, "sluice-device, a model of %s, wire %s, listens at %s\n%s\n",
-               std::string(info.title).c_str(), flags.wire.c_str(), SocketOf(flags).c_str(),
-               Hint(flags).c_str());
-  std::fflush(text);
+  if (front == nullptr) return FailStart(error);
+  flags.Print("sluice-device, a model of " + std::string(info.title) + ", wire " + flags.wire +
+              ", listens at " + SocketOf(flags) + "\n" + Hint(flags) + "\n");
   sluice::host::NotifyServiceManager(sluice::host::kServiceReady);
-  const double ran_s = Run(flags, *model, *front, signals, text);
+  const double ran_s = Run(flags, *model, *front, signals);
   sluice::host::NotifyServiceManager(sluice::host::kServiceStopping);
   front->Reset();  // Frames that the host still has count as abandoned.
   const std::vector<Statistic> totals = model->Statistics();
-  std::fprintf(text, "hosts %lu; %s\n", front->hosts(), TotalsText(totals).c_str());
-  std::fflush(text);
+  flags.Print("hosts " + std::to_string(front->hosts()) + "; " + TotalsText(totals) + "\n");
   return WriteReport(flags.json, JsonReport(flags, totals, front->hosts(), ran_s)) ? 0 : 1;
 }
 

@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     return Unavailable("memory_mb", "the kernel cannot allocate this memory: give a smaller value");
   auto& store = *made;
   line->options.hangup = !FLAGS_snapshot.empty();
-  std::FILE* const text = line->options.json == "-" ? stderr : stdout;
+  std::FILE* const text = line->options.Text();
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   Persistence persistence(store, FLAGS_snapshot);

@@ -5,7 +5,6 @@
 #include <gflags/gflags.h>
 
 #include <new>
-#include <random>
 
 #include "client_wire.h"
 #include "engine/kv/available_memory.h"
@@ -120,9 +119,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   Settings settings;
   settings.partition = OptionsOfEach(partitions);
   settings.partitions = partitions;
-  settings.secret = line->options.seed
-                        ? *line->options.seed
-                        : uint64_t{std::random_device()()} << 32 | std::random_device()();
+  settings.secret = line->options.SeedOrRandom();
   settings.trust_hashes = FLAGS_trust_hashes;
   settings.concurrent_read = FLAGS_concurrent_read;
   settings.allow_flush = FLAGS_allow_flush;

@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   }
   run.Measure();
   const Figures& figures = run.figures();
-  std::fputs(sluice::kv_client::Totals(*settings, figures).c_str(), settings->Text());
+  settings->Print(sluice::kv_client::Totals(*settings, figures));
   if (!WriteReport(settings->json, sluice::kv_client::Json(*settings, figures))) return 1;
   return figures.counters.answers() > 0 && figures.counters.wrong == 0 ? 0 : 1;
 }

@@ -73,8 +73,7 @@ void Run::Measure() {
     Turn(base::MonotonicNs() + Ns(std::min(schedule.Rest(), kLongestTurnS)));
     if (!schedule.LineDue()) continue;
     Figures figures = Collect(base::MonotonicNs() - begin);
-    std::fprintf(settings_.Text(), "%s\n", PeriodLine(last, figures).c_str());
-    std::fflush(settings_.Text());
+    settings_.Print(PeriodLine(last, figures) + "\n");
     last = std::move(figures);
   }
   const uint64_t stop = base::MonotonicNs();

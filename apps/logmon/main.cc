@@ -11,7 +11,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -125,8 +124,8 @@ int main(int argc, char** argv) {
     line->options.interface.pipes = 1;
   }
 
-  std::FILE* const text = line->options.json == "-" ? stderr : stdout;
-  const uint64_t seed = line->options.seed ? *line->options.seed : std::random_device()();
+  std::FILE* const text = line->options.Text();
+  const uint64_t seed = line->options.SeedOrRandom();
   const auto session = Session::Start(*std::move(line), &exit_code);
   capture.reset();
   if (session == nullptr) return exit_code;

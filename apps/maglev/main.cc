@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -114,12 +113,12 @@ int RunPlan(const Origin& origin) {
 }
 
 int RunLive(CommandLine line, Origin origin) {
-  const uint64_t seed = line.options.seed ? *line.options.seed : std::random_device()();
+  const uint64_t seed = line.options.SeedOrRandom();
   line.options.interface.headroom_bytes = Balancer::kHeadroomBytes;
   line.options.interface.packet_bytes = sluice::engine::maglev::LongestPacket(origin.config.setup);
   line.options.answers = false;
   line.options.hangup = true;
-  std::FILE* const text = line.options.json == "-" ? stderr : stdout;
+  std::FILE* const text = line.options.Text();
   std::string error;
   auto traffic = MakeTraffic(origin.config.setup, &line, &error);
   if (!error.empty()) return BadFlag("config", error);

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   std::string flag, fix;
   const std::optional<Settings> settings = sluice::pktgen::ReadSettings(*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
-  std::FILE* const text = line->options.json == "-" ? stderr : stdout;
+  std::FILE* const text = line->options.Text();
   const std::string_view iface = line->options.iface->name;
   line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);

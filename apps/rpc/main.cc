@@ -35,7 +35,7 @@
 namespace {
 
 using sluice::device::rpc::RpcNic;
-using sluice::host::StartFailureCode;
+using sluice::host::FailStart;
 using sluice::host::WriteReport;
 using sluice::rpc_app::Figures;
 using sluice::rpc_app::LoadWire;
@@ -60,10 +60,7 @@ std::optional<sluice::rpc_app::KernelPorts> BindPorts(Settings* settings, std::s
 }
 
 int Complain(const Settings& settings, const std::string& error) {
-  const int exit_code = StartFailureCode(errno);
-  std::fprintf(stderr, "--wire=%s --ip=%s: %s\n", settings.interface.c_str(),
-               settings.addresses.c_str(), error.c_str());
-  return exit_code;
+  return FailStart("--wire=" + settings.interface + " --ip=" + settings.addresses + ": " + error);
 }
 
 int Serve(Settings settings) {
@@ -132,8 +129,7 @@ int Serve(Settings settings) {
   sluice::rpc_app::Supervision supervision(settings, *compiled, processes, *nic);
   errno = 0;
   if (!supervision.Start(&error)) {
-    const int exit_code = StartFailureCode(errno);
-    std::fprintf(stderr, "--services: %s\n", error.c_str());
+    const int exit_code = FailStart("--services: " + error);
     nic.reset();
     return exit_code;
   }
@@ -143,11 +139,10 @@ int Serve(Settings settings) {
   nic.reset();    // The NIC must end before the memory that it reads is released.
   cores.clear();  // These threads must end before the processes that they wait for.
   for (const auto& trace : traces) {
-    std::fputs(sluice::rpc_app::TraceText(trace, settings.services[trace.process].name).c_str(),
-               settings.Text());
+    settings.Print(sluice::rpc_app::TraceText(trace, settings.services[trace.process].name));
   }
   const std::string method(sluice::coherent::Name(wait));
-  std::fputs(sluice::rpc_app::Totals(settings, figures, method).c_str(), settings.Text());
+  settings.Print(sluice::rpc_app::Totals(settings, figures, method));
   if (!WriteReport(settings.json, sluice::rpc_app::Json(settings, figures, method))) return 1;
   if (network != nullptr) return 0;
   // A run without a time limit that was stopped before its first call has not failed.

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
 #include <utility>
 
+#include "base/random_seed.h"
 #include "packet/ethernet.h"
 #include "packet/parse.h"
 #include "packet/partial_checksum.h"
@@ -44,7 +44,7 @@ PacketWire::PacketWire(base::OwnedFd socket, const packet::OwnAddresses& own, ui
     : socket_(std::move(socket)),
       neighbor_(own),
       fragmenter_(mtu),
-      defragmenter_(kDatagrams, kTimeoutNs, std::random_device()()),
+      defragmenter_(kDatagrams, kTimeoutNs, base::RandomSeed()),
       shared_(shared),
       buffers_(kBurst) {
   frames_.reserve(kBurst);

@@ -47,8 +47,7 @@ Figures Run(const Settings& settings, LoadWire* clients, NicThread& nic, Supervi
     supervision.Look();
     if (!schedule.LineDue()) continue;
     Figures now = ReadFigures(schedule, clients, nic, supervision.restarts());
-    std::fprintf(settings.Text(), "%s\n", PeriodLine(last, now).c_str());
-    std::fflush(settings.Text());
+    settings.Print(PeriodLine(last, now) + "\n");
     last = std::move(now);
   }
   host::NotifyServiceManager(host::kServiceStopping);

@@ -211,7 +211,7 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
                      .poll_ns = Ns(FLAGS_poll_us),
                      .runaway_ns = Ns(FLAGS_runaway_us),
                      .own = {},
-                     .text = line->options.json == "-" ? stderr : stdout};
+                     .text = line->options.Text()};
   const WorkloadOptions workload{.rate = rate,
                                  .short_us = FLAGS_short_us,
                                  .long_us = FLAGS_long_us,

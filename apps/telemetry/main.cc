@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
   if (!FLAGS_merge.empty()) {
     return RunMerge(absl::StrSplit(FLAGS_merge, ','), *line, *settings);
   }
-  std::FILE* const text = line->options.json == "-" ? stderr : stdout;
+  std::FILE* const text = line->options.Text();
   auto traffic = MakeTraffic(*settings, &*line, &fix);
   if (!fix.empty())
     return BadFlag("frame_size", "the generated traffic could not be written: " + fix);

@@ -111,7 +111,7 @@ int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& 
   const std::optional<EpochReport> report = analyst.Report({&epoch, 1});
   exports->Write(*report, *merged);
   const std::string& json = line.options.json;
-  std::fprintf(json == "-" ? stderr : stdout, "%s\n", Table(*report, settings.top).c_str());
+  line.options.Print(Table(*report, settings.top) + "\n");
   bool whole = exports->Close(&fix);
   if (whole && !json.empty()) {
     whole = host::WriteText(

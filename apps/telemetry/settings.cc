@@ -126,10 +126,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   setup.confidence = FLAGS_confidence;
   setup.oracle_one_in = FLAGS_oracle ? FLAGS_oracle_one_in : 0;
   setup.oracle_flows = FLAGS_oracle_flows;
-  setup.seed = FLAGS_sketch_seed != 0 ? FLAGS_sketch_seed
-               : line.options.seed
-                   ? *line.options.seed
-                   : uint64_t{std::random_device()()} << 32 | std::random_device()();
+  setup.seed = FLAGS_sketch_seed != 0 ? FLAGS_sketch_seed : line.options.SeedOrRandom();
   if (FLAGS_sketch_seed != 0 && !line.options.seed) settings.samples = std::random_device()() >> 1;
   // The error has the form "member: fix"; members have the names of their flags.
   if (const std::string error = setup.Error(); !error.empty()) {

@@ -11,11 +11,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/random_seed.h"
 #include "c_api/engine.h"
 #include "c_api/worker.h"
 #include "config/json_reader.h"
@@ -92,8 +92,7 @@ std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
   read.workers = std::max(options.workers, 1u);
   if (options.ticks_per_second != 0) read.ticks_per_second = options.ticks_per_second;
   read.now = options.now;
-  std::random_device random;
-  read.seed = options.seed != 0 ? options.seed : uint64_t{random()} << 32 | random();
+  read.seed = options.seed != 0 ? options.seed : base::RandomSeed();
   return read;
 }
 

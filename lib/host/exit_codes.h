@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdio>
+#include <string>
 
 namespace sluice::host {
 
@@ -24,6 +26,14 @@ constexpr int StartFailureCode(int error) {
     default:
       return 2;
   }
+}
+
+/// Prints `line`, which names the fault. Returns StartFailureCode(errno); errno must be that of the
+/// fault.
+inline int FailStart(const std::string& line) {
+  const int exit_code = StartFailureCode(errno);
+  std::fprintf(stderr, "%s\n", line.c_str());
+  return exit_code;
 }
 
 }  // namespace sluice::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Duration and output of programs without EAL. Each of these programs defines the flags itself,
-// with different defaults. Used on the control path only.
+// Duration and output of a run. lib/runtime defines the flags for programs with EAL. Each other
+// program defines them itself, with different defaults. Used on the control path only.
 #pragma once
 
 #include <cstdio>
@@ -16,10 +16,15 @@ struct RunSettings {
 
   /// Returns the stream for text, which must not mix with the JSON.
   std::FILE* Text() const { return json == "-" ? stderr : stdout; }
+  /// Writes `text` to that stream at once.
+  void Print(const std::string& text) const {
+    std::fputs(text.c_str(), Text());
+    std::fflush(Text());
+  }
 };
 
-/// Checks --duration_s, --stats_period_s and --json, which the program defines. Returns a line that
-/// names the bad flag and the fix, or an empty string.
+/// For programs without EAL: checks --duration_s, --stats_period_s and --json, which the program
+/// defines. Returns a line that names the bad flag and the fix, or an empty string.
 std::string RunFlagsComplaint();
 RunSettings ReadRunFlags();
 

@@ -9,24 +9,23 @@
 #include <string>
 #include <string_view>
 
+#include "base/random_seed.h"
+#include "host/run_flags.h"
 #include "nic/interfaces.h"
 #include "packet/own_addresses.h"
 
 namespace sluice::runtime {
 
-struct Options {
+struct Options : host::RunSettings {
   const nic::InterfaceInfo* iface = &nic::kInterfaces[0];  ///< Element of nic::kInterfaces.
   /// Options for opening the interface's binding. Session sets the port, the exception port and the
   /// workers.
   nic::InterfaceOptions interface;
-  double duration_s = 0;      ///< 0: until a signal.
-  double stats_period_s = 1;  ///< 0: no lines.
-  std::string json;           ///< Path, "-" for standard output, empty for none.
-  std::string wire;           ///< Wire of the embedded NIC; empty if no traffic flag was given.
-  std::string on;             ///< Executor of the embedded NIC's model; empty for the default.
-  std::string wire_flag;      ///< The flag that names `wire` or its file; empty for none.
-  std::string traffic;        ///< Description of the traffic for the report.
-  std::string frame_size;     ///< "64" … "1518", "imix", "random"; empty for a capture.
+  std::string wire;        ///< Wire of the embedded NIC; empty if no traffic flag was given.
+  std::string on;          ///< Executor of the embedded NIC's model; empty for the default.
+  std::string wire_flag;   ///< The flag that names `wire` or its file; empty for none.
+  std::string traffic;     ///< Description of the traffic for the report.
+  std::string frame_size;  ///< "64" … "1518", "imix", "random"; empty for a capture.
   std::optional<uint64_t> seed;
   std::string port;            ///< Name or number; empty: the first port without an owner.
   std::string exception_port;  ///< Name; empty for none.
@@ -43,6 +42,9 @@ struct Options {
   /// The application returns received frames; if false, a model does not verify transmitted frames.
   bool answers = true;
   bool hangup = false;  ///< The application handles SIGHUP (hooks.h).
+
+  /// Returns the seed, or a random one that clients cannot predict if none was given.
+  uint64_t SeedOrRandom() const { return seed ? *seed : base::RandomSeed(); }
 };
 
 /// Meaning of --pcap, --frame_size, --flows, --rate and --seed.

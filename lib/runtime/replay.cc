@@ -39,7 +39,7 @@ bool WantsReplay() { return !FLAGS_out_pcap.empty() || !FLAGS_pass_pcap.empty();
 
 ReplayFiles::ReplayFiles(const CommandLine& line, packet::CaptureReader reader)
     : app_(line.app),
-      json_(line.options.json),
+      output_(line.options),
       reader_(std::move(reader)),
       room_(kRoomBytes + packet::kMaxCaptureBytes + kRoomBytes) {
   run_.app = line.app;
@@ -163,11 +163,10 @@ int ReplayFiles::Finish(std::span<const std::string_view> reasons, const AppHook
   run_.reasons = reasons;
   run_.final.seconds = static_cast<double>(now_ns_ - std::min(first_ns_, now_ns_)) / kReplayHz;
   run_.measured = run_.final;
-  std::FILE* const text = json_ == "-" ? stderr : stdout;
-  std::fprintf(text, "sluice-%s, %s\n%s", app_.c_str(), run_.traffic.c_str(), Totals(run_).c_str());
+  output_.Print("sluice-" + app_ + ", " + run_.traffic + "\n" + Totals(run_));
   if (error_.empty()) error_ = Verdict(run_);
   if (!error_.empty()) std::fprintf(stderr, "%s\n", error_.c_str());
-  return host::WriteReport(json_, JsonReport(run_, hooks.report)) && error_.empty() ? 0 : 1;
+  return host::WriteReport(output_.json, JsonReport(run_, hooks.report)) && error_.empty() ? 0 : 1;
 }
 
 }  // namespace sluice::runtime

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/run_flags.h"
 #include "packet/capture.h"
 #include "packet/engine.h"
 #include "packet/frame.h"
@@ -53,7 +54,7 @@ class ReplayFiles {
   bool Write(std::optional<packet::CaptureWriter>& writer, const packet::Frame& frame);
 
   std::string app_;
-  std::string json_;
+  host::RunSettings output_;
   std::string error_;  ///< The first error.
   packet::CaptureReader reader_;
   std::optional<packet::CaptureWriter> out_;

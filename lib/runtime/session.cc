@@ -16,9 +16,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
-#include <random>
 #include <thread>
 
+#include "base/random_seed.h"
 #include "host/exit_codes.h"
 #include "host/flag_text.h"
 #include "host/report.h"
@@ -46,10 +46,6 @@ std::optional<uint16_t> PortByName(const std::string& name) {
   }
   return std::nullopt;
 }
-
-// Returns the stream for text: standard output, or standard error if the JSON goes to standard
-// output.
-std::FILE* TextFile(const Options& options) { return options.json == "-" ? stderr : stdout; }
 
 // Returns whether `file` is a terminal that may show colors; NO_COLOR (https://no-color.org)
 // disables them.
@@ -207,16 +203,14 @@ bool Session::IsPromiscuous() const {
 
 bool Session::MakeDefragmenters(std::string* error) {
   const uint32_t datagrams = line_.options.reassemble;
-  std::random_device random;
   try {
     for (uint32_t i = 0; i < line_.options.workers; ++i) {
       if (datagrams == 0) {
         defragmenters_.emplace_back();
         continue;
       }
-      const uint64_t seed = uint64_t{random()} << 32 | random();
       defragmenters_.emplace_back(datagrams, packet::Defragmenter::kTimeoutS * rte_get_tsc_hz(),
-                                  seed);
+                                  base::RandomSeed());
     }
   } catch (const std::bad_alloc&) {
     *error = host::FlagComplaint("reassemble",
@@ -235,7 +229,7 @@ bool Session::CanRun(packet::Engine& engine, const packet::CanEmit& can_emit) {
 int Session::Supervise(std::span<const WorkerView> workers,
                        std::span<const std::string_view> reasons) {
   const Options& options = line_.options;
-  std::FILE* const text = TextFile(options);
+  std::FILE* const text = options.Text();
   Supervisor supervisor(
       {options.duration_s, options.stats_period_s, port_, text, &hooks_, metrics_.get(), opened_},
       workers);

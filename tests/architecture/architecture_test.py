@@ -145,8 +145,8 @@ PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-
 
 # The third column of the page's table: the reason for each rule that is not obvious.
 WHY = {
-    "lib/base": "file descriptors, the clock, pauses and tables of counters; uses only the standard "
-                "library",
+    "lib/base": "file descriptors, the clock, pauses, seeds and tables of enumerations; uses only the "
+                "standard library",
     "lib/cpu": "differences between processors: vectors, the counter, CRC32C",
     "lib/dpdk": "differences between the releases of DPDK, and a port that another process owns; for "
                 "all files that include DPDK",

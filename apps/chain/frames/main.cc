@@ -75,7 +75,7 @@ class Run {
     hooks.line = [this] { return MessageLine(server_, Port()); };
     if (settings_.clients) hooks.findings = [this] { return FindingsOf(Clients()); };
     if (!settings_.graph_file.empty())
-      hooks.on_hangup = [this] { Print(system_.Reload(settings_.graph_file)); };
+      hooks.on_hangup = [this] { settings_.Print(system_.Reload(settings_.graph_file)); };
     hooks.report = [this](nlohmann::ordered_json& report) {
       ExtendByMessages(server_, Port(), settings_.clients, report);
       ExtendByChain(settings_, system_.stages(), Look(), report);
@@ -93,13 +93,8 @@ class Run {
   sluice::emulator::ClientCounts Clients() const { return ReadClients(Port()); }
 
  private:
-  void Print(const std::string& text) const {
-    if (text.empty()) return;
-    std::fputs(text.c_str(), settings_.text);
-    std::fflush(settings_.text);
-  }
   bool Over() {
-    Print(system_.Tend());
+    settings_.Print(system_.Tend());
     if (schedule_.IsOver()) return true;
     if (!settings_.clients || settings_.messages == 0) return false;
     const sluice::emulator::ClientCounts clients = Clients();
@@ -116,7 +111,7 @@ class Run {
     const auto open = [this] { return settings_.clients ? Clients().missing() : server_.open(); };
     do {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      Print(system_.Tend());
+      settings_.Print(system_.Tend());
     } while (open() != 0 && steady_clock::now() < end);
   }
   std::chrono::nanoseconds Timeout() const {
@@ -140,11 +135,7 @@ int RunChain(Session& session, const FrameSettings& settings) {
   errno = 0;
   const auto system =
       System::Start(settings, std::move(flow_pointers), System::NicSteps::kByOwner, &error);
-  if (system == nullptr) {
-    const int exit_code = sluice::host::StartFailureCode(errno);
-    std::fprintf(stderr, "%s\n", error.c_str());
-    return exit_code;
-  }
+  if (system == nullptr) return sluice::host::FailStart(error);
   Run run(session, settings, server, *system);
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
@@ -153,7 +144,7 @@ int RunChain(Session& session, const FrameSettings& settings) {
       },
       run.Hooks());
   const Figures figures = run.Look();
-  std::fputs(ChainTotals(settings, system->stages(), figures).c_str(), settings.text);
+  settings.Print(ChainTotals(settings, system->stages(), figures));
   if (exit_code != 0) return exit_code;
   std::string fault = settings.clients ? ClientFault(run.Clients(), figures) : "";
   if (fault.empty()) fault = DownFault(figures);

@@ -68,7 +68,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
     line->options.wire = "library:libsluice_chain_wire.so+" + *text;
     line->options.traffic = "clients";
   }
-  settings.text = line->options.json == "-" ? stderr : stdout;
+  static_cast<host::RunSettings&>(settings) = line->options;
   line->options.answers = false;
   line->options.hangup = !settings.graph_file.empty();
   return settings;

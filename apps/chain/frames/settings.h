@@ -4,18 +4,17 @@
 // applications.
 #pragma once
 
-#include <cstdio>
 #include <optional>
 #include <string>
 
 #include "chain_settings.h"
+#include "host/run_flags.h"
 #include "runtime/command_line.h"
 
 namespace sluice::chain_app {
 
-struct FrameSettings : ChainSettings {
-  bool clients = false;       ///< The built-in clients are attached to the embedded NIC.
-  std::FILE* text = nullptr;  ///< Stream for human-readable output.
+struct FrameSettings : ChainSettings, host::RunSettings {
+  bool clients = false;  ///< The built-in clients are attached to the embedded NIC.
 };
 
 /// Checks the flags, and attaches the built-in clients to the embedded NIC unless `line` selects
