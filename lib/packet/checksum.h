@@ -6,6 +6,7 @@
 // are stored without conversion, too.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,10 +27,9 @@ inline uint64_t SumBytes(const uint8_t* bytes, size_t size, uint64_t sum = 0) {
 /// Returns `sum` as a 16-bit one's complement number. It is 0 only if every added word was 0; any
 /// other sum that is a multiple of 0xffff is returned as 0xffff.
 constexpr uint16_t FoldSum(uint64_t sum) {
-  sum = (sum & 0xffffffff) + (sum >> 32);
-  sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-  sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint16_t>((sum & 0xffff) + (sum >> 16));
+  // After each addition the upper half is the sum of both halves, including the carry.
+  const auto half = static_cast<uint32_t>((sum + std::rotr(sum, 32)) >> 32);
+  return static_cast<uint16_t>((half + std::rotr(half, 16)) >> 16);
 }
 
 /// Returns the checksum to store for bytes with sum `sum`, in which the checksum field counted as
