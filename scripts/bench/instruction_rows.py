@@ -70,9 +70,9 @@ class EngineRow:
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 ENGINE_ROWS = (
     EngineRow("kv, a datagram of 1", "tests/kv/sluice-kv-server-bench", (1000, 1, 1),
-              "*WorkerServe*", 840.16, 0),
+              "*WorkerServe*", 834.74, 0),
     EngineRow("kv, a datagram of 16", "tests/kv/sluice-kv-server-bench", (1000, 1, 16),
-              "*WorkerServe*", 194.06, 170),
+              "*WorkerServe*", 169.70, 170),
     EngineRow("logmon, light set, 1472 B", "tests/logmon/sluice-logmon-bench",
               (f"--configs={CONFIGS}", "--count=light", "--chunk=1472"),
               "sluice::test::FramesInMemory::Process(unsigned int)", 2879, 2350),

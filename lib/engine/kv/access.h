@@ -78,11 +78,12 @@ class Homes {
     if (of_partitions_.divisor() == 1) return {partitions_, index, 0};
     return Of(KeyHash{RouteHash(key), index});
   }
-  /// Returns the location of a key of 8 bytes, loaded little-endian.
-  Home OfWord(uint64_t key) const {
+  /// Returns whether there is one partition, which worker 0 owns.
+  bool one_partition() const { return of_partitions_.divisor() == 1; }
+  /// Returns the location of a key of 8 bytes, loaded little-endian. `one` is one_partition().
+  Home OfWord(uint64_t key, bool one) const {
     const uint64_t index = index_hash_.OfWord(key);
-    if (of_partitions_.divisor() == 1) [[likely]]
-      return {partitions_, index, 0};
+    if (one) return {partitions_, index, 0};
     return Of(KeyHash{Xxh3(0).OfWord(key), index});
   }
 

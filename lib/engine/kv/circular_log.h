@@ -30,6 +30,8 @@ class CircularLog {
   uint8_t* data() const { return mapping_.data(); }
   Item* item(uint64_t offset) const { return reinterpret_cast<Item*>(data() + offset); }
 
+  /// Returns the offset of the end of the newest item. Only Append changes it.
+  uint64_t tail() const { return tail_; }
   /// Returns the number of bytes from the start of a live item to the end of the newest item; less
   /// than bytes().
   uint64_t Age(uint64_t offset) const { return (tail_ - offset) & mask_; }

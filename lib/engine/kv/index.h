@@ -18,10 +18,7 @@ namespace sluice::engine::kv {
 /// is empty.
 using Slot = uint64_t;
 constexpr uint64_t OffsetOf(Slot slot) { return slot & ((uint64_t{1} << 48) - 1); }
-constexpr uint16_t TagOf(uint64_t hash) {
-  const auto tag = static_cast<uint16_t>(hash);
-  return static_cast<uint16_t>(tag + (tag == 0));
-}
+constexpr uint16_t TagOf(uint64_t hash) { return static_cast<uint16_t>(hash | 1); }
 constexpr Slot MakeSlot(uint16_t tag, uint64_t offset) { return uint64_t{tag} << 48 | offset; }
 
 struct alignas(64) Bucket {
@@ -62,9 +59,9 @@ class Index {
   /// Allocates the pages of all heads now; see Mapping::Populate. Extra buckets get pages when they
   /// are first used: there are enough for a store of the smallest items, but most stores use few of
   /// them.
-  void PopulatePages() { mapping_.Populate(uint64_t{heads_} * sizeof(Bucket)); }
+  void PopulatePages() { mapping_.Populate(heads_ * sizeof(Bucket)); }
 
-  uint32_t heads() const { return heads_; }
+  uint32_t heads() const { return static_cast<uint32_t>(heads_); }
   uint64_t bytes() const { return mapping_.bytes(); }
   /// Returns the chain of a hash, which is a function of bits 16 to 47 of the hash.
   uint32_t ChainOf(uint64_t hash) const {
@@ -86,7 +83,7 @@ class Index {
  private:
   Mapping mapping_;
   Bucket* buckets_;
-  uint32_t heads_;
+  uint64_t heads_;  ///< Below 2^32, but 64 bits wide for ChainOf.
   uint32_t end_;    ///< Number of all buckets.
   uint32_t fresh_;  ///< First bucket that was never used.
   /// First bucket in the list of freed buckets, linked by `next`; 0: the list is empty.

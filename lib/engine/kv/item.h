@@ -4,6 +4,7 @@
 // with zeros to a multiple of 8 bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "engine/kv/word.h"
@@ -17,8 +18,8 @@ struct Item {
   /// Used by the allocator. CircularLog: the bucket that may refer to the item; SegregatedFit: the
   /// head of the block.
   uint32_t place;
-  uint32_t lengths;  ///< Value bytes << 8 | key bytes.
   uint32_t flags;
+  uint32_t lengths;    ///< Value bytes << 8 | key bytes.
   uint32_t expires_s;  ///< 0: never.
   uint64_t unique;
 
@@ -45,8 +46,13 @@ struct Item {
   }
   uint64_t* value_words() { return words() + RoundUp8(KeyBytes(lengths)) / 8; }
   bool IsExpired(uint32_t now_s) const { return expires_s != 0 && expires_s <= now_s; }
+  /// Returns whether key and value have 8 bytes each and the item cannot expire, by one comparison.
+  bool IsTinyForever() const {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(this);
+    return LoadBytes(bytes + offsetof(Item, lengths)) == Lengths(8, 8);
+  }
 };
-static_assert(sizeof(Item) == 24);
+static_assert(sizeof(Item) == 24 && offsetof(Item, expires_s) == offsetof(Item, lengths) + 4);
 
 inline constexpr uint64_t kMinItemBytes = Item::SizeOf(1, 0);
 

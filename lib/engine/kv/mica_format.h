@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 
+#include "cpu/vector.h"
 #include "engine/kv/hash.h"
 #include "packet/bytes.h"
 
@@ -70,9 +71,6 @@ constexpr size_t MicaMessageSize(size_t key_bytes, size_t value_bytes) {
 
 /// Unchecked lengths of a message's key and value.
 struct MicaLengths {
-  /// `word` of a request with a key of 8 bytes and no value: usually the get of a tiny item.
-  static constexpr uint32_t kOneWordKey = 8u << 24;
-
   uint32_t word;
 
   static MicaLengths Of(const uint8_t* message) { return {packet::Load<uint32_t>(message + 4)}; }
@@ -80,6 +78,12 @@ struct MicaLengths {
   uint32_t value_bytes() const { return word & kMicaMaxValueBytes; }
   size_t size() const { return MicaMessageSize(key_bytes(), value_bytes()); }
 };
+
+/// A get with a key of 8 bytes, usually of a tiny item: its first 8 bytes and its size.
+inline constexpr MicaLengths kMicaTinyGetLengths{8u << 24};
+inline constexpr uint64_t kMicaTinyGet =
+    static_cast<uint64_t>(MicaOperation::kGet) | uint64_t{kMicaTinyGetLengths.word} << 32;
+inline constexpr size_t kMicaTinyGetBytes = MicaMessageSize(8, 0);
 
 /// Returns the end of the message at `position`, or 0 if it extends beyond the datagram.
 inline size_t MicaEnd(Bytes datagram, size_t position, MicaLengths* lengths) {
@@ -152,8 +156,8 @@ inline void WriteMicaAnswer(const uint8_t* request, MicaOperation operation, Mic
                             uint32_t value_bytes, uint8_t* to) {
   packet::Store(to, static_cast<uint8_t>(operation) | uint64_t{static_cast<uint8_t>(result)} << 8 |
                         uint64_t{value_bytes} << 32);
-  packet::Store(to + 8, packet::Load<uint64_t>(request + 8));
-  packet::Store(to + 16, uint64_t{packet::Load<uint32_t>(request + 16)});
+  constexpr cpu::Words kHashAndOpaque{~0u, ~0u, ~0u, 0};
+  cpu::Store(to + 8, cpu::Load(request + 8) & kHashAndOpaque);
 }
 
 /// Writes an answer with a value. Returns the end of its MicaMessageSize bytes.

@@ -119,35 +119,56 @@ class Server {
   std::array<uint8_t, 8> sum_;
 };
 
-// Plans all requests, because the datagram must be valid as a whole before the first is served.
-template <bool kTrustHashes>
-uint32_t Plan(Bytes datagram, size_t position, const Homes& homes, MicaStep* steps) {
-  const uint8_t* const begin = datagram.data();
-  const uint8_t* message = begin + position;
-  MicaStep* step = steps;
-  for (size_t left = datagram.size() - position; left != 0; ++step) {
-    if (left < kMicaMessageBytes || step == steps + kMicaMaxMessages) [[unlikely]]
-      return 0;
-    const MicaLengths lengths = MicaLengths::Of(message);
-    const bool one_word = lengths.word == MicaLengths::kOneWordKey;
-    const size_t bytes = one_word ? MicaMessageSize(8, 0) : lengths.size();
-    if (bytes > left) [[unlikely]]
-      return 0;
-    const uint8_t* const key = message + kMicaMessageBytes;
-    if constexpr (kTrustHashes) {
-      step->home = homes.Of(Trusted(packet::Load<uint64_t>(message + 8)));
-    } else if (one_word) [[likely]] {
-      step->home = homes.OfWord(packet::Load<uint64_t>(key));
-    } else {
-      step->home = homes.Of(Bytes(key, lengths.key_bytes()));
-    }
+// Plans up to `most` tiny gets from `begin` on and returns their number. If `kAllOwn`, the worker
+// owns the only partition. `homes` is a copy, so that it stays in registers.
+template <bool kAllOwn>
+size_t PlanTinyGets(const uint8_t* const begin, size_t most, const Homes homes, uint32_t worker,
+                    MicaStep* step) {
+  const uint8_t* message = begin;
+  for (const MicaStep* const end = step + most;
+       step != end && packet::Load<uint64_t>(message) == kMicaTinyGet; ++step) {
+    const auto key = packet::Load<uint64_t>(message + kMicaMessageBytes);
+    step->home = homes.OfWord(key, kAllOwn || homes.one_partition());
     step->FetchBucket();
-    step->position = static_cast<uint32_t>(message - begin);
-    step->lengths = lengths;
-    message += bytes;
-    left -= bytes;
+    step->message = message;
+    step->lengths = kMicaTinyGetLengths;
+    step->tiny_get = kAllOwn || step->home.owner == worker;
+    message += kMicaTinyGetBytes;
   }
-  return static_cast<uint32_t>(step - steps);
+  return static_cast<size_t>(message - begin) / kMicaTinyGetBytes;
+}
+
+// Plans all requests, because the datagram must be valid as a whole before the first is served.
+uint32_t Plan(Bytes requests, const Access& access, MicaStep* steps) {
+  const Homes& homes = access.homes();
+  const uint32_t worker = access.worker();
+  const bool trust_hashes = access.store().trust_hashes;
+  const bool all_own = homes.one_partition() && worker == 0;
+  size_t planned = 0;
+  for (;;) {
+    if (!trust_hashes) {
+      const size_t most = std::min(kMicaMaxMessages - planned, requests.size() / kMicaTinyGetBytes);
+      const size_t gets =
+          all_own ? PlanTinyGets<true>(requests.data(), most, homes, worker, steps + planned)
+                  : PlanTinyGets<false>(requests.data(), most, homes, worker, steps + planned);
+      requests = requests.subspan(gets * kMicaTinyGetBytes);
+      planned += gets;
+    }
+    if (requests.empty()) return static_cast<uint32_t>(planned);
+    if (requests.size() < kMicaMessageBytes || planned == kMicaMaxMessages) return 0;
+    const uint8_t* const message = requests.data();
+    const auto head = packet::Load<uint64_t>(message);
+    const MicaLengths lengths{static_cast<uint32_t>(head >> 32)};
+    if (lengths.size() > requests.size()) return 0;
+    MicaStep& step = steps[planned++];
+    step.home = trust_hashes ? homes.Of(Trusted(packet::Load<uint64_t>(message + 8)))
+                             : homes.Of(Bytes(message + kMicaMessageBytes, lengths.key_bytes()));
+    step.FetchBucket();
+    step.message = message;
+    step.lengths = lengths;
+    step.tiny_get = head == kMicaTinyGet && step.home.owner == worker;
+    requests = requests.subspan(lengths.size());
+  }
 }
 
 }  // namespace
@@ -158,10 +179,7 @@ uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaSte
     if (datagram.size() < kMicaHeaderBytes || datagram[0] != kMicaRequests) return 0;
     position = kMicaHeaderBytes;
   }
-  const Homes& homes = access.homes();
-  const uint32_t count = access.store().trust_hashes
-                             ? Plan<true>(datagram, position, homes, steps)
-                             : Plan<false>(datagram, position, homes, steps);
+  const uint32_t count = Plan(datagram.subspan(position), access, steps);
   return begun || count == datagram[1] ? count : 0;
 }
 
@@ -191,8 +209,8 @@ struct Answered {
 };
 
 // Answers a get for ServeGets, for any lengths of key and value.
-[[gnu::noinline]] Answered ServeGet(const uint8_t* message, const MicaStep& step, uint8_t* to,
-                                    uint32_t now_s) {
+[[gnu::noinline]] Answered ServeGet(const MicaStep& step, uint8_t* to, uint32_t now_s) {
+  const uint8_t* const message = step.message;
   const Home& home = step.home;
   const Bytes key(message + kMicaMessageBytes, step.lengths.key_bytes());
   const Item* const item = home.partition->GetLikely(step.likely, key, home.index, now_s);
@@ -220,15 +238,12 @@ struct Answered {
 // The fast path, kept small so that all of its state stays in registers: gets of keys that the
 // worker owns. It serves misses, and hits whose value is not longer than the padded key, so that no
 // answer is longer than its request. Stops before any other request.
-[[gnu::noinline]] Served ServeGets(const uint8_t* datagram, const MicaStep* step,
-                                   const MicaStep* end, uint8_t* to, uint32_t worker,
-                                   uint32_t now_s) {
+[[gnu::noinline]] Served ServeGets(const MicaStep* step, const MicaStep* end, uint8_t* to,
+                                   uint32_t worker, uint32_t now_s) {
   uint32_t misses = 0;
   for (; step != end; ++step) {
-    const uint8_t* const message = datagram + step->position;
-    if (message[0] != static_cast<uint8_t>(MicaOperation::kGet) || step->home.owner != worker)
-      break;
-    if (step->lengths.word == MicaLengths::kOneWordKey) {
+    const uint8_t* const message = step->message;
+    if (step->tiny_get != 0) [[likely]] {
       const uint64_t key = packet::Load<uint64_t>(message + kMicaMessageBytes);
       const Item* const item = step->home.partition->GetLikelyTiny(step->likely, key);
       if (item != nullptr) [[likely]] {
@@ -237,8 +252,11 @@ struct Answered {
         to += MicaMessageSize(0, 8);
         continue;
       }
+    } else if (message[0] != static_cast<uint8_t>(MicaOperation::kGet) ||
+               step->home.owner != worker) {
+      break;
     }
-    const Answered answered = ServeGet(message, *step, to, now_s);
+    const Answered answered = ServeGet(*step, to, now_s);
     if (answered.end == nullptr) break;
     to = answered.end;
     misses += answered.misses;
@@ -257,7 +275,6 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
     WriteMicaHeader(reply.Extend(kMicaHeaderBytes), kMicaAnswers,
                     static_cast<uint32_t>(steps.size()));
   }
-  const uint8_t* const datagram = exchange.datagram.data();
   Server server(access, counters, exchange.now_s);
   uint8_t* to = reply.begin() + reply.size();
   const auto trim_reply = [&] { reply.Cut(static_cast<size_t>(to - reply.begin())); };
@@ -266,8 +283,8 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   while (step != end) {
     ahead.Fetch(step);
     if (reply.over_requests()) {
-      const Served served = ServeGets(datagram, step, end - step > kAtOnce ? step + kAtOnce : end,
-                                      to, access.worker(), exchange.now_s);
+      const Served served = ServeGets(step, end - step > kAtOnce ? step + kAtOnce : end, to,
+                                      access.worker(), exchange.now_s);
       Count(counters.get_hits, static_cast<uint64_t>(served.step - step) - served.misses);
       Count(counters.get_misses, served.misses);
       to = served.to;
@@ -275,7 +292,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
       step = served.step;
       if (all || step == end) continue;
     }
-    const uint8_t* const message = datagram + step->position;
+    const uint8_t* const message = step->message;
     const MicaMessage request = MicaAt(message, step->lengths);
     if (!server.MayServe(request.operation, step->home)) [[unlikely]]
       break;
@@ -299,7 +316,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   trim_reply();
   if (step == end) return Progress::kDone;
   if (reply.over_requests()) reply.MoveToRoom();
-  exchange.position = step->position;
+  exchange.position = static_cast<size_t>(step->message - exchange.datagram.data());
   exchange.owner = step->home.owner;
   return Progress::kForeign;
 }

@@ -36,8 +36,9 @@ struct MicaStep {
   Home home;             ///< Location of the key; arbitrary for a request without a key.
   const Bucket* bucket;  ///< First bucket of the key.
   const Slot* likely;    ///< Probable slot of the item; undefined until FetchItem.
-  uint32_t position;     ///< Offset of the message in the datagram.
+  const uint8_t* message;
   MicaLengths lengths;
+  uint32_t tiny_get;  ///< 1 if the message began with kMicaTinyGet and the worker owns the key.
 
   /// First prefetch stage of a lookup: finds and prefetches the bucket. Sets `bucket`.
   void FetchBucket() {

@@ -53,6 +53,7 @@ Partition::Partition(const PartitionOptions& options)
         static_cast<uint32_t>((log_->max_item_bytes() - Item::SizeOf(kMaxKeyBytes, 0)) / 8 * 8);
     max_value_bytes_ = std::min(max_value_bytes_, Item::kMaxValueBytes);
     renewal_age_ = log_->bytes() - log_->bytes() / 4;
+    log_mask_ = log_->bytes() - 1;
   } else {
     heap_.emplace(options.memory_bytes);
     data_ = heap_->data();
@@ -121,6 +122,7 @@ uint64_t Partition::AppendToLog(uint64_t bytes, uint64_t kept, uint32_t now_s) {
       return;
     }
   });
+  log_tail_ = log_->tail();
   if (const Item* const next = log_->NextToDrop()) {
     __builtin_prefetch(&index_.bucket(next->place));
   }

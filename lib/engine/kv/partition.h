@@ -142,8 +142,8 @@ class Partition {
   [[gnu::always_inline]] const Item* GetLikelyTiny(const Slot* likely, uint64_t key) const {
     const Slot slot = *likely;
     const Item* const item = ItemAt(slot);
-    const bool found = slot != 0 && item->lengths == Item::Lengths(8, 8) &&
-                       LoadWord(*item->words()) == key && item->expires_s == 0 && !IsDue(slot);
+    const bool found =
+        slot != 0 && item->IsTinyForever() && *item->words() == key && !IsDue(slot);
     return found ? item : nullptr;
   }
   /// Stores a value if `condition` holds. `unique` is the expected unique with kIfUnchanged; if not
@@ -263,9 +263,7 @@ class Partition {
   }
   static bool HoldsLonger(const Item& item, Bytes key);
   /// Cache mode: returns whether the item is in the last quarter of its life.
-  bool IsDue(Slot slot) const {
-    return mode_ == Mode::kCache && log_->Age(OffsetOf(slot)) > renewal_age_;
-  }
+  bool IsDue(Slot slot) const { return ((log_tail_ - OffsetOf(slot)) & log_mask_) > renewal_age_; }
   /// Only for the owner: returns the slot of the key, or null.
   Slot* Find(Bucket& head, uint64_t hash, Bytes key) const {
     const uint64_t tag = TagOf(hash);
@@ -333,6 +331,8 @@ class Partition {
   Mode mode_;
   uint32_t max_value_bytes_ = 0;
   uint64_t renewal_age_ = 0;
+  uint64_t log_tail_ = 0;    ///< Cache mode: CircularLog::tail.
+  uint64_t log_mask_ = 0;    ///< Cache mode: size of the log minus 1, else 0: no item is due.
   uint8_t* data_ = nullptr;  ///< Memory of log or heap.
   Index index_;
   std::optional<CircularLog> log_;
