@@ -36,9 +36,9 @@ class Ledger final : public Executor {
     ++calls;
     return true;
   }
-  void Unregister(void* begin) override {
+  void Unregister(void* begin, size_t bytes) override {
     const auto at = reinterpret_cast<uintptr_t>(begin);
-    ASSERT_TRUE(ranges.contains(at)) << "only as it was registered";
+    ASSERT_TRUE(ranges.contains(at) && ranges[at] == bytes) << "only as it was registered";
     for (uintptr_t i = at; i < at + ranges[at]; i += page) pages.erase(i);
     ranges.erase(at);
     ++calls;
@@ -96,9 +96,15 @@ TEST(HostPages, ThatCannotBeRegisteredAreLeftOut) {
   ledger.refused = 10 * ledger.page;
   pages.Change(std::vector{At(10 * ledger.page, 1), At(20 * ledger.page, 1)});
   EXPECT_EQ(ledger.pages, std::set<uintptr_t>{20 * ledger.page});
-  EXPECT_FALSE(pages.Holds(At(10 * ledger.page, 1)));
-  EXPECT_FALSE(pages.Holds(At(20 * ledger.page, ledger.page + 1)));
-  EXPECT_TRUE(pages.Holds(At(20 * ledger.page, ledger.page)));
+  EXPECT_TRUE(pages.Held(At(10 * ledger.page, 1)).empty());
+  const auto is_held = [&](const HostPages::Range& range, uintptr_t begin, size_t bytes) {
+    const std::vector<HostPages::Range> held = pages.Held(range);
+    return held.size() == 1 && held[0].begin == At(begin, 1).begin && held[0].bytes == bytes;
+  };
+  const uintptr_t page = ledger.page;
+  EXPECT_TRUE(is_held(At(20 * page, page + 1), 20 * page, page));
+  EXPECT_TRUE(is_held(At(20 * page + 5, page), 20 * page + 5, page - 5));
+  EXPECT_TRUE(is_held(At(19 * page, 3 * page), 20 * page, page));
   std::string error;
   EXPECT_FALSE(pages.Keep(At(10 * ledger.page, 1), &error));
   EXPECT_EQ(error, "refused");

@@ -25,10 +25,11 @@ class Executor {
   virtual bool Write(void* card, const void* host, size_t bytes) = 0;
   virtual bool Read(void* host, const void* card, size_t bytes) = 0;
 
-  /// Makes host memory (whole pages) accessible to the card at the same address. Unregister undoes
-  /// this.
+  /// Makes host memory (whole pages) accessible to the card at the same address. Ranges of one
+  /// executor must not overlap. On failure returns false and sets `error` to one line. Unregister
+  /// undoes this for the same range.
   virtual bool Register(void* begin, size_t bytes, std::string* error) = 0;
-  virtual void Unregister(void* begin) = 0;
+  virtual void Unregister(void* begin, size_t bytes) = 0;
 
   /// Starts all blocks. They run until the card's `stopping` is set.
   virtual bool Start(device::grid::Card* card, const device::grid::Roles& roles,
@@ -41,7 +42,9 @@ class Executor {
   virtual std::string Describe() const = 0;
 };
 
-/// Opens GPU number `index`. On failure returns null and sets `error` to one line.
+/// Opens GPU number `index`. On failure returns null and sets `error` to one line; errno is then
+/// ENODEV if the GPU or its driver is missing or fails, ENOMEM if its memory does not suffice, or
+/// EINVAL if other arguments are needed.
 std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
                                           const device::grid::Roles& roles, std::string* error);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/grid/executor.h"
+#include "emulator/grid/gpu_share.h"
 
 namespace sluice::emulator {
 namespace {
@@ -27,7 +28,7 @@ using Function = void*;
 using Stream = void*;
 using DevicePointer = unsigned long long;  // NOLINT: the library's own type.
 
-constexpr Result kNotReady = 600;
+constexpr Result kOutOfMemory = 2, kNotReady = 600;
 constexpr unsigned kRegisterPortable = 1, kRegisterMapped = 2;
 constexpr int kMultiprocessors = 16;  // A CUdevice_attribute.
 constexpr int kMaxSharedBytes = 8;    // A CUfunction_attribute.
@@ -79,6 +80,7 @@ struct Library {
       void* const symbol = dlsym(handle, name);
       if (symbol == nullptr && complete) {
         *error = std::string("on=gpu: libcuda.so.1 has no ") + name + "; install a newer driver";
+        errno = ENODEV;
         complete = false;
       }
       *function = reinterpret_cast<std::remove_reference_t<decltype(*function)>>(symbol);
@@ -126,6 +128,7 @@ class GpuExecutor final : public Executor {
     cuda_.set_current(context_);
     for (const DevicePointer memory : memory_) cuda_.free(memory);
     cuda_.release(device_);
+    GpuShare::OfProcess().blocks.Return(device_, blocks_);
   }
 
   bool Open(uint32_t index, const GridProgram& program, const Roles& roles, std::string* error) {
@@ -133,6 +136,7 @@ class GpuExecutor final : public Executor {
     if (!Check(cuda_.init(0), "cuInit", error)) return false;
     if (!Check(cuda_.device_count(&count), "cuDeviceGetCount", error)) return false;
     if (index >= static_cast<uint32_t>(count)) {
+      errno = ENODEV;
       *error = "on=gpu:index=" + std::to_string(index) + ": this host has " +
                std::to_string(count) + " GPU(s), numbered from 0: give one of these numbers";
       return false;
@@ -149,13 +153,13 @@ class GpuExecutor final : public Executor {
     }
     name_ = name;
     block_bytes_ = static_cast<unsigned>(program.block_bytes);
-    // Blocks wait for each other, so all of them must run concurrently.
-    if (device::grid::Blocks(roles) > static_cast<uint32_t>(processors)) {
-      *error = "on=gpu: " + std::to_string(device::grid::Blocks(roles)) +
-               " blocks are needed, but the GPU has " + std::to_string(processors) +
-               " multiprocessors: give fewer receivers, senders or exchangers";
+    const uint32_t blocks = device::grid::Blocks(roles);
+    if (!GpuShare::OfProcess().blocks.Reserve(device_, blocks, static_cast<uint32_t>(processors),
+                                              error)) {
+      errno = EINVAL;
       return false;
     }
+    blocks_ = blocks;
     return Check(cuda_.load(&module_, program.ptx), "cuModuleLoadData", error) &&
            Check(cuda_.function(&function_, module_, program.kernel), "cuModuleGetFunction",
                  error) &&
@@ -184,22 +188,14 @@ class GpuExecutor final : public Executor {
   }
 
   bool Register(void* begin, size_t bytes, std::string* error) override {
-    DevicePointer at = 0;
-    if (!Current(error) ||
-        !Check(cuda_.host_register(begin, bytes, kRegisterPortable | kRegisterMapped),
-               "cuMemHostRegister", error)) {
-      return false;
-    }
-    if (!Check(cuda_.device_pointer(&at, begin, 0), "cuMemHostGetDevicePointer", error))
-      return false;
-    if (at == Pointer(begin)) return true;
-    *error = "on=gpu: the GPU maps host memory at different addresses than the host";
-    cuda_.host_unregister(begin);
-    return false;
+    const auto pin = [this](void* at, size_t length, std::string* why) {
+      return Pin(at, length, why);
+    };
+    const auto check = [this](void* at, std::string* why) { return IsMapped(at, why); };
+    return GpuShare::OfProcess().memory.Acquire(begin, bytes, pin, check, error);
   }
-  void Unregister(void* begin) override {
-    std::string error;
-    if (Current(&error)) cuda_.host_unregister(begin);
+  void Unregister(void* begin, size_t bytes) override {
+    GpuShare::OfProcess().memory.Release(begin, bytes);
   }
 
   bool Start(Card* card, const Roles& roles, std::string* error) override {
@@ -229,6 +225,35 @@ class GpuExecutor final : public Executor {
   bool Check(Result result, const char* call, std::string* error) const {
     if (result == 0) return true;
     *error = std::string("on=gpu: ") + call + " fails: " + cuda_.Name(result);
+    errno = result == kOutOfMemory ? ENOMEM : ENODEV;
+    return false;
+  }
+  /// Registers memory. The registration keeps the GPU's context, because executors of other NICs
+  /// may use the memory longer than this one.
+  PinnedMemory::Undo Pin(void* begin, size_t bytes, std::string* error) {
+    Context context = nullptr;
+    if (!Check(cuda_.retain(&context, device_), "cuDevicePrimaryCtxRetain", error)) return nullptr;
+    if (!Current(error) ||
+        !Check(cuda_.host_register(begin, bytes, kRegisterPortable | kRegisterMapped),
+               "cuMemHostRegister", error)) {
+      cuda_.release(device_);
+      return nullptr;
+    }
+    return [&cuda = cuda_, context, device = device_, begin] {
+      cuda.set_current(context);
+      cuda.host_unregister(begin);
+      cuda.release(device);
+    };
+  }
+  /// Returns whether this GPU accesses registered memory at the host's addresses.
+  bool IsMapped(void* begin, std::string* error) const {
+    DevicePointer at = 0;
+    if (!Current(error) ||
+        !Check(cuda_.device_pointer(&at, begin, 0), "cuMemHostGetDevicePointer", error)) {
+      return false;
+    }
+    if (at == Pointer(begin)) return true;
+    *error = "on=gpu: the GPU maps host memory at different addresses than the host";
     return false;
   }
   /// Makes the context current on the calling thread, because several threads call this object.
@@ -244,6 +269,7 @@ class GpuExecutor final : public Executor {
   Function function_ = nullptr;
   Stream stream_ = nullptr;
   unsigned block_bytes_ = 0;
+  uint32_t blocks_ = 0;  ///< Reserved in GpuBlocks.
   bool started_ = false;
   std::vector<DevicePointer> memory_;
 };
@@ -255,13 +281,17 @@ std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& pro
   if (program.ptx[0] == '\0') {
     *error =
         "on=gpu: this build has no code for GPUs, since it was made without clang: omit on=gpu";
+    errno = EINVAL;
     return nullptr;
   }
   const Library* const library = Library::Open(error);
   if (library == nullptr) return nullptr;
   auto executor = std::make_unique<GpuExecutor>(*library);
-  if (!executor->Open(index, program, roles, error)) return nullptr;
-  return executor;
+  if (executor->Open(index, program, roles, error)) return executor;
+  const int reason = errno;
+  executor.reset();
+  errno = reason;
+  return nullptr;
 }
 
 }  // namespace sluice::emulator

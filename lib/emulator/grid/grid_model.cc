@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -132,8 +133,11 @@ std::unique_ptr<GridModel> GridModel::Create(std::string_view name, const ModelI
     return nullptr;
   }
   std::unique_ptr<GridModel> made(new GridModel(name, *model.grid, mac, arguments.on));
-  if (!made->Start(arguments, error)) return nullptr;
-  return made;
+  if (made->Start(arguments, error)) return made;
+  const int reason = errno;
+  made.reset();
+  errno = reason;
+  return nullptr;
 }
 
 GridModel::~GridModel() {
@@ -204,11 +208,20 @@ bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
     image_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth, layout.entries,
                       layout.head,  layout.reply_sequence, layout.reply_value};
     image_->link = 0;
+    // The blocks would end at the first access to a queue that is not registered.
+    queue_ = queue;
+    const std::string why = ShareMemory({});
+    if (!IsHeld({queue, sizeof(*queue)})) {
+      *error = "the register queue cannot be registered with the card: " + why;
+      queue_ = nullptr;
+      image_->queue = nullptr;
+      ShareMemory({});
+      return false;
+    }
     for (uint32_t lane = 0; lane < device::grid::kLanes; ++lane) {
       image_->heads[lane] = queue->Head(lane);
     }
     static_assert(device::grid::kLanes == bar::PostedQueue::kLanes);
-    queue_ = queue;
     dma_ = &dma;
   }
   // Not locked: the space, while it is locked itself, calls RangesChanged.
@@ -272,18 +285,30 @@ void GridModel::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
   program_.find_rings(*image_);
 }
 
-// Registers the memory that the blocks may access: the queue and the host's shared memory.
-void GridModel::ShareMemory(const std::vector<bar::DmaMapping>& ranges) {
+bool GridModel::IsHeld(const HostPages::Range& range) const {
+  const std::vector<HostPages::Range> held = pages_->Held(range);
+  return held.size() == 1 && held[0].bytes == range.bytes;
+}
+
+std::string GridModel::ShareMemory(const std::vector<bar::DmaMapping>& ranges) {
   std::vector<HostPages::Range> all;
   if (queue_ != nullptr) all.push_back({queue_, sizeof(*queue_)});
   for (const bar::DmaMapping& range : ranges) all.push_back({range.host, range.bytes});
-  pages_->Change(all);
+  const std::string why = pages_->Change(all);
   // An access to memory that could not be registered would end the kernel.
   std::vector<bar::DmaMapping> held;
+  unregistered_bytes_ = 0;
   for (const bar::DmaMapping& range : ranges) {
-    if (pages_->Holds({range.host, range.bytes})) held.push_back(range);
+    unregistered_bytes_ += range.bytes;
+    for (const HostPages::Range& part : pages_->Held({range.host, range.bytes})) {
+      const auto offset = static_cast<uint64_t>(static_cast<std::byte*>(part.begin) -
+                                                static_cast<std::byte*>(range.host));
+      held.push_back({range.bus + offset, part.begin, part.bytes});
+      unregistered_bytes_ -= part.bytes;
+    }
   }
   FillTable(held, &image_->dma);
+  return why;
 }
 
 void GridModel::Fetch() { executor_->Read(image_, card_, program_.card_bytes); }
@@ -413,6 +438,7 @@ std::vector<Statistic> GridModel::Statistics() {
   for (uint32_t i = 0; i < device::grid::kPhases; ++i) {
     emit("model_cycles_", kPhaseNames[i], counters_.phases[i]);
   }
+  emit("model_", "unregistered_bytes", unregistered_bytes_);
   emit("wire_latency_", "p50_ns", Quantile(counters_, 0.5));
   emit("wire_latency_", "p99_ns", Quantile(counters_, 0.99));
   emit("wire_latency_", "p999_ns", Quantile(counters_, 0.999));

@@ -36,7 +36,8 @@ namespace sluice::emulator {
 class GridModel final : public HostedModel, private bar::DmaObserver {
  public:
   /// Creates a model; its blocks do not run before Connect. If `arguments` cannot be satisfied,
-  /// returns null and sets `error` to one line that names the argument and the fix.
+  /// returns null and sets `error` to one line that names the argument and the fix. errno is then
+  /// as MakeGpuExecutor sets it, if that failed.
   static std::unique_ptr<GridModel> Create(std::string_view name, const ModelInfo& model,
                                            const Arguments& arguments, const MacAddress& mac,
                                            std::string* error);
@@ -73,7 +74,11 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   bool StartBlocks(std::string* error);
   void StopBlocks();
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
-  void ShareMemory(const std::vector<bar::DmaMapping>& ranges);
+  /// Registers the memory that the blocks may access: the queue and the host's shared memory.
+  /// Returns the first reason why a part cannot be registered, or an empty text. The blocks then do
+  /// not find this part, so that rings in it are rejected.
+  std::string ShareMemory(const std::vector<bar::DmaMapping>& ranges);
+  bool IsHeld(const HostPages::Range& range) const;
   /// Copy the card's structure to `image_`, and back.
   void Fetch();
   bool Store();
@@ -107,6 +112,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   bool running_ = false;
   bool dead_ = false;  ///< The blocks ended without a request.
   uint64_t abandoned_ = 0;
+  uint64_t unregistered_bytes_ = 0;    ///< Shared memory that could not be registered.
   device::grid::Counters counters_{};  ///< The last reported values.
 
   bool source_ = true;          ///< False: the wire is a loopback.

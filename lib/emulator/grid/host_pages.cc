@@ -35,7 +35,7 @@ void Add(const HostPages::Range& range, Disjoint* to) {
 
 HostPages::~HostPages() {
   for (const auto& [begin, end] : registered_) {
-    executor_.Unregister(reinterpret_cast<void*>(begin));
+    executor_.Unregister(reinterpret_cast<void*>(begin), end - begin);
   }
 }
 
@@ -52,7 +52,8 @@ bool HostPages::Keep(const Range& range, std::string* error) {
   return Register(pages.begin()->first, pages.begin()->second, error);
 }
 
-void HostPages::Change(std::span<const Range> ranges) {
+std::string HostPages::Change(std::span<const Range> ranges) {
+  std::string first_error;
   Disjoint wanted;
   for (const Range& range : kept_) Add(range, &wanted);
   for (const Range& range : ranges) Add(range, &wanted);
@@ -62,7 +63,7 @@ void HostPages::Change(std::span<const Range> ranges) {
       ++it;
       continue;
     }
-    executor_.Unregister(reinterpret_cast<void*>(it->first));
+    executor_.Unregister(reinterpret_cast<void*>(it->first), it->second - it->first);
     it = registered_.erase(it);
   }
   for (const auto& [first, last] : wanted) {
@@ -75,22 +76,30 @@ void HostPages::Change(std::span<const Range> ranges) {
       if (begin < end && !Register(begin, end, &error)) {
         Log(RTE_LOG_ERR, name_ + ": " + std::to_string(end - begin) +
                              " bytes of memory cannot be mapped: " + error);
+        if (first_error.empty()) first_error = error;
       }
       begin = go_on;
     }
   }
+  return first_error;
 }
 
-bool HostPages::Holds(const Range& range) const {
-  Disjoint pages;
-  Add(range, &pages);
-  const auto [begin, end] = *pages.begin();
-  for (uintptr_t at = begin; at < end;) {
-    const auto next = registered_.upper_bound(at);
-    if (next == registered_.begin() || std::prev(next)->second <= at) return false;
-    at = std::prev(next)->second;
+std::vector<HostPages::Range> HostPages::Held(const Range& range) const {
+  std::vector<Range> parts;
+  const auto first = reinterpret_cast<uintptr_t>(range.begin), last = first + range.bytes;
+  auto next = registered_.upper_bound(first);
+  if (next != registered_.begin()) --next;
+  for (; next != registered_.end() && next->first < last; ++next) {
+    const uintptr_t begin = std::max(first, next->first), end = std::min(last, next->second);
+    if (begin >= end) continue;
+    auto* const at = static_cast<std::byte*>(range.begin) + (begin - first);
+    if (!parts.empty() && static_cast<std::byte*>(parts.back().begin) + parts.back().bytes == at) {
+      parts.back().bytes += end - begin;
+    } else {
+      parts.push_back({at, end - begin});
+    }
   }
-  return true;
+  return parts;
 }
 
 void FillTable(const std::vector<bar::DmaMapping>& ranges, device::grid::DmaTable* table) {
@@ -103,7 +112,7 @@ void FillTable(const std::vector<bar::DmaMapping>& ranges, device::grid::DmaTabl
         table->count == 0 ? nullptr : &table->ranges[table->count - 1];
     if (last != nullptr && last->bus + last->bytes == range.bus && last->at + last->bytes == at) {
       last->bytes += range.bytes;
-    } else {
+    } else if (table->count < device::grid::DmaTable::kMaxRanges) {
       table->ranges[table->count++] = {range.bus, range.bytes, at};
     }
   }

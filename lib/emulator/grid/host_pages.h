@@ -39,10 +39,10 @@ class HostPages {
 
   /// Makes the pages of `ranges` and of earlier Keep calls accessible, and no others. Registers
   /// the pages that are missing, and unregisters all other pages. Writes a log line for each range
-  /// that cannot be registered.
-  void Change(std::span<const Range> ranges);
-  /// Returns whether all pages of `range` are registered.
-  bool Holds(const Range& range) const;
+  /// that cannot be registered. Returns the first reason, or an empty text.
+  std::string Change(std::span<const Range> ranges);
+  /// Returns the parts of `range` whose pages are registered, in ascending order.
+  std::vector<Range> Held(const Range& range) const;
 
  private:
   bool Register(uintptr_t begin, uintptr_t end, std::string* error);
@@ -53,7 +53,8 @@ class HostPages {
   std::map<uintptr_t, uintptr_t> registered_;  ///< Maps the start of a range to its end.
 };
 
-/// Fills `table` with all ranges of bus addresses.
+/// Fills `table` with as many of the ranges of bus addresses as it has room for. Adjacent ranges
+/// need the room of one.
 void FillTable(const std::vector<bar::DmaMapping>& ranges, device::grid::DmaTable* table);
 
 }  // namespace sluice::emulator

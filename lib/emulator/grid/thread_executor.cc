@@ -47,7 +47,7 @@ class ThreadExecutor final : public Executor {
     return true;
   }
   bool Register(void*, size_t, std::string*) override { return true; }
-  void Unregister(void*) override {}
+  void Unregister(void*, size_t) override {}
 
   bool Start(Card* card, const Roles& roles, std::string*) override {
     const uint32_t blocks = device::grid::Blocks(roles);
