@@ -7,7 +7,9 @@
 // so EAL's IOVA mode does not matter.
 #include <bus_vdev_driver.h>
 #include <rte_eal.h>
+#include <rte_errno.h>
 
+#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -52,13 +54,16 @@ int Probe(rte_vdev_device* vdev) {
     ENSO_LOG(ERR, "%s: %s", name, error.c_str());
     return -EINVAL;
   }
+  errno = 0;
   auto attachment = emulator::Attach(
       name, emulator::kEnsoModel,
       emulator::EnsoSettings(geometry.pipe_flits, geometry.nb_entries, geometry.notify_per_packet),
       arguments.passed_on, &error);
   if (attachment == nullptr) {
+    // The program reads rte_errno with the line (runtime/start_log.h).
+    rte_errno = errno == ENODEV || errno == ENOMEM ? errno : EINVAL;
     ENSO_LOG(ERR, "%s: %s", name, error.c_str());
-    return -EINVAL;
+    return -rte_errno;
   }
   return CreatePort(&vdev->device, name, std::make_unique<ModelBackend>(std::move(attachment)),
                     geometry, arguments.pipes, arguments.exception);

@@ -5,10 +5,12 @@
 #include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
+#include <rte_errno.h>
 #include <rte_log.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <string>
@@ -102,7 +104,9 @@ bool ParseArguments(const char* text, Arguments* arguments, std::string* error) 
   return false;
 }
 
+/// Logs one line and returns `code`. The program reads rte_errno with it (runtime/start_log.h).
 int Fail(rte_vdev_device* vdev, const std::string& error, int code) {
+  rte_errno = -code;
   Log(RTE_LOG_ERR, "%s: %s", rte_vdev_device_name(vdev), error.c_str());
   return code;
 }
@@ -118,9 +122,12 @@ int Probe(rte_vdev_device* vdev) {
     const int failure = ProbeWrapper(vdev, arguments.port, &error);
     return failure == 0 ? 0 : Fail(vdev, error, failure);
   }
+  errno = 0;
   auto attachment = emulator::Attach(rte_vdev_device_name(vdev), emulator::kIpuModel, {},
                                      arguments.model, &error);
-  if (attachment == nullptr) return Fail(vdev, error, -EINVAL);
+  if (attachment == nullptr) {
+    return Fail(vdev, error, errno == ENODEV || errno == ENOMEM ? -errno : -EINVAL);
+  }
   rte_eth_dev* const dev = rte_eth_vdev_allocate(vdev, sizeof(Adapter));
   if (dev == nullptr)
     return Fail(vdev, "no ethdev port is free, or there is too little memory", -ENOMEM);

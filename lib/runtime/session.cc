@@ -90,7 +90,12 @@ int Session::StartEal(std::string* error) {
     return code;
   }
   SweepDeadRuns(file_prefix_);
-  if (!FindPorts(log.first_error(), error)) return AwaitsDevice(EalDevices(line_.eal)) ? 1 : 2;
+  if (!FindPorts(log.first_error(), error)) {
+    // The drivers set rte_errno if the model on a GPU cannot be created.
+    const bool on_gpu = log.first_error().find("on=gpu") != std::string::npos;
+    if (on_gpu) return host::StartFailureCode(log.first_errno());
+    return AwaitsDevice(EalDevices(line_.eal)) ? 1 : 2;
+  }
   log.Show();
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return 0;
@@ -127,7 +132,8 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
     if (!port) {
       const std::string what = "the embedded NIC cannot be created: " + why;
       const bool names_on =
-          !options.on.empty() && why.find("on=" + options.on) != std::string::npos;
+          !options.on.empty() &&
+          why.find("on=" + options.on.substr(0, options.on.find(':'))) != std::string::npos;
       const std::string flag = names_on ? "on" : options.wire_flag;
       *error = flag.empty() ? what : host::FlagComplaint(flag, what);
       return false;

@@ -60,6 +60,7 @@ ssize_t StartLog::Write(void* self, const char* text, size_t bytes) {
   if (log.first_error_.empty() && level <= RTE_LOG_ERR) {
     const std::string_view line(text, bytes);
     log.first_error_ = line.substr(0, line.find('\n'));
+    log.first_errno_ = rte_errno;
   }
   return static_cast<ssize_t>(bytes);
 }

@@ -33,6 +33,8 @@ class StartLog {
   void Show();
   /// Returns the first error line without its line end; empty if there was none.
   const std::string& first_error() const { return first_error_; }
+  /// Returns rte_errno as the first error line was written; 0 if there was none.
+  int first_errno() const { return first_errno_; }
   /// Returns the reason why EAL does not start, as one line without line end.
   std::string WhyNotStarted() const;
 
@@ -44,6 +46,7 @@ class StartLog {
   bool refused_ = false;
   std::string kept_;
   std::string first_error_;
+  int first_errno_ = 0;
 };
 
 }  // namespace sluice::runtime

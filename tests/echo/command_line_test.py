@@ -4,6 +4,7 @@
 2 and one line that names the flag, before EAL starts."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -123,6 +124,17 @@ class CommandLine(unittest.TestCase):
                     timeout=60, check=False, stderr=subprocess.DEVNULL)
                 self.assertEqual(done.returncode, 0)
                 self.assertEqual(json.load(report)["app"], "echo")
+
+    @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU")
+    def test_a_missing_gpu_is_no_bad_argument(self):
+        for flags in (["--on=gpu"], ["--on=gpu:batch=512", "--iface=streaming"]):
+            with self.subTest(flags=flags):
+                result = run("--no-huge", "-m", "256", "--", *flags)
+                self.assertRegex(result.stderr, r"^--on=gpu.*: on=gpu: .*\n$")
+                # A build without code for GPUs rejects the flag.
+                self.assertEqual(result.returncode, 2 if "this build" in result.stderr else 1)
+        result = run("--no-pci", "--no-huge", "-m", "256", "--vdev=net_ipu0,wire=gen,on=gpu", "--")
+        self.assertEqual(result.returncode, 2 if "this build" in result.stderr else 1)
 
     def test_version(self):
         result = run("--version")
