@@ -412,40 +412,46 @@ TEST(StackTest, RandomSegmentsHarmNobody) {
   ASSERT_TRUE(options.own.Add("10.0.0.2", &error));
   options.own.set_mac({2, 0, 0, 0, 0, 2});
   options.max_connections = 50;
-  uint32_t sequence = 0, acknowledged = 0;
+  constexpr uint16_t kFirstPort = 1000, kPorts = 60;
+  struct {
+    uint32_t sequence = 0, acknowledged = 0;  // Of the last segment of the stack.
+  } peers[kPorts];
   Sink sink(options, [&](const uint8_t* frame, uint32_t) {
-    sequence = packet::LoadBe32(frame + 38);
-    if ((frame[47] & 16) != 0) acknowledged = packet::LoadBe32(frame + 42);
+    auto& peer = peers[packet::LoadBe16(frame + 36) - kFirstPort];
+    peer.sequence = packet::LoadBe32(frame + 38);
+    if ((frame[47] & 16) != 0) peer.acknowledged = packet::LoadBe32(frame + 42);
   });
   sink.finish = false;
   sink.to_send = 50'000;
   ASSERT_TRUE(sink.stack().Listen(80));
   std::mt19937_64 random(5);
   uint64_t now = 0;
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 200'000; ++i) {
     Frame frame = syn;
     const uint32_t option_bytes = random() % 4 == 0 ? random() % 11 * 4 : 0;
     frame.resize(54 + option_bytes + (random() % 2 == 0 ? random() % 1200 : 0));
     for (uint32_t at = 54; at < 54 + option_bytes; ++at) {
       frame[at] = static_cast<uint8_t>(random() % 4 == 0 ? random() : random() % 11);
     }
-    packet::StoreBe16(frame.data() + 34, static_cast<uint16_t>(1000 + random() % 60));
+    const auto peer = static_cast<uint16_t>(random() % kPorts);
+    packet::StoreBe16(frame.data() + 34, kFirstPort + peer);
     const auto near = [&](uint32_t value, uint32_t range) {
       return random() % 3 == 0 ? value
                                : value + static_cast<uint32_t>(random() % range) - range / 4;
     };
-    packet::StoreBe32(frame.data() + 38, near(acknowledged, 20'000));
-    packet::StoreBe32(frame.data() + 42, near(sequence + 1, random() % 2 == 0 ? 4 : 60'000));
+    packet::StoreBe32(frame.data() + 38, near(peers[peer].acknowledged, 20'000));
+    packet::StoreBe32(frame.data() + 42,
+                      near(peers[peer].sequence + 1, random() % 2 == 0 ? 4 : 60'000));
     frame[46] = static_cast<uint8_t>((5 + option_bytes / 4) << 4);
     const uint8_t flags[] = {2, 16, 16, 16, 24, 17, 4, 20};
     frame[47] = random() % 20 == 0 ? static_cast<uint8_t>(random()) : flags[random() % 8];
     packet::StoreBe16(frame.data() + 48, static_cast<uint16_t>(random() % 3 == 0 ? 0 : random()));
     SetChecksum(frame);
     Wire::Deliver(sink, frame);
-    if (random() % 8 == 0) sink.stack().Advance(now += random() % 200'000'000);
+    if (random() % 100 == 0) sink.stack().Advance(now += random() % 200'000'000);
   }
-  EXPECT_GT(sink.opened, 100u);
-  EXPECT_GT(sink.received, 10'000u);
+  EXPECT_GT(sink.opened, 1000u);
+  EXPECT_GT(sink.received, 100'000u);
   const StackCounters& counters = sink.stack().counters();
   EXPECT_EQ(counters.no_memory, 0u);
   EXPECT_EQ(counters.bad_segments, 0u);
