@@ -57,7 +57,7 @@ ROWS = (
 
 @dataclasses.dataclass(frozen=True)
 class EngineRow:
-    """A row of an engine alone, on frames in memory. Its bench prints "<n> requests" or "<n> packets";
+    """A row of an engine, on frames in memory. Its bench prints "<n> requests" or "<n> packets";
     sluice-logmon's requests are datagrams."""
     name: str
     bench: str
@@ -76,6 +76,8 @@ ENGINE_ROWS = (
     EngineRow("logmon, light set, 1472 B", "tests/logmon/sluice-logmon-bench",
               (f"--configs={CONFIGS}", "--count=light", "--chunk=1472"),
               "sluice::test::FramesInMemory::Process(unsigned int)", 2879, 2350),
+    EngineRow("echo with addresses", BENCHES["bilateral"], (60, 32, 32 * BATCHES, "layers"),
+              "WorkerPollLayers*", 122.35, 0),
     EngineRow("maglev, hot, in bursts", "tests/maglev/sluice-maglev-bench",
               ("--benchmark_filter=^BM_BalancerCounted/",), "WorkerBursts*", 150.30, 152.7),
 )
