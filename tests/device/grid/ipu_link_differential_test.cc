@@ -225,9 +225,16 @@ class Links {
     disabled_[queue] = false;
   }
 
+  void FillRandomly(std::string* bytes) {
+    for (size_t at = 0; at < bytes->size(); at += sizeof(uint64_t)) {
+      const uint64_t word = random_();
+      std::memcpy(bytes->data() + at, &word, std::min(sizeof(word), bytes->size() - at));
+    }
+  }
+
   std::string Frame(uint32_t most) {
     std::string frame(60 + Below(OneIn(3) ? most - 59 : 70), '\0');
-    for (char& byte : frame) byte = static_cast<char>(random_());
+    FillRandomly(&frame);
     static constexpr char kHeader[] = {8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17};
     std::memcpy(frame.data() + 12, kHeader, sizeof(kHeader));
     // The tag has the generator's value, so that the card's write does not change the frame.
@@ -260,10 +267,7 @@ class Links {
     const swap::Geometry& geometry = cpu.Link(queue).geometry();
     const uint32_t count = OneIn(3) ? 0 : Below(geometry.max_frames + 1);
     std::string data(geometry.region_bytes - geometry.DataOffset(), '\0');
-    for (size_t at = 0; at + sizeof(uint64_t) <= data.size(); at += sizeof(uint64_t)) {
-      const uint64_t word = random_();
-      std::memcpy(&data[at], &word, sizeof(word));
-    }
+    FillRandomly(&data);
     std::vector<swap::Entry> entries(count);
     for (swap::Entry& entry : entries) {
       const uint32_t length = 14 + Below(OneIn(4) ? 3000 : 100);
