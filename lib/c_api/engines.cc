@@ -92,7 +92,7 @@ std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
   read.workers = std::max(options.workers, 1u);
   if (options.ticks_per_second != 0) read.ticks_per_second = options.ticks_per_second;
   read.now = options.now;
-  read.seed = options.seed != 0 ? options.seed : base::RandomSeed();
+  read.seed = options.seed != 0 ? options.seed : sluice::base::RandomSeed();
   return read;
 }
 
