@@ -177,3 +177,11 @@ def run_on_all_cpus():
     print(f"Ran {len(names)} tests\n\n{'FAILED' if failed else 'OK'}"
           + (f" ({', '.join(counts)})" if counts else ""), file=sys.stderr)
     sys.exit(failed > 0)
+
+
+def has_tcp(program):
+    """Returns whether an application was built with TCP: scripts/setup may not have found lwIP."""
+    tried = subprocess.run([program, *MEMORY, "--no-pci", "--", "--transport=tcp", "--ip=10.0.0.2",
+                            "--port=no-such-port"],
+                           capture_output=True, text=True, check=False, timeout=60)
+    return "this build has no TCP" not in tried.stderr

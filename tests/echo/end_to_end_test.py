@@ -62,6 +62,9 @@ def run_until_traffic(*flags, eal=(), ending=signal.SIGTERM):
     return json.loads(stdout)
 
 
+TCP = harness.has_tcp(ECHO)
+
+
 class EndToEnd(unittest.TestCase):
     def setUp(self):
         # A DPDK runtime folder only for this test.
@@ -81,6 +84,20 @@ class EndToEnd(unittest.TestCase):
         for nothing in ("lost", "corrupted", "duplicated", "reordered", "rx_desync_flits"):
             self.assertEqual(report[nothing], 0, nothing)
         self.assertTrue(report["link_up"])
+
+    @unittest.skipUnless(TCP, "this build has no TCP")
+    def test_tcp_clients_get_every_byte_back(self):
+        for iface in INTERFACES:
+            for clients in ("connections=16+bytes=64", "connections=100+bytes=30000"):
+                with self.subTest(iface=iface, clients=clients):
+                    report = run("--transport=tcp", f"--clients={clients}", f"--iface={iface}",
+                                 "--duration_s=1")
+                    self.assertEqual(report["rx_pkts"] + report["sent_pkts"],
+                                     report["tx_pkts"] + report["consumed_pkts"]
+                                     + sum(report["drops"].values()))
+                    self.assertGreater(report["clients"]["answered"], 0)
+                    self.assertEqual((report["lost"], report["corrupted"]), (0, 0), report)
+                    self.assertEqual(report["tcp"]["bad_segments"], 0, report)
 
     def test_every_frame_comes_back_whatever_ends_the_run(self):
         for iface, mode, size, ending in harness.each(

@@ -14,6 +14,7 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+import harness  # pylint: disable=wrong-import-position
 import private_folder  # pylint: disable=wrong-import-position,unused-import
 from veth import Veth  # pylint: disable=wrong-import-position
 
@@ -149,6 +150,7 @@ class Veth(unittest.TestCase):
     def test_streaming_without_a_model(self):
         self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}", "--", "--iface=streaming")
 
+    @unittest.skipUnless(harness.has_tcp(ECHO), "this build has no TCP")
     def test_tcp(self):
         ipu = f"--vdev=net_af_packet0,iface={PAIR.here}", "--vdev=net_ipu0,wire=port:net_af_packet0"
         enso = (f"--vdev=net_af_packet0,iface={PAIR.here}", f"--vdev=net_pcap0,iface={PAIR.here}",

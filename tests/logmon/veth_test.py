@@ -176,6 +176,7 @@ class Senders(logmon_run.Folder):
                 os.unlink(socket)
 
     @unittest.skipUnless(RSYSLOGD and LOGGER, "rsyslog is not installed")
+    @unittest.skipUnless(logmon_run.harness.has_tcp(logmon_run.LOGMON), "this build has no TCP")
     def test_a_server_over_tcp(self):
         """logger and rsyslog in both framings of RFC 6587, each on one connection."""
         text = printable(150, seed=15)

@@ -16,6 +16,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts" / "bench")]
 import private_folder  # pylint: disable=wrong-import-position,unused-import
+import harness
 from veth import Veth, sh  # pylint: disable=wrong-import-position
 
 SERVICE = sys.argv.pop()
@@ -239,6 +240,7 @@ class EachInterface(Clients):
                     self.assertEqual(report["nic_dropped_pkts"], 0, report)
 
     @unittest.skipUnless(RPCINFO.exists(), f"{RPCINFO}: scripts/setup has not unpacked rpcbind")
+    @unittest.skipUnless(harness.has_tcp(RPC + "-frames"), "this build has no TCP")
     def test_tcp(self):
         for interface, vdevs in (("packetized", (PCAP,)), ("bilateral", (PCAP, IPU)),
                                  ("coherent", (PCAP, IPU))):

@@ -84,7 +84,9 @@ BAD = {
         --tcp_port=65536 --transport=tcp --ip=10.0.0.1
         --tcp_connections=0 --transport=tcp --ip=10.0.0.1
         --tcp_connections=16385 --transport=tcp --ip=10.0.0.1
-        --tcp_connections_per_peer=x""",
+        --tcp_connections_per_peer=x
+        --clients=connections=0 --transport=tcp
+        --clients=color=red --transport=tcp""",
     "maglev": f"""
         --config={NOWHERE}
         --config={THIS}
