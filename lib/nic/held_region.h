@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
+// The only file that includes the driver's native API of links; IpuLink and BilateralQueue use it
+// through this file.
 #pragma once
 
 #include <type_traits>

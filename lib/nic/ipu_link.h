@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "net_ipu/rte_pmd_ipu.h"
 #include "nic/held_region.h"
 #include "nic/interface.h"
 
