@@ -74,9 +74,9 @@ int Serve(Settings settings) {
   const auto kernel =
       settings.interface.empty() ? sluice::rpc_app::KernelPorts() : BindPorts(&settings, &error);
   if (!kernel) return Complain(settings, error);
-  sluice::rpc_app::PublishToPortMapper(settings.addresses, settings.services, *compiled,
-                                       kernel->listeners().empty() ? Served::kUdp
-                                                                   : Served::kUdpAndPortMapperTcp);
+  sluice::rpc_app::PublishToPortMapper(
+      settings.addresses, settings.services, *compiled,
+      kernel->listeners().empty() ? Served::kUdp : Served::kUdpAndPortMapperTcp);
   setenv("SLUICE_RPC_STORE_MIB", std::to_string(settings.store_mib).c_str(), 1);
   const auto wait = sluice::coherent::BestWaitMethod();
   sluice::rpc_app::ProcessTable processes;

@@ -101,6 +101,7 @@ LAYERS = [
     ("drivers/net_ipu", ["net_ipu", "regs", "bar", "swap", "coherent", "fabric", "emulator/attach.h",
                          "emulator/ipu_model.h", "emulator/options.h", "dpdk"]),
     ("apps", FRAME_APP),
+    ("apps/echo", [*FRAME_APP, "transport", *WIRE]),
     ("apps/maglev", [*FRAME_APP, "etcd", "curl"]),
     ("apps/kv_client", ["engine", "packet", "etcd", "config", "host", "gflags", "absl", "json"]),
     ("apps/logmon", [*FRAME_APP, "prometheus"]),
@@ -191,6 +192,7 @@ WHY = {
     "drivers/net_enso": "`frame_length.h`: the single decision about the length of a frame on a pipe; "
                         "the other headers serve offloads in software",
     "drivers/net_ipu": "`fabric` is the virtual-time back end of its window",
+    "apps/echo": "TCP clients can be the wire of a model NIC",
     "apps/maglev": "health checks over HTTP",
     "apps/kv_client": "no NIC: kernel sockets",
     "apps/logmon": "adds metrics to the common ones",

@@ -28,6 +28,7 @@ LISTED = {
         "Answer", "Expire", "HasMessage", "Receive", "SetOwn", "counts", "kMostMessages",
         "kNumberBits", "latency", "longest", "open"},
     "lib/engine/rpc/server.h Server": {"kMaxFrame", "kReasons"},
+    "lib/engine/transport/tcp_host.h TcpHost": {"Create"},
     "lib/engine/telemetry/meter.h Meter": {"Closed", "Finish", "Release", "memory_bytes"},
 }
 

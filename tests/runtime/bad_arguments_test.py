@@ -179,7 +179,7 @@ BAD = {
         --log_sources=0
         --transport=smtp
         --tcp_port=0 --transport=tcp --ip=10.0.0.1
-        --pass_on --transport=tcp --ip=10.0.0.1
+        --pass_on=true --transport=tcp --ip=10.0.0.1
         --tcp_connections=0 --transport=tcp --ip=10.0.0.1
         --tcp_connections_per_peer=x
         --test_filter='{{ $.'

@@ -142,8 +142,7 @@ class Partition {
   [[gnu::always_inline]] const Item* GetLikelyTiny(const Slot* likely, uint64_t key) const {
     const Slot slot = *likely;
     const Item* const item = ItemAt(slot);
-    const bool found =
-        slot != 0 && item->IsTinyForever() && *item->words() == key && !IsDue(slot);
+    const bool found = slot != 0 && item->IsTinyForever() && *item->words() == key && !IsDue(slot);
     return found ? item : nullptr;
   }
   /// Stores a value if `condition` holds. `unique` is the expected unique with kIfUnchanged; if not

@@ -180,9 +180,7 @@ class Monitor final : public packet::Engine {
     }
     void Restart() { Forget(); }
     void Forget() { Messages().Forget(framing); }
-    StreamMessages<Sink> Messages() {
-      return {monitor.lines_, monitor.counters_, flow, line};
-    }
+    StreamMessages<Sink> Messages() { return {monitor.lines_, monitor.counters_, flow, line}; }
     bool IsSyslog() const {
       return flow.protocol == packet::kProtocolTcp &&
              monitor.finder_.IsSyslogStream(flow.destination_port);

@@ -39,7 +39,7 @@ struct tcp_tuple {
 
 struct tcp_segment {
   struct tcp_tuple tuple;
-  const uint8_t* bytes; /* TCP header and data. */
+  const uint8_t* bytes;  /* TCP header and data. */
   uint32_t header_bytes; /* 20 ... 60, with options. */
   uint32_t data_bytes;
   int refuse_syn; /* A SYN that opens a connection is answered by a reset. */
@@ -56,8 +56,8 @@ struct tcp_events {
 /* Calls from the library. They must not call the library. */
 struct tcp_upcalls {
   void* user;
-  /* Sends a segment whose checksum is 0. Slot is TCP_NO_SLOT if it belongs to no connection. Returns
-   * 0 if it cannot be sent now. */
+  /* Sends a segment whose checksum is 0. Slot is TCP_NO_SLOT if it belongs to no connection.
+   * Returns 0 if it cannot be sent now. */
   int (*output)(void* user, uint32_t slot, uint8_t* segment, uint32_t bytes, const uint8_t* local,
                 const uint8_t* remote, int is_ipv6, int retransmitted);
   /* A SYN creates a connection. Returns its slot. */
