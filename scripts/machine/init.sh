@@ -35,11 +35,17 @@ fail() {
 while read -r module; do
   insmod "/modules/$module.ko" || echo "module $module does not load"
 done </modules/order
-control=/dev/null
-for port in /sys/class/virtio-ports/*; do
-  [ "$(cat "$port/name")" = sluice.control ] && control=/dev/${port##*/}
+# The driver learns the names of ports some time after it has found them.
+control=
+tries=600
+until [ -n "$control" ] || [ $tries = 0 ]; do
+  for port in /sys/class/virtio-ports/*; do
+    [ "$(cat "$port/name" 2>/dev/null)" = sluice.control ] && control=/dev/${port##*/}
+  done
+  [ -n "$control" ] || sleep 0.1
+  tries=$((tries - 1))
 done
-exec 3<>"$control"
+exec 3<>"${control:-/dev/null}"
 echo boot >&3
 read -r boots <&3
 
