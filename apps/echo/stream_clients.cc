@@ -28,8 +28,7 @@ bool ReadServer(std::string_view text, packet::StreamPeer* server) {
   packet::OwnAddresses addresses;
   std::string error;
   if (!addresses.Add(text, &error) || addresses.ipv4().size() != 1) return false;
-  server->address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  std::ranges::copy(addresses.ipv4()[0], server->address.begin() + 12);
+  server->address = packet::ToIpv4Mapped(addresses.ipv4()[0]);
   return true;
 }
 

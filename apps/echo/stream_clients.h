@@ -44,7 +44,7 @@ struct ClientOptions {
 
 class StreamClients final : public emulator::Wire, private transport::Events {
  public:
-  /// Returns null, with one line in `error`, if there is no stack.
+  /// Returns null and sets `error` to one line if the stack cannot be created.
   static std::unique_ptr<StreamClients> Create(const ClientOptions& options, std::string* error);
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;

@@ -6,6 +6,8 @@
 // bytes to send. engine/transport/tcp_host.h runs it over the frames of any interface.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -14,8 +16,22 @@
 
 namespace sluice::packet {
 
-/// The remote end of a connection. An IPv4 address is stored as ::ffff:a.b.c.d (RFC 4291 section
-/// 2.5.5.2).
+/// The first bytes of the addresses ::ffff:a.b.c.d (RFC 4291 section 2.5.5.2).
+inline constexpr std::array<uint8_t, 12> kIpv4Mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+/// Returns whether `address` is ::ffff:a.b.c.d. The last four bytes are then the IPv4 address.
+inline bool IsIpv4Mapped(const Ipv6Address& address) {
+  return std::equal(kIpv4Mapped.begin(), kIpv4Mapped.end(), address.begin());
+}
+/// Returns ::ffff:a.b.c.d.
+constexpr Ipv6Address ToIpv4Mapped(const Ipv4Address& address) {
+  Ipv6Address mapped{};
+  std::copy(kIpv4Mapped.begin(), kIpv4Mapped.end(), mapped.begin());
+  std::copy(address.begin(), address.end(), mapped.begin() + kIpv4Mapped.size());
+  return mapped;
+}
+
+/// The remote end of a connection. An IPv4 address is stored as IsIpv4Mapped describes.
 struct StreamPeer {
   Ipv6Address address{};
   uint16_t port = 0;        ///< Host order.

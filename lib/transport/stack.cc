@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stack checks received headers, finds the bucket of a segment, applies the limits and reports what
-// lwIP did. lwIP never calls the user: its callbacks record events, and Stack reports them once
-// lwIP has returned, so the user may call any function.
+// Stack checks received headers, finds the bucket of a segment, applies the limits and reports the
+// actions of lwIP. lwIP never calls the user: its callbacks record events, and Stack reports them
+// once lwIP has returned, so the user may call any function.
 #include "transport/stack.h"
 
 #include <algorithm>
+#include <bit>
 #include <bitset>
 #include <cstring>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "packet/bytes.h"
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
+#include "packet/host_address.h"
 #include "packet/parse.h"
 #include "transport/instance.h"
 #include "transport/siphash.h"
@@ -25,6 +27,7 @@ namespace {
 using packet::Load;
 using packet::LoadBe16;
 using packet::LoadBe32;
+using packet::LoadBe64;
 using packet::Store;
 using packet::StoreBe16;
 using packet::StoreBe32;
@@ -41,26 +44,21 @@ constexpr uint32_t kMaxFrameBytes = packet::kEthernetHeaderBytes + TCP_MTU;
 constexpr uint32_t kMaxHalfOpen = 1024;
 constexpr uint32_t kDynamicPorts = 16384;  ///< RFC 6335: the ports from 49152 on.
 constexpr uint8_t kSyn = 2, kRst = 4, kAck = 16;
-constexpr packet::Ipv6Address kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-bool IsMapped(const packet::Ipv6Address& address) {
-  return std::memcmp(address.data(), kMapped.data(), 12) == 0;
-}
-
-packet::Ipv6Address Mapped(const uint8_t* address, bool is_ipv6) {
-  packet::Ipv6Address mapped = kMapped;
-  std::memcpy(mapped.data() + (is_ipv6 ? 0 : 12), address, is_ipv6 ? 16 : 4);
-  return mapped;
+/// Returns the address as Peer contains it.
+packet::Ipv6Address AddressOf(const uint8_t* address, bool is_ipv6) {
+  return is_ipv6 ? Load<packet::Ipv6Address>(address)
+                 : packet::ToIpv4Mapped(Load<packet::Ipv4Address>(address));
 }
 
 bool IsLinkLocal(const packet::Ipv6Address& a) { return a[0] == 0xfe && (a[1] & 0xc0) == 0x80; }
 
-/// Returns whether a segment can come from this address: it is not multicast, broadcast,
-/// unspecified or loopback.
-bool IsUnicast(const uint8_t* address, bool is_ipv6) {
-  if (!is_ipv6) return address[0] != 0 && address[0] != 127 && address[0] < 224;
-  const auto words = Load<std::array<uint64_t, 2>>(address);
-  return address[0] != 0xff && (words[0] != 0 || __builtin_bswap64(words[1]) > 0xffffffffffff);
+/// Returns whether a segment can come from this address.
+bool IsHost(const uint8_t* address, bool is_ipv6) {
+  if (!is_ipv6) return packet::IsHost(Load<packet::Ipv4Address>(address));
+  // IPv4-compatible addresses, ::a.b.c.d, are deprecated (RFC 4291 section 2.5.5.1).
+  const bool is_compatible = LoadBe64(address) == 0 && LoadBe64(address + 8) >> 48 == 0;
+  return !is_compatible && packet::IsHost(Load<packet::Ipv6Address>(address));
 }
 
 /// Connections in the order in which they entered a state.
@@ -108,11 +106,9 @@ class Stack::Impl {
         tcp_(instance_->tcp()),
         lookup_key_{options.seed, 0x6c6f6f6b75700000},
         sequence_key_{options.seed, 0x73657175656e6365},
+        buckets_(std::bit_ceil(options.max_connections)),
         connections_(options.max_connections),
-        peers_(0, AddressHash{lookup_key_}) {
-    buckets_ = 1;
-    while (buckets_ < options.max_connections) buckets_ *= 2;
-  }
+        peers_(0, AddressHash{lookup_key_}) {}
 
   bool Start();
   ~Impl();
@@ -156,6 +152,8 @@ class Stack::Impl {
   void Hash(tcp_tuple* tuple) const;
   uint64_t HashWith(const SipKey& key, const uint8_t* local, const uint8_t* remote,
                     uint16_t local_port, uint16_t remote_port, bool is_ipv6) const;
+  /// Returns whether the connections of each peer address must be counted.
+  bool LimitsPeers() const { return options_.max_connections_per_peer < options_.max_connections; }
   bool AdmitSyn(const Segment& segment);
   ConnectionId TakeSlot();
   void Report(ConnectionId id, const tcp_events& events);
@@ -292,7 +290,7 @@ void Stack::Impl::FreeSlot(ConnectionId id) {
 }
 
 void Stack::Impl::CountPeer(const packet::Ipv6Address& address, int change) {
-  if (options_.max_connections_per_peer >= options_.max_connections) return;
+  if (!LimitsPeers()) return;
   const auto entry = peers_.try_emplace(address, 0).first;
   entry->second += static_cast<uint32_t>(change);
   if (entry->second == 0) peers_.erase(entry);
@@ -384,7 +382,7 @@ ConnectionId Stack::Impl::Create(tcp_pcb* pcb) {
   connection.bucket = tuple.bucket;
   connection.state = State::kHalfOpen;
   connection.mac = Load<packet::MacAddress>(frame_ + 6);
-  connection.peer = {Mapped(tuple.remote, tuple.is_ipv6), tuple.remote_port, tuple.local_port};
+  connection.peer = {AddressOf(tuple.remote, tuple.is_ipv6), tuple.remote_port, tuple.local_port};
   Append(&half_open_, id);
   CountPeer(connection.peer.address, 1);
   return id;
@@ -436,13 +434,13 @@ bool Stack::Impl::ReadHeaders(const uint8_t* frame, const packet::Headers& heade
                               Segment* segment) const {
   if (headers.error != packet::ParseError::kNone || headers.vlan_tags != 0 || !headers.IsIp() ||
       headers.protocol != packet::kProtocolTcp || headers.IsFragment() || headers.source_routed ||
-      !options_.own.IsOurMac(frame) || (frame[6] & 1) != 0) {
+      !options_.own.IsOurMac(frame) || !packet::IsHostMac(frame + 6)) {
     return false;
   }
   const bool is_ipv6 = headers.IsIpv6();
   const uint8_t* remote = frame + headers.l3 + (is_ipv6 ? 8 : 12);
   const uint8_t* local = frame + headers.l3 + (is_ipv6 ? 24 : 16);
-  if (!IsOwn(local, is_ipv6) || IsOwn(remote, is_ipv6) || !IsUnicast(remote, is_ipv6)) return false;
+  if (!IsOwn(local, is_ipv6) || IsOwn(remote, is_ipv6) || !IsHost(remote, is_ipv6)) return false;
   const uint8_t* bytes = frame + headers.l4;
   segment->tuple = {local, remote, LoadBe16(bytes + 2), LoadBe16(bytes), is_ipv6, 0};
   segment->bytes = bytes;
@@ -508,8 +506,8 @@ bool Stack::Impl::Input(const uint8_t* frame, uint32_t bytes) {
 
 /// Reserves a slot for the connection that a SYN opens. Returns false if a limit forbids it.
 bool Stack::Impl::AdmitSyn(const Segment& segment) {
-  if (options_.max_connections_per_peer < options_.max_connections) {
-    const auto peer = peers_.find(Mapped(segment.tuple.remote, segment.tuple.is_ipv6));
+  if (LimitsPeers()) {
+    const auto peer = peers_.find(AddressOf(segment.tuple.remote, segment.tuple.is_ipv6));
     const uint32_t connections = peer != peers_.end() ? peer->second : 0;
     if (connections >= options_.max_connections_per_peer) return false;
   }
@@ -521,7 +519,7 @@ bool Stack::Impl::AdmitSyn(const Segment& segment) {
   return created_ != kNone;
 }
 
-/// Reports what a segment changed. The user may end the connection in each call.
+/// Reports the changes that a segment caused. The user may end the connection in each call.
 void Stack::Impl::Report(ConnectionId id, const tcp_events& events) {
   Connection& connection = connections_[id];
   const uint32_t generation = connection.generation;
@@ -581,7 +579,7 @@ void Stack::Impl::Advance(uint64_t now_ns) {
     tick_ns_ += kTickNs;
     tcp_.tick();
     ReportEnded();
-    for (; !polled_.empty();) {
+    while (!polled_.empty()) {
       const ConnectionId id = polled_.back();
       polled_.pop_back();
       ReportRoom(id);
@@ -592,7 +590,7 @@ void Stack::Impl::Advance(uint64_t now_ns) {
 // ---- Calls of the user ----
 
 bool Stack::Impl::Connect(const Peer& peer, const packet::MacAddress& mac, ConnectionId* id) {
-  const bool is_ipv6 = !IsMapped(peer.address);
+  const bool is_ipv6 = !packet::IsIpv4Mapped(peer.address);
   const uint8_t* local = nullptr;
   if (!is_ipv6 && !options_.own.ipv4().empty()) local = options_.own.ipv4()[0].data();
   for (const packet::Ipv6Address& own : options_.own.ipv6()) {
@@ -600,7 +598,7 @@ bool Stack::Impl::Connect(const Peer& peer, const packet::MacAddress& mac, Conne
     local = own.data();
   }
   if (local == nullptr) return false;
-  const uint8_t* remote = peer.address.data() + (is_ipv6 ? 0 : 12);
+  const uint8_t* remote = peer.address.data() + (is_ipv6 ? 0 : packet::kIpv4Mapped.size());
   tcp_tuple tuple = {local, remote, peer.local_port, peer.port, is_ipv6, 0};
   // RFC 6056 section 3.3.1: random ports of the dynamic range.
   for (uint32_t tries = 0;; ++tries) {

@@ -44,7 +44,7 @@ class SyslogServerTest : public testing::Test {
   }
   void Open(Server::Connection& connection, uint8_t host) {
     packet::StreamPeer peer;
-    peer.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, host};
+    peer.address = packet::ToIpv4Mapped({10, 0, 0, host});
     ASSERT_TRUE(server_->Accept(connection, peer, 0));
   }
   /// Passes the bytes from memory that is overwritten afterwards.

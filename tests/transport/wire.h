@@ -174,7 +174,7 @@ class Wire {
     if (ipv6) {
       peer.address = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
     } else {
-      peer.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2};
+      peer.address = packet::ToIpv4Mapped({10, 0, 0, 2});
     }
     peer.port = port;
     return peer;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -79,14 +78,13 @@ class SyslogServer final : public packet::StreamEngine {
     return {lines_, counters_, connection.flow, connection.line};
   }
   static packet::FlowKey FlowOf(const packet::StreamPeer& peer) {
-    constexpr std::array<uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     packet::FlowKey flow;
     flow.protocol = packet::kProtocolTcp;
     flow.source_port = peer.port;
     flow.destination_port = peer.local_port;
-    const bool ipv4 = std::equal(kMapped.begin(), kMapped.end(), peer.address.begin());
+    const bool ipv4 = packet::IsIpv4Mapped(peer.address);
     flow.ip_version = ipv4 ? 4 : 6;
-    std::copy(peer.address.begin() + (ipv4 ? kMapped.size() : 0), peer.address.end(),
+    std::copy(peer.address.begin() + (ipv4 ? packet::kIpv4Mapped.size() : 0), peer.address.end(),
               flow.source.begin());
     return flow;
   }

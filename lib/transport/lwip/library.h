@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define TCP_NO_SLOT UINT32_MAX
-/* Of a connection, and the period of `tick`. */
+/* Limits of a connection, and the period of `tick`. */
 #define TCP_WINDOW_BYTES (256 * 1024)
 #define TCP_SEND_BYTES (256 * 1024)
 #define TCP_TICK_MS 50
@@ -45,7 +45,7 @@ struct tcp_segment {
   int refuse_syn; /* A SYN that opens a connection is answered by a reset. */
 };
 
-/* What one segment changed. */
+/* The changes that a segment caused. */
 struct tcp_events {
   struct pbuf* data; /* Received bytes; freed by `release`. */
   int opened;

@@ -15,15 +15,16 @@ struct pool {
   void* free; /* List of free blocks; the first word of each is the next. */
 };
 
-/* Headers, or the fields of a queued segment; what is larger, but no buffer; connections; buffers. */
+/* The pools are for headers and queued segments, for larger blocks that are not buffers, for
+ * connections, and for buffers. */
 enum { kSegment, kSmall, kConnection, kBuffer, kPools };
 static struct pool pools[kPools];
 static uint8_t* reserved;
 static size_t reserved_bytes;
 static uint64_t failures;
 
-/* At most 1 GiB of buffers: a connection needs one for each unacknowledged segment, and one for each
- * received segment after a hole. */
+/* At most 1 GiB of buffers: a connection needs one for each unacknowledged segment, and one for
+ * each received segment after a hole. */
 static const size_t kMaxBuffers = ((size_t)1 << 30) / TCP_BUFFER_BYTES;
 static const size_t kBuffersPerConnection = 512;
 
@@ -41,8 +42,8 @@ int tcp_memory_start(uint32_t connections, size_t pcb_bytes) {
   pools[kBuffer].bytes = TCP_BUFFER_BYTES;
   pools[kBuffer].limit = buffers;
   for (int i = 0; i < kPools; ++i) bytes += pools[i].bytes * pools[i].limit;
-  base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-              0);
+  base =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return 0;
   reserved = base;
   reserved_bytes = bytes;

@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
 
   uint64_t now = kCyclesPerSecond;
   packet::StreamPeer peer;
-  peer.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+  peer.address = packet::ToIpv4Mapped({10, 0, 0, 1});
   peer.port = kPort;
   for (uint32_t i = 0; i < connections; ++i) {
     peer.local_port = static_cast<uint16_t>(1024 + i);

@@ -126,7 +126,7 @@ struct Lab {
   }
   ConnectionId Connect() {
     packet::StreamPeer peer;
-    peer.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+    peer.address = packet::ToIpv4Mapped({10, 0, 0, 1});
     peer.port = kPort;
     EXPECT_TRUE(client.stack->Connect(peer, kServerMac));
     const size_t before = client.opened.size();
@@ -325,7 +325,7 @@ struct EvenPorts final : packet::StreamEngine {
 TEST(TcpHost, LetsTheEngineRefuse) {
   Lab<EvenPorts> lab;
   packet::StreamPeer peer;
-  peer.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+  peer.address = packet::ToIpv4Mapped({10, 0, 0, 1});
   peer.port = kPort;
   for (peer.local_port = 1000; peer.local_port < 1010; ++peer.local_port) {
     EXPECT_TRUE(lab.client.stack->Connect(peer, kServerMac));
