@@ -94,12 +94,7 @@ void StreamClients::Deliver(uint64_t now_ns, std::span<const device::WireFrame> 
 
 std::span<const device::Counter> StreamClients::Counters() {
   counters_ = emulator::ClientStatistics(counts_);
-  counters_.insert(counters_.end(),
-                   {{"client_mean_ns", static_cast<uint64_t>(latency_.mean())},
-                    {"client_p50_ns", latency_.count() != 0 ? latency_.Percentile(0.5) : 0},
-                    {"client_p99_ns", latency_.count() != 0 ? latency_.Percentile(0.99) : 0},
-                    {"client_p999_ns", latency_.count() != 0 ? latency_.Percentile(0.999) : 0},
-                    {"client_max_ns", latency_.max()}});
+  emulator::AppendLatency(latency_, counters_);
   return counters_;
 }
 

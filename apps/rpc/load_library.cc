@@ -52,11 +52,7 @@ class CountingLoadWire final : public LoadWire {
                                             .lost = figures.lost,
                                             .late = figures.late,
                                             .unknown = figures.unknown});
-    counters_.insert(counters_.end(), {{"client_mean_ns", static_cast<uint64_t>(latency().mean())},
-                                       {"client_p50_ns", latency().Percentile(0.5)},
-                                       {"client_p99_ns", latency().Percentile(0.99)},
-                                       {"client_p999_ns", latency().Percentile(0.999)},
-                                       {"client_max_ns", latency().max()}});
+    emulator::AppendLatency(latency(), counters_);
     return counters_;
   }
   emulator::Recording* recording() override {

@@ -50,4 +50,14 @@ inline std::vector<device::Counter> ClientStatistics(const ClientCounts& counts)
   return statistics;
 }
 
+/// Appends the statistics of a histogram of latencies in nanoseconds (engine/workload/histogram.h).
+template <typename Histogram>
+void AppendLatency(const Histogram& latency, std::vector<device::Counter>& statistics) {
+  statistics.insert(statistics.end(), {{"client_mean_ns", static_cast<uint64_t>(latency.mean())},
+                                       {"client_p50_ns", latency.Percentile(0.5)},
+                                       {"client_p99_ns", latency.Percentile(0.99)},
+                                       {"client_p999_ns", latency.Percentile(0.999)},
+                                       {"client_max_ns", latency.max()}});
+}
+
 }  // namespace sluice::emulator

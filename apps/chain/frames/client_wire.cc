@@ -134,13 +134,9 @@ std::span<const device::Counter> ClientWire::Counters() {
                                           .duplicated = sum.doubled,
                                           .late = sum.late,
                                           .unknown = sum.unknown + foreign_});
-  counters_.insert(counters_.end(), {{"client_tx_bytes", sum.sent_bytes},
-                                     {"client_rx_bytes", sum.answer_bytes},
-                                     {"client_mean_ns", static_cast<uint64_t>(latency.mean())},
-                                     {"client_p50_ns", latency.Percentile(0.5)},
-                                     {"client_p99_ns", latency.Percentile(0.99)},
-                                     {"client_p999_ns", latency.Percentile(0.999)},
-                                     {"client_max_ns", latency.max()}});
+  counters_.insert(counters_.end(),
+                   {{"client_tx_bytes", sum.sent_bytes}, {"client_rx_bytes", sum.answer_bytes}});
+  emulator::AppendLatency(latency, counters_);
   return counters_;
 }
 
