@@ -40,7 +40,7 @@ namespace {
 using engine::chain::FlowMatch;
 using engine::chain::ParseFlow;
 
-/// Reads the list of flows into `settings`. Returns an error line, or an empty string.
+/// Reads the list of flows into `settings`. Returns an error message, or an empty string.
 std::string ReadFlows(ChainSettings* settings) {
   const std::string& text = FLAGS_flow;
   for (size_t at = 0; !text.empty() && at <= text.size();) {
@@ -80,7 +80,7 @@ std::string ReadKill(ChainSettings* settings) {
   return device + ": the graph has no stage on such a device: give another device";
 }
 
-/// Checks early that the traffic can be created. Returns an error line, or an empty string.
+/// Checks early that the traffic can be created. Returns an error message, or an empty string.
 std::string ReadTraffic(ChainSettings* settings) {
   std::string text = FLAGS_traffic;
   if (text.empty()) text = FLAGS_graph.empty() ? "images" : "pattern";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flags that both programs of sluice-chain have, the one with frames and the one without.
+// The flags that both sluice-chain programs accept, with and without frames.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ std::string ReadChainFlags(ChainSettings* settings);
 std::optional<engine::chain::Graph> ReadGraphFile(const std::string& path,
                                                   std::vector<std::string>* errors);
 
-/// Returns the path of another program of sluice-chain: in the same directory as this program, or
-/// in the library directory.
+/// Returns the path of another sluice-chain program, which is in this program's directory or in the
+/// library directory.
 std::string Beside(const std::string& program);
 
 }  // namespace sluice::chain_app

@@ -74,7 +74,7 @@ std::string CpuControl::Apply(const Graph& graph, const std::vector<std::string>
       running.push_back(std::move(next));
     }
     for (Chain& old : running_) {
-      if (old.mediator == nullptr) continue;  // The chain moved to `running` and continues.
+      if (old.mediator == nullptr) continue;  // The chain was moved to `running` and continues.
       old.mediator->Drain();
       const auto change = std::ranges::find(made, old.chain.name, &Changed::chain);
       if (change == made.end() || change->change != Change::kRewired)
@@ -88,7 +88,7 @@ std::string CpuControl::Apply(const Graph& graph, const std::vector<std::string>
   return "";
 }
 
-/// Allocates rings and memory for a chain. On failure returns false, with one line in `error`, and
+/// Allocates rings and memory for a chain. On failure, returns false and sets `error`, and
 /// allocates nothing.
 bool CpuControl::Make(const Graph& graph, const engine::chain::Chain& chain, const Chain* before,
                       Chain* made, std::string* error) {

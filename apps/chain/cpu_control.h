@@ -22,7 +22,7 @@
 
 namespace sluice::chain_app {
 
-/// Used by the main thread, except the functions that are marked for the CPU's thread.
+/// For the main thread, except the functions that are marked for the CPU's thread.
 class CpuControl {
  public:
   using PortId = device::pcie_switch::PortId;
@@ -38,15 +38,15 @@ class CpuControl {
   CpuControl(uint32_t outstanding, device::stage::LinkMemory& link, Map map)
       : outstanding_(outstanding), link_(link.to_switch), map_(std::move(map)) {}
 
-  /// Applies a checked graph, of which the CPU then mediates `chains`. On failure returns an error
-  /// line and changes nothing; on success returns an empty string.
+  /// Applies a checked graph, of which the CPU then mediates `chains`. On failure, returns an error
+  /// message and changes nothing; on success, returns an empty string.
   std::string Apply(const engine::chain::Graph& graph, const std::vector<std::string>& chains,
                     const Do& on_cpu, const Do& on_switch,
                     std::vector<engine::chain::Changed>* changes);
-  /// Frees chains that have drained. Returns the number of chains that still drain.
+  /// Frees chains that have drained. Returns the number of chains that are still draining.
   size_t Tend(const Do& on_cpu, const Do& on_switch);
-  /// Returns the NIC's slot for messages of a chain; negative if the CPU does not mediate the
-  /// chain.
+  /// Returns the NIC slot at which the messages of a chain enter, or a negative value if the CPU
+  /// does not mediate the chain.
   int FirstSlot(std::string_view chain) const;
 
   // Only the CPU's thread may call the following functions.
@@ -77,8 +77,8 @@ class CpuControl {
   device::pcie_switch::PortMask dead_ = 0;
   engine::chain::Graph graph_;
   Slots slots_;
-  uint32_t opened_ = 0;   ///< Number of chains opened so far; also the last one's incarnation.
-  uint64_t regions_ = 0;  ///< One bit for each used region of SwitchRunner.
+  uint32_t opened_ = 0;   ///< Number of chains opened so far; also the incarnation of the latest.
+  uint64_t regions_ = 0;  ///< One bit per SwitchRunner region in use.
   std::vector<Chain> running_;
   std::vector<Chain> draining_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A kind of stage: its name and its factory. The stage processes messages in an Executor
-// (device/stage/work.h), which gets the bytes, the command and the state, and produces a result;
-// the path of the message does not matter. Both headers include only the standard library, so a
+// (device/stage/work.h), which gets the bytes, the command and the state, and produces a result. It
+// does not depend on the path of the message. Both headers include only the standard library, so a
 // custom stage is one file:
 //
 //   class Mine final : public sluice::chain_app::Executor { void Run(...) override {...} };
@@ -32,22 +32,22 @@ struct StageOptions {
   uint32_t max_message = 0;  ///< Bytes of the longest input, and of each output buffer.
 };
 
-/// A kind of stage. All pointed-to objects must live as long as the process.
+/// A kind of stage. All pointers must remain valid for the lifetime of the process.
 struct StageKind {
   const char* name = nullptr;  ///< Name in policy graphs.
   const char* what = nullptr;  ///< One line of help: function, commands, state and options.
   /// Called once per stage before its first message, on the main thread of the process that runs
-  /// the stage. Run is called on the stage's thread. Returns null, with one line in `error`, if the
-  /// options are wrong or a dependency is missing.
+  /// the stage. Executor::Run is called on the stage's thread. Returns null and sets `error` if the
+  /// options are invalid or a dependency is missing.
   std::unique_ptr<Executor> (*make)(const StageOptions& options, std::string* error) = nullptr;
-  /// Names of refusals for reports, up to the first null. An executor without names has one
+  /// Names of refusals in reports; the first null ends the list. An executor without names has one
   /// refusal, called "refused".
   std::array<const char*, kMaxRefusals> refusals{};
 };
 
 /// Name of the StageKind symbol that a shared object must export.
 inline constexpr const char* kStageSymbol = "sluice_stage";
-/// Use once per shared object, outside of namespaces.
+/// Use it once per shared object, outside any namespace.
 #define SLUICE_STAGE(...)                           \
   extern "C" __attribute__((visibility("default"))) \
   const sluice::chain_app::StageKind sluice_stage;  \

@@ -26,15 +26,15 @@ struct Figures {
   device::pcie_switch::Drops drops{};
   Operations root;     ///< TLPs at the CPU's port.
   Operations devices;  ///< TLPs at all other ports.
-  // Work of the host on messages, without the setup of chains.
-  MediatorCounters cpu;                  ///< Includes polls of chains that end at the host.
-  uint64_t busy_cycles = 0;              ///< TSC cycles of the steps that found work.
+  // The host's work on messages, excluding the setup of chains.
+  MediatorCounters cpu;                  ///< Includes the polls for chains that end at the host.
+  uint64_t busy_cycles = 0;              ///< TSC cycles spent in the steps that found work.
   uint64_t cpu_ns = 0;                   ///< CPU time of the thread that does this work.
-  std::optional<uint64_t> instructions;  ///< Instructions of this thread in user mode.
+  std::optional<uint64_t> instructions;  ///< User-mode instructions of this thread.
   /// Answers that arrived through a chain that their message had not entered; no flow counts them.
   uint64_t foreign = 0;
   uint64_t restarts = 0;
-  std::vector<std::string> down;  ///< Stages that could not be restarted, with reasons.
+  std::vector<std::string> down;  ///< Stages that could not be restarted, and why.
   uint64_t reloads = 0;
 
   /// Returns the number of messages that have not ended yet (ledger.h).

@@ -22,10 +22,10 @@ class Flow {
   /// Returns whether a message is available.
   virtual bool MayBegin() = 0;
   /// Writes the next message to `room`, which has longest() bytes, and its number to `number`.
-  /// Returns its length.
+  /// Returns the length of the message.
   virtual uint32_t Begin(std::span<uint8_t> room, uint64_t now_ns, uint32_t* number) = 0;
-  /// Called for an answer. `where`: slot of the NIC in which the answer arrived, less than 32. Each
-  /// node at which a chain ends has a separate slot.
+  /// Called for an answer. `where`: the NIC slot, less than 32, at which the answer arrived. Each
+  /// node at which a chain ends has its own slot.
   virtual void Answer(uint32_t number, uint32_t where, std::span<const uint8_t> data,
                       const std::array<uint32_t, 2>& key, uint64_t now_ns) = 0;
   /// Counts messages that have waited too long as lost.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counts the instructions of one thread, if kernel and machine support it.
+// Counts the instructions of one thread, if the kernel and the machine support this.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -27,7 +27,7 @@ class Instructions {
     counter_ =
         base::OwnedFd(static_cast<int>(syscall(SYS_perf_event_open, &attributes, tid, -1, -1, 0)));
   }
-  /// Returns nullopt if the machine cannot count instructions or does not allow it.
+  /// Returns nullopt if the machine cannot count instructions or the kernel does not permit it.
   std::optional<uint64_t> Count() const {
     uint64_t count = 0;
     if (!counter_ || read(counter_.fd(), &count, sizeof count) != sizeof count) return std::nullopt;

@@ -46,7 +46,7 @@ void Ledger::Answer(uint32_t number, uint32_t where, std::span<const uint8_t> da
   Entry& entry = At(number);
   Add(kAnswerBytes, data.size());
   if (entry.state == State::kNone || entry.number != number) return Add(kUnknown);
-  // Recovers the whole number: the largest number up to next_ with these low bits.
+  // Recovers the full number: the largest number, at most next_, with these low bits.
   const uint64_t whole = next_ - ((next_ - number) & kNumberMask);
   const uint32_t bit = 1u << (where % 32);
   if ((entry.answered_by & bit) != 0) return Add(kDoubled);

@@ -22,13 +22,13 @@ struct Endings {
   uint64_t sent = 0;
   uint64_t right = 0;
   uint64_t wrong = 0;   ///< Wrong answers, and answers to messages that a stage must refuse.
-  uint64_t silent = 0;  ///< Messages that a stage must refuse, without an answer so far.
+  uint64_t silent = 0;  ///< Messages that a stage must refuse and that have no answer so far.
   uint64_t lost = 0;    ///< Not answered in time.
   // Additional answers:
-  uint64_t doubled = 0;  ///< Repeated answers of the same node.
+  uint64_t doubled = 0;  ///< Repeated answers from the same node.
   uint64_t late = 0;     ///< Answers to lost messages.
   uint64_t copies = 0;   ///< Further right answers, from other nodes of the chain.
-  uint64_t unknown = 0;  ///< Answers to none of the last kMemory messages.
+  uint64_t unknown = 0;  ///< Answers that match none of the last kMemory messages.
   uint64_t sent_bytes = 0;
   uint64_t answer_bytes = 0;
 
@@ -50,7 +50,7 @@ class Ledger final : public Flow {
   bool MayBegin() override {
     return waiting_ < outstanding_ && next_ != most_ && next_ - oldest_ < kMemory;
   }
-  /// Begins the next message, if MayBegin() returned true. Numbers of messages wrap after
+  /// Begins the next message; MayBegin() must have returned true. Message numbers wrap after
   /// kNumberMask.
   uint32_t Begin(std::span<uint8_t> room, uint64_t now_ns, uint32_t* number) override;
   void Answer(uint32_t number, uint32_t where, std::span<const uint8_t> data,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-chain: messages pass accelerators that push to each other through a programmable PCIe
-// switch or, for comparison, a CPU that moves every message. Start reading at system.h (the
-// components), push_control.h and cpu_control.h (the two data paths), and device/stage/stage.h (a
-// stage). With --iface it executes the program of frames/main.cc.
+// sluice-chain: messages pass through accelerators that push them to each other across a
+// programmable PCIe switch. For comparison, a CPU can move every message instead. Start reading at
+// system.h (the components), push_control.h and cpu_control.h (the two data paths), and
+// device/stage/stage.h (a stage). With --iface, it executes the program in frames/main.cc.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>

@@ -203,8 +203,8 @@ void Mediator::Fail(PortId port) {
   }
 }
 
-// Setup of a chain before its first message and teardown after its last: sizes and layout of rings
-// and buffers, and the setup messages to devices.
+// Sets up a chain before its first message and tears it down after its last: sizes and layout of
+// rings and buffers, and the setup messages to devices.
 
 std::unique_ptr<Mediator> Mediator::Make(const Plan& plan, MediatorCounters& counters,
                                          std::string* error) {
@@ -243,7 +243,8 @@ void Mediator::AddNodes(const Plan& plan) {
       queue.bypass =
           static_cast<uint32_t>(FindByName(chain.nodes, node.bypass) - chain.nodes.data());
   }
-  // Every edge may be used and every node bypassed. This bounds the number of copies at each node.
+  // Bounds the number of copies at each node: every edge may be used, and every node may be
+  // bypassed.
   for (Queue& queue : queues_) {
     for (NodeMask targets = device::pcie_switch::TargetsOf(queue.out); targets != 0;
          targets &= static_cast<NodeMask>(targets - 1)) {
@@ -360,7 +361,7 @@ void Mediator::Drain() {
   EnqueueSetup(queues_.front(), SetupAction::kDrain);
 }
 
-/// Returns whether no descriptor is at a device.
+/// Returns true if no device holds a descriptor.
 bool Mediator::Idle() const {
   return std::ranges::all_of(queues_,
                              [](const Queue& queue) { return queue.done == queue.posted; });

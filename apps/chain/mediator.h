@@ -24,7 +24,7 @@ namespace sluice::chain_app {
 
 /// Counts of the CPU's operations.
 struct MediatorCounters {
-  uint64_t polls = 0;        ///< Reads of a record that may not be written yet.
+  uint64_t polls = 0;        ///< Reads of records that may not have been written yet.
   uint64_t records = 0;      ///< Records found.
   uint64_t descriptors = 0;  ///< Descriptors written.
   uint64_t doorbells = 0;
@@ -39,7 +39,7 @@ struct MediatorCounters {
 class Mediator {
  public:
   using PortId = device::pcie_switch::PortId;
-  /// Counting states by node. A chain passes them on to its replacement.
+  /// Counting states, indexed by node. A chain passes them on to its replacement.
   using States = std::vector<std::shared_ptr<device::pcie_switch::State>>;
 
   struct Plan {
@@ -53,8 +53,7 @@ class Mediator {
   };
   static constexpr size_t kMostBytes = size_t{1} << 30;  ///< Maximum size of memory().
 
-  /// `counters` must outlive the object. Returns null, with one line in `error`, if memory is
-  /// insufficient.
+  /// `counters` must outlive the object. Returns null and sets `error` if memory is insufficient.
   static std::unique_ptr<Mediator> Make(const Plan& plan, MediatorCounters& counters,
                                         std::string* error);
 
@@ -67,8 +66,8 @@ class Mediator {
     PortId port;
     uint32_t slot;
   };
-  /// Returns the places of all nodes except those at the host. The first one is the NIC's receive
-  /// node.
+  /// Returns the places of all nodes except those at the host. The first place is that of the NIC's
+  /// receive node.
   std::vector<Place> places() const;
 
   /// Posts the receive buffers. Call it once, before the first step.
@@ -76,7 +75,7 @@ class Mediator {
   /// Sends pending setups to devices and forwards completed messages. Returns false if there was
   /// nothing to do. `link`: the link at the root port.
   bool Step(device::stage::LinkWriter& link);
-  /// Marks the device at a port as dead: drops its messages, and later messages for it.
+  /// Marks the device at a port as dead, and drops its current and future messages.
   void Fail(PortId port);
   /// Marks the device as alive, and sets it up again because it has lost its state.
   void Restore(PortId port);

@@ -38,7 +38,7 @@ bool Nic::Step() {
   return device_.Send() || any;
 }
 
-/// Handles an answer. Passes it to a flow only if the ticket was given to the chain through which
+/// Handles an answer. Passes it to a flow only if the ticket was issued to the chain through which
 /// the answer arrived. The last stage wrote the ticket, so a valid ticket alone proves nothing.
 void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data,
                   const std::array<uint32_t, 2>& key) {
@@ -116,8 +116,8 @@ uint32_t Nic::Begin(uint32_t flow, const NodeSlot& slot, std::span<uint8_t> room
 
 bool Nic::SendStream(uint32_t flow, NodeSlot& slot) {
   uint32_t count = 0;
-  // The limit of four is for messages that wait for credits: they have been accepted, and would be
-  // lost if the chain changed.
+  // At most four messages: those that wait for credits have been accepted, and would be lost if the
+  // chain changed.
   for (; count < 4 && (count != 0 || slot.MayPut()) && flows_[flow]->MayBegin(); ++count) {
     uint32_t ticket;
     const uint32_t bytes = Begin(flow, slot, room_, &ticket);

@@ -33,7 +33,7 @@ class Nic {
   void EnableWire(bool enabled) { enabled_.store(enabled, std::memory_order_relaxed); }
   /// Returns the number of received messages that were not passed to a flow: all messages at a NIC
   /// without flows, otherwise those that arrived through a chain to which their ticket was not
-  /// given. May be called by any thread.
+  /// issued. May be called by any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
   /// Returns the number of steps so far. May be called by any thread.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }

@@ -56,7 +56,7 @@ void PushControl::GiveBack() {
   for (const AllocatedSlot& taken : allocated_) slots_.Free(taken.port, taken.slot);
 }
 
-/// Sends the devices of a new stream the setups of their nodes.
+/// Sends the node setups of a new stream to its devices.
 void PushControl::SetUp(const Running& running) {
   const Chain& chain = running.chain;
   std::vector<Wire>& wires = wires_[running.opened.stream];

@@ -26,12 +26,12 @@ class PushControl {
   /// `runner` must outlive the object.
   explicit PushControl(SwitchRunner& runner);
 
-  /// Applies a checked graph to the switch and its devices. On failure returns an error line and
-  /// changes nothing; on success returns an empty string.
+  /// Applies a checked graph to the switch and its devices. On failure, returns an error message
+  /// and changes nothing; on success, returns an empty string.
   std::string Apply(const engine::chain::Graph& graph,
                     std::vector<engine::chain::Changed>* changes);
-  /// Continues the drain of chains, and frees drained ones. Returns the number of chains that still
-  /// drain.
+  /// Continues to drain chains, and frees drained ones. Returns the number of chains that are still
+  /// draining.
   size_t Tend();
   /// Sets up the device at a port again after it has restarted without state.
   void SetUpAgain(PortId port);
@@ -67,8 +67,8 @@ class PushControl {
   SwitchRunner& runner_;
   engine::chain::Deployment deployment_;
   Slots slots_;
-  uint32_t opened_ = 0;  ///< Number of chains opened so far; also the last one's incarnation.
-  std::vector<AllocatedSlot> allocated_;  ///< Slots of the chains that are being opened.
+  uint32_t opened_ = 0;  ///< Number of chains opened so far; also the incarnation of the latest.
+  std::vector<AllocatedSlot> allocated_;  ///< Slots of the chains being opened.
   std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< Indexed by node.
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of sluice-chain about a run.
+// sluice-chain's reports on a run.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ std::string Totals(const Settings& settings, const std::vector<const StageSpec*>
 std::string Json(const Settings& settings, const std::vector<const StageSpec*>& stages,
                  const Figures& run);
 
-/// Returns the reason why a finished run was not clean; empty if it was.
+/// Returns the reason why a finished run was not clean, or an empty string if it was.
 std::string Fault(const Figures& run);
 
 }  // namespace sluice::chain_app

@@ -19,8 +19,8 @@ bool IsStage(const Device& device) {
   return device.kind == DeviceKind::kStreaming || device.kind == DeviceKind::kLegacy;
 }
 
-/// Checks that messages enter at the NIC and pass only stages until they end. Returns an error
-/// line, or an empty string.
+/// Checks that messages enter at the NIC and then pass only through stages until they end. Returns
+/// an error message, or an empty string.
 std::string WrongWay(const Graph& graph, const Chain& chain) {
   for (size_t i = 0; i < chain.nodes.size(); ++i) {
     const engine::chain::Node& node = chain.nodes[i];

@@ -18,17 +18,17 @@ struct Roles {
   device::pcie_switch::PortId nic = 0;
   /// The CPU's port: the host's port in the graph, or a free one.
   device::pcie_switch::PortId root = 0;
-  bool to_host = false;           ///< A chain ends at the host.
-  uint32_t longest = 0;           ///< Maximum message bytes of all chains.
+  bool to_host = false;           ///< Whether a chain ends at the host.
+  uint32_t longest = 0;           ///< Maximum message size of all chains, in bytes.
   std::vector<StageSpec> stages;  ///< Stages that a chain uses.
 };
 
-/// Returns the roles of a checked graph. Returns nullopt, with one line in `error`, if the graph
-/// cannot be run.
+/// Returns the roles of a checked graph. Returns nullopt and sets `error` if the graph cannot be
+/// run.
 std::optional<Roles> RolesOf(const engine::chain::Graph& graph, std::string* error);
 
-/// Returns the reason why `after` cannot replace `before` while messages are in flight; empty if it
-/// can.
+/// Returns the reason why `after` cannot replace `before` while messages are in flight, or an empty
+/// string if it can.
 std::string Incompatible(const Roles& before, const Roles& after);
 
 }  // namespace sluice::chain_app

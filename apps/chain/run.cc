@@ -66,7 +66,7 @@ Figures Run(const Settings& settings, const Ledgers& ledgers, System& system) {
   }
   const double ran_s = schedule.Seconds();
   system.StopTraffic();
-  // All messages in flight end, or are counted as lost, before the deadline.
+  // All messages in flight end, or are counted as lost, before this deadline.
   const double patience_s = ran_s + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
   uint64_t sent = ~uint64_t{0};
   for (now = Look(ledgers, system);

@@ -17,8 +17,7 @@ namespace sluice::chain_app {
 
 using Ledgers = std::vector<std::unique_ptr<Ledger>>;
 
-/// Creates a ledger per flow. Returns nullopt, with one line in `error`, if the traffic cannot be
-/// created.
+/// Creates a ledger per flow. Returns nullopt and sets `error` if the traffic cannot be created.
 std::optional<Ledgers> MakeLedgers(const ChainSettings& settings, uint64_t seed,
                                    std::string* error);
 

@@ -36,8 +36,7 @@ std::string Explanation(const Settings& settings, FlowMatch flow, std::string* e
   return error->empty() ? control.deployment().Explain(flow) : "";
 }
 
-/// Prints the information that a flag requests instead of a run, and sets `exit_code`. Returns
-/// false if no flag requests any.
+/// If a flag requests information instead of a run, prints it, sets `exit_code` and returns true.
 bool Show(const Settings& settings, int* exit_code) {
   *exit_code = 0;
   if (FLAGS_dot) {

@@ -50,8 +50,7 @@ class StageHost {
   static constexpr uint64_t kPatienceNs = 60'000'000'000;  ///< Maximum time until a stage is ready.
 
   /// Starts the stage and waits until it is ready, at most kPatienceNs. `program`: path of
-  /// sluice-chain-stage; if empty, the stage is a thread. Returns null, with one line in `error`,
-  /// on failure.
+  /// sluice-chain-stage; if empty, the stage is a thread. Returns null and sets `error` on failure.
   static std::unique_ptr<StageHost> Start(const StageSpec& spec, const std::string& program,
                                           std::string* error);
   StageHost(const StageHost&) = delete;
@@ -61,8 +60,8 @@ class StageHost {
   device::stage::LinkMemory& link() { return memory().link; }
   /// Returns the phase since the last start. A process may write any value.
   Phase phase() { return memory().phase.load(std::memory_order_acquire); }
-  /// Returns the reason why the stage is not ready, in printable ASCII: its own message, or the way
-  /// in which its process ended.
+  /// Returns the reason why the stage is not ready, in printable ASCII: the stage's own message, or
+  /// how its process ended.
   std::string error();
   uint64_t steps() { return memory().counters.steps.load(std::memory_order_relaxed); }
   StageFigures figures();
@@ -76,9 +75,9 @@ class StageHost {
     const pid_t pid = child_.pid();
     return pid == 0 ? 0 : starved_.Since(pid, pid, now_ns);
   }
-  /// Starts another process, which is not ready yet. Call it after Ended, when link() is no longer
-  /// used. On failure returns false, with one line in `error`; figures() are unchanged, and Restart
-  /// can be called again.
+  /// Starts a new process, which is not ready yet. Call it after Ended, when link() is no longer
+  /// used. On failure, returns false and sets `error`; figures() is unchanged, and Restart can be
+  /// called again.
   bool Restart(std::string* error);
 
  private:
@@ -92,11 +91,11 @@ class StageHost {
   StageSpec spec_;
   std::string program_;
   bar::RingMemory memory_;
-  StageFigures before_;  ///< Counters before the last restart.
-  // State of a stage that is a process:
+  StageFigures before_;  ///< Counters from before the last restart.
+  // State of a stage that runs as a process:
   cpu::StarvedTime starved_;
   host::ChildProcess child_;
-  // State of a stage that is a thread:
+  // State of a stage that runs as a thread:
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<device::stage::Stage> stage_;
   std::unique_ptr<host::StepThread<>> thread_;

@@ -12,11 +12,11 @@
 
 namespace sluice::chain_app {
 
-/// Returns the kind of stage that `executor` names; it lives as long as the process. Returns null,
-/// with one line in `error`, if there is none.
+/// Returns the kind of stage that `executor` names; it lives as long as the process. Returns null
+/// and sets `error` if there is none.
 const StageKind* FindStage(const std::string& executor, std::string* error);
-/// Returns the kind of traffic that `text` (KIND or KIND:OPTIONS) selects, and sets `options`.
-/// Returns null like FindStage.
+/// Returns the kind of traffic that `text` (KIND or KIND:OPTIONS) selects, and sets `options`. On
+/// failure, returns null and sets `error`.
 const TrafficKind* FindTraffic(const std::string& text, std::string* options, std::string* error);
 
 /// Returns the names of a kind's refusals, at least one.

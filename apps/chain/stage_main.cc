@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-chain-stage: the process of one stage, started by sluice-chain --processes. It can access
-// its link, but no other part of the switch or of other stages.
+// its link, but neither the rest of the switch nor other stages.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != std::atoi(argv[5])) return 1;  // The parent ended before the call of prctl.
+  if (getppid() != std::atoi(argv[5])) return 1;  // The parent ended before the call to prctl.
   const auto shared = sluice::bar::RingMemory::FromFile(
       std::atoi(argv[1]), sluice::chain_app::kStageMemoryBytes, false);
   if (!shared) {

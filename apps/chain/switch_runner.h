@@ -54,7 +54,7 @@ class SwitchRunner {
   void Attach(PortId port, device::stage::LinkMemory* link, bool listens = true);
   /// Performs a posted write by the CPU outside of its link; at most one TLP.
   void Write(uint64_t address, std::span<const uint8_t> bytes);
-  /// Completes all writes of devices to host memory, and moves the CPU's writes into the switch.
+  /// Completes all device writes to host memory, and moves the CPU's writes into the switch.
   void DrainRoot() {
     for (bool any = true; any;) {
       any = AdmitRoot();

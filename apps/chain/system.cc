@@ -154,8 +154,8 @@ CpuControl::Do System::OnSwitch() {
   };
 }
 
-/// Applies the graph to the running parts. On failure returns an error line and changes nothing; on
-/// success returns an empty string.
+/// Applies the graph to the running parts. On failure, returns an error message and changes
+/// nothing; on success, returns an empty string.
 std::string System::Apply(const engine::chain::Graph& graph,
                           std::vector<engine::chain::Changed>* changes) {
   if (cpu_ != nullptr)
@@ -302,7 +302,7 @@ void System::Up(Watched& stage) {
   stage.steps_ns = base::MonotonicNs();
 }
 
-/// Starts the stages that do not run yet. Returns false, with one line in `error`, if one does not
+/// Starts the stages that are not running yet. Returns false and sets `error` if a stage does not
 /// start.
 bool System::StartMissing(const Roles& roles, std::string* error) {
   for (const StageSpec& spec : roles.stages) {
@@ -317,7 +317,7 @@ bool System::StartMissing(const Roles& roles, std::string* error) {
   return true;
 }
 
-/// Ends all stages after the first `left`; no chain uses them.
+/// Ends all stages after the first `left`. No chain may use them.
 void System::EndStages(size_t left) {
   for (; stages_.size() != left; stages_.pop_back()) {
     const auto port = stages_.back().host->spec().port;
@@ -334,7 +334,7 @@ std::string System::Reload(const std::string& graph_file) {
   return text;
 }
 
-/// Returns one line: the changes, or the reason for a rejection.
+/// Returns the changes, or the reason for a rejection, in one line.
 std::string System::Replace(const engine::chain::Graph& graph) {
   std::string error;
   auto roles = RolesOf(graph, &error);

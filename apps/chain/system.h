@@ -33,8 +33,7 @@ class System {
   enum class NicSteps : uint8_t { kByThread, kByOwner };
 
   /// Starts all parts, without messages. `flows`: the NIC's flows, indexed as in settings.flows;
-  /// they must outlive the object. Returns null, with one line in `error`, if `settings` cannot be
-  /// realized.
+  /// they must outlive the object. Returns null and sets `error` if `settings` cannot be realized.
   static std::unique_ptr<System> Start(const ChainSettings& settings, std::vector<Flow*> flows,
                                        NicSteps steps, std::string* error);
   ~System();
@@ -42,11 +41,12 @@ class System {
   void StartTraffic();
   void StopTraffic() { nic_->EnableWire(false); }
   Nic& nic() { return *nic_; }
-  /// Handles stage processes that died, hang or are ready again, and chains that drain or have
-  /// failed. Call it every few milliseconds. Returns a message for the user, or an empty string.
+  /// Handles stage processes that have died, hang or have become ready again, and chains that are
+  /// draining or have failed. Call it every few milliseconds. Returns a message for the user, or an
+  /// empty string.
   std::string Tend();
-  /// Replaces the running graph by that of a file. Returns lines: the changes, or the reasons for a
-  /// rejection.
+  /// Replaces the running graph with the one in a file. Returns the changes, or the reasons for a
+  /// rejection, as lines.
   std::string Reload(const std::string& graph_file);
   /// Returns statistics since StartTraffic, without the endings of messages, which flows count.
   Figures ReadFigures();
@@ -61,17 +61,17 @@ class System {
     std::unique_ptr<StageHost> host;
     /// kDown: the last start failed; the next one is at `next_start_ns`.
     enum class State : uint8_t { kUp, kStarting, kDown } state = State::kUp;
-    bool killed = false;  ///< Killed by this program, and not ended yet.
+    bool killed = false;  ///< This program has killed the process, which has not ended yet.
     /// Half of hang_ns has passed without a step: StageHost::Starved counts from then on.
     bool watched = false;
     base::Backoff pauses{kFirstPause, kLongestPause};  ///< Pauses between failed starts.
     uint64_t next_start_ns = 0;
-    uint64_t steps = 0;  ///< Last seen number of steps.
+    uint64_t steps = 0;  ///< Number of steps at the last check.
     /// Time of the last change of `steps`, or a later time if the stage lacked a CPU; before the
     /// stage is ready: time of its start.
     uint64_t steps_ns = 0;
     uint64_t next_kill_ns = 0;
-    std::string text = {};  ///< Reason of the last failed start.
+    std::string text = {};  ///< Reason for the last failed start.
   };
 
   explicit System(const ChainSettings& settings);
@@ -108,7 +108,7 @@ class System {
   std::unique_ptr<PushControl> control_;  ///< Set if chains are pushed.
   std::unique_ptr<host::StepThread<>> nic_thread_, cpu_thread_, switch_thread_;
   std::optional<Instructions> instructions_;
-  std::atomic<uint64_t> busy_cycles_{0};  ///< TSC cycles of the CPU's steps that found work.
+  std::atomic<uint64_t> busy_cycles_{0};  ///< TSC cycles spent in the CPU's steps that found work.
   uint64_t begin_ns_ = 0;
   uint64_t begin_cpu_ns_ = 0;
   uint64_t reloads_ = 0;

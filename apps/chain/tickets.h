@@ -20,7 +20,7 @@ class Tickets {
  public:
   static constexpr uint32_t kMemory = 1u << 16;
 
-  /// A ticket that was given, and the message that it identifies.
+  /// An issued ticket, and the message that it identifies.
   struct Given {
     uint32_t ticket = 0;
     uint32_t flow = kMaxFlows;
@@ -30,16 +30,16 @@ class Tickets {
 
   Tickets() : given_(kMemory), random_(std::random_device()()) {}
 
-  /// Returns a ticket for a message that enters a chain. 15 of its bits are pseudo-random, so a
-  /// stage is unlikely to hit a ticket of another chain by chance.
+  /// Returns a ticket for a message that enters a chain. 15 bits of the ticket are pseudo-random,
+  /// so a stage is unlikely to produce another chain's ticket by chance.
   uint32_t Give(uint32_t flow, uint32_t number, uint32_t chain) {
     const uint32_t place = next_++ % kMemory;
     const uint32_t ticket = static_cast<uint32_t>(random_()) / kMemory * kMemory + place;
     given_[place] = {ticket, flow, number, chain};
     return ticket;
   }
-  /// Returns the message that entered `chain` with this ticket. Returns null if the ticket was not
-  /// given to that chain, or is forgotten.
+  /// Returns the message that entered `chain` with this ticket, or null if the ticket was not
+  /// issued to that chain or has been forgotten.
   const Given* Find(uint32_t ticket, uint32_t chain) const {
     const Given& given = given_[ticket % kMemory];
     const bool same = given.ticket == ticket && given.chain == chain && given.flow < kMaxFlows;

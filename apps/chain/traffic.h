@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages that arrive at a chain's NIC, and their expected answers. Messages have numbers, from 0
-// on, which every stage preserves. Message and answer depend only on the number, so messages are
-// not stored.
+// Messages that arrive at a chain's NIC, and their expected answers. Messages are numbered from 0,
+// and every stage preserves these numbers. A message and its answer depend only on the number, so
+// messages are not stored.
 #pragma once
 
 #include <array>
@@ -31,13 +31,13 @@ class Traffic {
 struct TrafficOptions {
   std::string text;  ///< Options in --traffic after the colon: comma-separated key=value.
   uint64_t seed = 0;
-  uint32_t max_message = 0;  ///< Maximum message bytes of the chain.
+  uint32_t max_message = 0;  ///< Maximum message size of the chain, in bytes.
 };
 
 struct TrafficKind {
   const char* name = nullptr;
   const char* what = nullptr;  ///< One line of help.
-  /// Returns null, with one line in `error`, if the options are wrong.
+  /// Returns null and sets `error` if the options are wrong.
   std::unique_ptr<Traffic> (*make)(const TrafficOptions& options, std::string* error) = nullptr;
 };
 

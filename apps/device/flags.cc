@@ -47,8 +47,8 @@ constexpr std::array kHelp = {
     FlagHelp{"json", "Write the final report to this file; - for standard output"},
 };
 
-// EAL's long options that a device may need. The list distinguishes them from mistyped flags on a
-// command line without "--". EAL defines their meaning.
+// EAL's long options that a device may need. EAL defines their meaning; this list only
+// distinguishes them from mistyped flags on a command line without "--".
 constexpr std::array<std::string_view, 14> kEalOptions = {
     "allow",      "block",     "file-prefix", "huge-dir", "in-memory", "iova-mode",    "lcores",
     "legacy-mem", "log-level", "main-lcore",  "no-huge",  "no-pci",    "no-telemetry", "vdev"};
@@ -254,7 +254,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
       return std::nullopt;
     }
   }
-  // Without "--", all arguments are EAL's if the first one is; otherwise all are this program's
+  // Without "--", either all arguments are EAL's, if the first one is, or all are this program's
   // flags.
   std::vector<std::string> ours;
   Flags flags;

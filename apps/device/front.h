@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Makes the model of a run available to hosts.
+// Makes a run's model available to hosts.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace sluice::device_app {
 
-/// Listens at the socket of the flags; `flags` and `model` must outlive the result. Returns null,
-/// with one line in `error` that names the flag and the fix, on failure.
+/// Listens at the socket that the flags name; `flags` and `model` must outlive the result. On
+/// failure, returns null and sets `error` to one line that names the flag and the fix.
 std::unique_ptr<emulator::Front> MakeFront(const Flags& flags, emulator::HostedModel& model,
                                            std::string* error);
 /// Returns the path of the listening socket.

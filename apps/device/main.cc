@@ -50,14 +50,14 @@ using sluice::emulator::Statistic;
 using sluice::host::FailStart;
 using sluice::host::WriteReport;
 
-// Blocks the signals of a run, and returns a signalfd for them.
+// Blocks the signals that control a run, and returns a signalfd for them.
 sluice::base::OwnedFd Signals() {
   sluice::host::BlockRunSignals(true);
   const sigset_t set = sluice::host::RunSignals(true);
   return sluice::base::OwnedFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-// Serves hosts until the duration is over or a signal arrives. Returns the time in seconds.
+// Serves hosts until the duration is over or a signal arrives. Returns the elapsed time in seconds.
 double Run(const Flags& flags, HostedModel& model, Front& front, int signals) {
   sluice::host::RunSchedule schedule(flags.duration_s, flags.stats_period_s);
   constexpr double kLongestWaitS = 3600;
@@ -96,7 +96,7 @@ int Serve(const Flags& flags, int signals) {
   sluice::host::NotifyServiceManager(sluice::host::kServiceReady);
   const double ran_s = Run(flags, *model, *front, signals);
   sluice::host::NotifyServiceManager(sluice::host::kServiceStopping);
-  front->Reset();  // Frames that the host still has count as abandoned.
+  front->Reset();  // Frames that the host still holds count as abandoned.
   const std::vector<Statistic> totals = model->Statistics();
   flags.Print("hosts " + std::to_string(front->hosts()) + "; " + TotalsText(totals) + "\n");
   return WriteReport(flags.json, JsonReport(flags, totals, front->hosts(), ran_s)) ? 0 : 1;
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   const std::optional<Flags> flags = ReadFlags(argc, argv, &exit_code);
   if (!flags) return exit_code;
   const sluice::base::OwnedFd signals = Signals();
-  std::string file_prefix;  // Prefix of this process, unless the user chose one.
+  std::string file_prefix;  // Set by StartEal, unless the user chose a prefix.
   exit_code = StartEal(*flags, &file_prefix);
   if (exit_code != 0) {
     sluice::runtime::RemoveOwnRun(file_prefix);

@@ -19,7 +19,7 @@ namespace {
 
 using emulator::Statistic;
 
-/// Counters of the wire about hosts and the path to them.
+/// Wire counters that concern hosts and the path to them.
 constexpr std::array kFindings = {"lost",    "abandoned",  "corrupted",
                                   "foreign", "duplicated", "reordered"};
 
@@ -40,8 +40,7 @@ nlohmann::ordered_json NonZero(const Statistics& statistics, std::string_view pr
   return values;
 }
 
-/// Returns the frames that the model or its wire dropped. Drops in hosts' drivers are counted by
-/// the hosts.
+/// Returns the frames that the model or its wire dropped. Hosts count the drops in their drivers.
 runtime::NicDrops Dropped(const Statistics& totals) {
   std::map<std::string, uint64_t> values;
   for (const Statistic& statistic : totals) values[statistic.name] = statistic.value;

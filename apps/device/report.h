@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of sluice-device about a run. Converts statistics to text.
+// Converts the statistics of a sluice-device run to reports.
 #pragma once
 
 #include <cstdint>

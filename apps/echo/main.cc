@@ -52,8 +52,8 @@ int RunEcho(Session& session) {
   return session.Run([](const WorkerInfo& info) { return WithNeighbor<Echo>(info.own, Echo()); });
 }
 
-// Makes TCP clients the traffic of the embedded NIC, unless a flag selects other traffic. They
-// connect to the first IPv4 address of --ip, or to 10.0.0.2. Returns whether they are the traffic.
+// Uses TCP clients as the embedded NIC's traffic, unless a flag selects other traffic. They connect
+// to the first IPv4 address of --ip, or to 10.0.0.2. Returns whether they are used.
 bool AddClients(CommandLine& line) {
   sluice::runtime::Options& options = line.options;
   std::string error;
@@ -71,7 +71,7 @@ bool AddClients(CommandLine& line) {
   return true;
 }
 
-// Returns the bytes of TCP connections. `clients`: the embedded NIC has clients.
+// Echoes the bytes of TCP connections. `clients`: the embedded NIC has clients.
 int RunStreamEcho(Session& session, bool clients) {
   AppHooks hooks;
   if (clients) {

@@ -37,7 +37,7 @@ struct ClientOptions {
   uint64_t seed = 1;
 };
 
-/// Parses the options above. Returns nullopt, with one line in `error`, on a mistake.
+/// Parses the options above. Returns nullopt and sets `error` if an option is invalid.
 [[gnu::visibility("default")]] std::optional<ClientOptions> ReadClientOptions(std::string_view text,
                                                                               uint64_t seed,
                                                                               std::string* error);
@@ -78,8 +78,9 @@ class StreamClients final : public emulator::Wire, private transport::Events {
   void RoomFreed(transport::ConnectionId id) override { WriteRest(id); }
   void Closed(transport::ConnectionId id, transport::End end) override;
 
-  /// Counts the message in flight of a connection that the server ended. At the end of a run the
-  /// server resets all connections while the wire's source is off; these messages do not count.
+  /// Counts a connection's message in flight when the server ends the connection. At the end of a
+  /// run the server resets all connections while the wire's source is off; their messages are not
+  /// counted.
   void CountLost() {
     if (now_ns_ != pulled_ns_) return;
     ++counts_.requests;
@@ -92,13 +93,13 @@ class StreamClients final : public emulator::Wire, private transport::Events {
   const ClientOptions options_;
   uint64_t now_ns_ = 0;
   uint64_t pulled_ns_ = 0;  ///< Time of the last Pull; equal to now_ns_ while the source is on.
-  uint32_t opening_ = 0;    ///< Connections that are being opened.
+  uint32_t opening_ = 0;    ///< Connections being opened.
   uint32_t open_ = 0;
   uint32_t keys_ = 0;
   std::vector<Connection> connections_;  ///< By ConnectionId.
-  std::vector<uint8_t> piece_;           ///< Bytes that are written at once.
+  std::vector<uint8_t> piece_;           ///< Buffer for the bytes of one write.
   std::deque<std::vector<uint8_t>> waiting_;
-  std::vector<std::vector<uint8_t>> free_;  ///< Memory of frames that were sent.
+  std::vector<std::vector<uint8_t>> free_;  ///< Buffers of sent frames, for reuse.
   std::vector<device::WireFrame> pulled_;
   emulator::ClientCounts counts_;
   emulator::WireTotals totals_;

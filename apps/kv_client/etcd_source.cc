@@ -31,7 +31,7 @@ std::optional<Servers> EtcdSource::Poll(std::string* error) {
   return std::exchange(news_, std::nullopt);
 }
 
-// Stores the servers of the keys for Poll, if they have changed.
+// If the servers in `keys` have changed, stores them for Poll.
 void EtcdSource::Publish(const etcd::Keys& keys) {
   std::vector<std::string> words;
   for (const auto& [key, value] : keys) words.push_back(value);

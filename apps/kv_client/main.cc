@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-client: loads key-value servers over UDP and verifies every value. Start reading at
-// run.h; the client itself is lib/engine/kv/client.
+// sluice-kv-client: sends requests to key-value servers over UDP and verifies every value. Start
+// reading at run.h; the client itself is lib/engine/kv/client.
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -46,8 +46,8 @@ int main(int argc, char** argv) {
   if (!settings) return exit_code;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
 
-  // The exit code is 2 for a bad argument, but 1 for a fault of etcd, which is not an error of the
-  // command line.
+  // The exit code is 2 for a bad argument. An etcd fault is not an error of the command line; its
+  // exit code is 1.
   const int no_servers = settings->servers_etcd ? 1 : 2;
   std::string error;
   const std::unique_ptr<MemberSource> source = SourceOf(*settings);

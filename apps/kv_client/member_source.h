@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A source for a list of servers that may change during its use.
+// A source of a server list that may change while it is in use.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class MemberSource {
  public:
   virtual ~MemberSource() = default;
 
-  /// Waits for the first list. Returns nullopt, with one line in `error`, if there is none. Call it
-  /// once, before Poll.
+  /// Waits for the first list. Returns nullopt and sets `error` if there is none. Call it once,
+  /// before Poll.
   virtual std::optional<Servers> Open(std::string* error) = 0;
 
   /// Returns the list if it has changed since the last call and is valid, otherwise nullopt. Does

@@ -12,7 +12,7 @@ namespace {
 using engine::kv::client::Ring;
 using engine::kv::client::RingServer;
 
-constexpr size_t kMaxKnown = UINT16_MAX;  // Maximum servers, because their numbers have 16 bits.
+constexpr size_t kMaxKnown = UINT16_MAX;  // Server numbers have 16 bits.
 
 std::vector<uint16_t> PlaceItems(const Ring& ring, const std::vector<uint16_t>& numbers,
                                  const engine::kv::client::ClientOptions& options) {
@@ -32,7 +32,7 @@ Membership::Membership(const Settings& settings, const Servers& servers, MemberS
   Adopt(servers);
 }
 
-// Returns false, without a change, if there would be more servers than numbers.
+// Returns false and changes nothing if there would be more servers than numbers.
 bool Membership::Adopt(const Servers& servers) {
   Servers known = known_;
   std::vector<uint16_t> numbers;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Maps items to servers while servers join and leave. A server keeps the number of its first join.
+// Maps items to servers while servers join and leave. A server keeps the number that it got when it
+// first joined.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +17,23 @@ namespace sluice::kv_client {
 
 class Membership {
  public:
-  /// `source` provides the lists after `servers`, and must outlive the object; null: `servers` do
-  /// not change.
+  /// `source` provides the lists that replace `servers`, and must outlive the object. If it is
+  /// null, the servers do not change.
   Membership(const Settings& settings, const Servers& servers, MemberSource* source);
 
-  /// Returns all servers so far, indexed by number.
+  /// Returns all servers known so far, indexed by number.
   const Servers& known() const { return known_; }
   /// Returns the number of current servers.
   size_t size() const { return present_.size(); }
-  /// Returns whether Place and Poll are needed: a single constant server has all items.
+  /// Returns whether Place and Poll are needed. They are not if the servers never change and there
+  /// is only one.
   bool IsSpread() const { return source_ != nullptr || present_.size() > 1; }
 
   /// Returns the server of each item. Blocks during the computation.
   std::vector<uint16_t> Place() const;
 
-  /// Polls the source; for a new list, computes the items' servers on another thread. Returns the
-  /// result once, when it is ready. A wrong or missing list changes nothing, and sets one line in
+  /// Polls the source. For a new list, computes each item's server on another thread, and returns
+  /// the result once, when it is ready. An invalid or missing list changes nothing, and sets
   /// `error`.
   std::optional<std::vector<uint16_t>> Poll(std::string* error);
 

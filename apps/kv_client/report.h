@@ -17,8 +17,8 @@ struct Figures {
   engine::workload::Histogram gets, sets;
   uint64_t send_errors = 0, strangers = 0;
   uint64_t servers = 0;      ///< Number of servers at the end.
-  uint64_t changes = 0;      ///< Number of changes of the servers during the run.
-  uint64_t items_moved = 0;  ///< Items moved by all changes.
+  uint64_t changes = 0;      ///< Number of changes to the server list during the run.
+  uint64_t items_moved = 0;  ///< Number of items moved by all changes.
 };
 
 /// Returns one line about the period between two moments. `later` contains only the latencies of

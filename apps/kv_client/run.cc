@@ -19,7 +19,8 @@ using engine::kv::client::Outgoing;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr double kLongestTurnS = 1;
 constexpr uint64_t kPollServersNs = 200'000'000;
-// A sleep ends this long before the next event is due: about the cost of a sleep and a wake-up.
+// A sleep ends this long before the next event is due; this is about the cost of a sleep and a
+// wake-up.
 constexpr uint64_t kSpinNs = 20'000;
 
 uint64_t Ns(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
@@ -128,8 +129,8 @@ void Run::PollServers(uint64_t now) {
   if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
 }
 
-// Adds the latencies since the last call to the totals. Returns the totals of all other figures
-// together with the latencies since the last call.
+// Adds the latencies since the last call to the totals. Returns the latencies since the last call,
+// and the totals of all other figures.
 Figures Run::Collect(uint64_t elapsed_ns) {
   total_.gets.Add(client_.get_latency());
   total_.sets.Add(client_.set_latency());

@@ -18,13 +18,13 @@ namespace sluice::kv_client {
 class Run {
  public:
   /// `source` provides the server lists that replace `servers`; if it is null, the servers do not
-  /// change. After `interrupted` becomes nonzero, all functions return early. All arguments except
+  /// change. Once `interrupted` is nonzero, all functions return early. All arguments except
   /// `servers` must outlive the object.
   Run(const Settings& settings, const Servers& servers, MemberSource* source,
       const volatile std::sig_atomic_t& interrupted);
 
-  /// Returns false, with one line in `error`, if a server's host does not resolve or no socket can
-  /// be opened.
+  /// Returns false and sets `error` if a server's host name cannot be resolved or no socket can be
+  /// opened.
   bool Open(std::string* error);
   /// Sets all items. Returns false if no answer arrived for patience_s.
   bool Preload();

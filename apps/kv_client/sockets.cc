@@ -129,7 +129,7 @@ void Sockets::Flush() {
       pollfd file = {socket_, POLLOUT, 0};
       poll(&file, 1, 1);
     } else if (errno != EINTR) {
-      // This datagram is skipped, because the following ones may be for another endpoint.
+      // Skips this datagram, because the following ones may be for another endpoint.
       ++send_errors_;
       ++sent;
     }

@@ -26,9 +26,8 @@ class Sockets {
   ~Sockets();
   Sockets(const Sockets&) = delete;
 
-  /// Adds `ports` endpoints, starting at `port`. Returns false, with the reason in `error`, if
-  /// `host` does not resolve or no socket can be opened. The endpoints then exist, but datagrams to
-  /// them are lost.
+  /// Adds `ports` endpoints, starting at `port`. Returns false and sets `error` if `host` cannot be
+  /// resolved or no socket can be opened. The endpoints then exist, but datagrams to them are lost.
   bool AddServer(const std::string& host, uint16_t port, uint32_t ports, std::string* error);
 
   /// Returns the buffer for the next datagram.

@@ -25,13 +25,13 @@ struct AlertEvent {
 class AlertEvents {
  public:
   static constexpr size_t kMaxHostBytes = 255, kMaxLineBytes = 512;
-  /// Maximum number of pairs of filter and host; events without a host always fit.
+  /// Maximum number of (filter, host) pairs; events without a host always fit.
   static constexpr size_t kMaxHosts = 1024;
 
   explicit AlertEvents(size_t filters);
 
-  /// Copies the texts, truncated. Returns false if kMaxHosts pairs are in use and `filter` with
-  /// `host` is not one of them.
+  /// Copies the texts, truncated. Returns false if kMaxHosts pairs are in use and (`filter`,
+  /// `host`) is not one of them.
   bool Add(size_t filter, std::string_view host, std::string_view line);
 
   /// Calls `each(const AlertEvent&)` for all entries, and clears them. The views are valid during

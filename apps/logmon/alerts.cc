@@ -23,8 +23,8 @@ using engine::logmon::Alert;
 // Maximum concurrent programs, so that many alerts do not start many processes.
 constexpr size_t kMaxPrograms = 8;
 
-// Limits per alert. An alert stores up to `threshold` event times per host, so the number of hosts
-// is kMaxTimes / threshold, within kMinHosts and kMaxHosts.
+// Limits per alert. An alert stores up to `threshold` event times per host, so it has at most
+// kMaxTimes / threshold hosts, clamped to kMinHosts…kMaxHosts.
 constexpr size_t kMaxHosts = 65'536, kMinHosts = 16, kMaxTimes = 1 << 20;
 
 size_t MaxHosts(uint64_t threshold) {
@@ -58,7 +58,8 @@ void Alerts::Add(const AlertEvent& event) {
   found->second.line = event.line;
 }
 
-/// Counts new events. Returns whether the alert changes its state, which must be reported.
+/// Counts new events. Returns whether the alert has changed its state; the caller must report the
+/// change.
 bool Alerts::Count(HostAlert& one, uint64_t now_ms, Transition* transition) {
   const uint64_t threshold = config_.about[transition->filter].alert->threshold;
   const uint64_t events = std::exchange(one.new_events, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports to users, a file and a program if a filter has too many events.
+// Alerts users, a file and a program if a filter has too many events.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -23,14 +23,14 @@ class Alerts {
   /// `config` must outlive the object. `program`: run for each alert; may be empty.
   Alerts(const Config& config, std::string program);
 
-  /// Opens the file for alerts. Returns false, with one line in `error`, on failure.
+  /// Opens the file for alerts. Returns false and sets `error` on failure.
   bool WriteTo(const std::string& path, std::string* error);
-  /// Returns whether alerts are missing in the file.
+  /// Returns whether alerts are missing from the file.
   bool failed() const { return file_.failed(); }
   /// Adds events of a filter with an alert. They count at the next Update.
   void Add(const AlertEvent& event);
-  /// Counts the added events, and reports alerts that start or end. Returns a line for each, in
-  /// printable ASCII. `now_ms`: since 1970.
+  /// Counts the added events, and reports alerts that start or end. Returns one line of printable
+  /// ASCII for each. `now_ms`: time since 1970.
   std::vector<std::string> Update(uint64_t now_ms);
 
   uint64_t fired() const { return fired_; }
@@ -46,7 +46,7 @@ class Alerts {
     uint64_t new_events = 0;
     std::string line;  ///< Line of the last event.
   };
-  /// The data of a report about an alert's change.
+  /// The data of a report on an alert's change.
   struct Transition {
     size_t filter;
     const std::string& host;

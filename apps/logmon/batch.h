@@ -16,7 +16,7 @@
 
 namespace sluice::logmon {
 
-/// Counts of lines and events in a minute, without values of metrics.
+/// Counts of lines and events in a minute, without metric values.
 struct MinuteCounts {
   int64_t minute = 0;            ///< Minutes since 1970.
   uint64_t lines = 0;            ///< All lines, matching or not.
@@ -32,7 +32,7 @@ struct WorkerFigures {
   uint64_t shown_lines = 0;
   uint64_t lost_lines = 0;  ///< Lines not shown because the collector was too slow.
   uint64_t lost_hosts = 0;  ///< Events that the worker could not pass on, because AlertEvents
-                            ///< already had kMaxHosts pairs of filter and host.
+                            ///< already had kMaxHosts (filter, host) pairs.
 };
 
 struct Batch {

@@ -84,7 +84,7 @@ void Collector::Collect() {
     batches_[worker]->Consume([&](Batch& batch) {
       ledger_.Add(batch);
       batch.alerts.Drain([this](const AlertEvent& event) { alerts_.Add(event); });
-      // After a worker has left there are two batches, and the older one may arrive last.
+      // A worker that has left may have two batches, and the older one may arrive last.
       if (batch.figures.scan.lines >= figures_[worker].scan.lines) figures_[worker] = batch.figures;
       ShowLines(batch.shown);
     });

@@ -30,7 +30,7 @@ struct Figures {
   std::vector<FilterTotals> filters;
   WorkerFigures workers;  ///< Sum over all workers.
   uint64_t alerts = 0;
-  /// Events that no alert counted, because the alert already had its maximum number of hosts, or a
+  /// Events that no alert counted, because the alert already had its maximum number of hosts or a
   /// worker's AlertEvents its maximum number of pairs.
   uint64_t lost_hosts = 0;
   uint64_t failed_programs = 0;
@@ -38,22 +38,23 @@ struct Figures {
 
 class Collector {
  public:
-  /// A minute is closed this long after its end, because workers then add nothing to it.
+  /// A minute is closed this long after its end; by then, workers no longer add to it.
   static constexpr uint64_t kGraceNs = 5'000'000'000;
 
   /// `settings` and `clock` must outlive the object. `text`: stream for users.
   Collector(const Settings& settings, const WallClock& clock, uint32_t workers, std::FILE* text);
   ~Collector() { Stop(); }
 
-  /// Opens the files. Returns false, with the wrong flag and the fix, on failure.
+  /// Opens the files. On failure, returns false and sets `flag` to the wrong flag, and `fix`.
   bool Open(std::string* flag, std::string* fix);
   /// Returns the destination for the batches of worker `i`.
   runtime::Handover<Batch>& batches(uint32_t i) { return *batches_[i]; }
 
   void Start();
-  /// Processes the remaining data; call it after the workers have left. Further calls do nothing.
+  /// Processes the remaining data. Call it after the workers have left. Further calls have no
+  /// effect.
   void Stop();
-  /// Returns whether a file lacks lines that were written to it. Call it after Stop().
+  /// Returns whether lines are missing from a file. Call it after Stop().
   bool failed() const { return lines_.failed() || minutes_.failed() || alerts_.failed(); }
 
   // Any thread may call the following functions.

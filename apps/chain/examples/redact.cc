@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An example of a custom stage. It redacts each number in a text that has at least as many digits
-// as an option specifies.
+// An example of a custom stage. It redacts every number that has at least as many digits as an
+// option specifies.
 //
 //   g++ -std=c++20 -O2 -fPIC -shared -Ilib apps/chain/examples/redact.cc -o redact.so
 #include <algorithm>

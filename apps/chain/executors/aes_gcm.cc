@@ -93,8 +93,8 @@ class AesGcm final : public Executor {
 /// them.
 class GcmKeys {
  public:
-  /// Reads keys from options, or from a file with one key per line. Returns false, with a line in
-  /// `error`, on failure.
+  /// Reads keys from options, or from a file with one key per line. Returns false and sets `error`
+  /// on failure.
   bool Read(const OptionText& options, std::string* error);
   /// Returns the key in `slot`, or an empty span if there is none.
   std::span<const uint8_t> Of(uint32_t slot) const {
@@ -103,7 +103,7 @@ class GcmKeys {
 
  private:
   static constexpr size_t kMaxKeyBytes = 32;
-  /// Maximum size of the key file; all keys in hexadecimal digits need less.
+  /// Maximum size of the key file; kGcmKeys hexadecimal keys need less.
   static constexpr size_t kMaxFileBytes = 4096;
 
   /// Reads at most kMaxFileBytes of the file. Returns false with errno set if that fails.

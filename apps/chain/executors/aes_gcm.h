@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// AES-GCM by a software cryptodev. An encrypted message is the IV, ciphertext and tag of SP
-// 800-38D, in this order. Its ciphertext is that of AES-CTR with the first counter block IV ||
-// 00000002, so `openssl enc -d -aes-256-ctr` can decrypt it; only the tag requires GCM.
+// AES-GCM on a software cryptodev. An encrypted message consists of the IV, ciphertext and tag
+// defined in SP 800-38D, in this order. Its ciphertext is that of AES-CTR with the first counter
+// block IV || 00000002, so `openssl enc -d -aes-256-ctr` can decrypt it; only the tag requires GCM.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sluice::chain_app {
 
-/// If cryptodev is missing, `make` returns an error.
+/// If the program was built without cryptodev, `make` returns an error.
 extern const StageKind kAesGcmStage;
 
 inline constexpr uint32_t kGcmNonceBytes = 12;
@@ -20,7 +20,7 @@ inline constexpr uint32_t kGcmOverhead = kGcmNonceBytes + kGcmTagBytes;
 
 /// Bits 0 to 7 of a command select the operation, bits 8 to 15 the key. All other bits are 0.
 inline constexpr uint32_t kGcmDecrypt = 1;
-/// The stage draws the nonce itself (nonces.h).
+/// The stage generates the nonce (nonces.h).
 inline constexpr uint32_t kGcmEncrypt = 2;
 inline constexpr uint32_t kGcmKeyShift = 8;
 inline constexpr uint32_t kGcmKeys = 4;

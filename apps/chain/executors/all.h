@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The built-in stages and traffic of sluice-chain. A new one needs its file and a line in all.cc.
+// The built-in stages and traffic of sluice-chain. To add one, add its file and a line in all.cc.
 #pragma once
 
 #include <span>

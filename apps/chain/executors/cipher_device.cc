@@ -25,7 +25,7 @@ constexpr uint16_t kTagBytes = 16;
 /// Software drivers do the work when they are polled for results. After this many polls an
 /// operation counts as stuck.
 constexpr uint32_t kPatience = 1u << 20;
-/// Drivers that need only virtual addresses and no IOVA.
+/// Drivers that use only virtual addresses, no IOVAs.
 constexpr std::array<std::string_view, 3> kDrivers = {"crypto_openssl", "crypto_aesni_gcm",
                                                       "crypto_aesni_mb"};
 static_assert(CipherDevice::kLongestText <= kLongestMbuf);

@@ -33,13 +33,13 @@ class CipherDevice {
     uint8_t* tag = nullptr;  ///< 16 bytes; Decrypt only reads them.
   };
 
-  /// `driver`: crypto_openssl, crypto_aesni_gcm or crypto_aesni_mb. Returns null, with one line in
-  /// `error`, if `driver` has another name or is missing.
+  /// `driver`: crypto_openssl, crypto_aesni_gcm or crypto_aesni_mb. Returns null and sets `error`
+  /// if `driver` has another name or is missing.
   static std::unique_ptr<CipherDevice> Make(const std::string& driver, std::string* error);
   ~CipherDevice();
 
   /// Creates the device's key schedules for `key`, 16, 24 or 32 bytes. Call it once per slot.
-  /// Returns false, with one line in `error`, if the device rejects the key.
+  /// Returns false and sets `error` if the device rejects the key.
   bool SetKey(uint32_t slot, std::span<const uint8_t> key, std::string* error);
   bool HasKey(uint32_t slot) const { return slot < kKeys && decrypting_[slot] != nullptr; }
 
@@ -47,11 +47,10 @@ class CipherDevice {
   /// have a key.
   void Encrypt(uint32_t slot, const Text& text) { Add(encrypting_[slot], text); }
   void Decrypt(uint32_t slot, const Text& text) { Add(decrypting_[slot], text); }
-  /// Processes the batch and returns when all messages are done. If the device needs too many
-  /// polls, it counts as stuck: Run returns, and the status of every message is kFailed from then
-  /// on.
+  /// Processes the batch and returns when all messages are done. A device that needs too many polls
+  /// is considered stuck: Run returns, and from then on the status of every message is kFailed.
   void Run();
-  /// Returns the status of the message that was added as number `index`.
+  /// Returns the status of message `index` of the batch, in the order in which messages were added.
   Status Of(size_t index) const;
   /// Clears the batch.
   void Clear() { count_ = 0; }
@@ -67,7 +66,7 @@ class CipherDevice {
   std::unique_ptr<VirtualDevice> device_;
   uint8_t id_ = 0;
   bool started_ = false;
-  /// True if the device never returned an operation; operations_ may then not be reused.
+  /// True if the device has not returned an operation; operations_ must then not be reused.
   bool stuck_ = false;
   rte_mempool* sessions_ = nullptr;
   std::array<void*, kKeys> encrypting_{};

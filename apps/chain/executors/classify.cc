@@ -27,7 +27,7 @@ class OneDnnNetwork {
   OneDnnNetwork(const dnnl::engine& engine, uint32_t images);
 
   uint32_t images() const { return images_; }
-  /// Returns the buffer of an image, for its pixels divided by kPixelStep.
+  /// Returns the input buffer for an image, which must contain the pixels divided by kPixelStep.
   std::span<float> Pixels(uint32_t image);
   /// Computes the scores of all images.
   void Run(dnnl::stream& stream);
@@ -70,13 +70,13 @@ OneDnnNetwork::OneDnnNetwork(const dnnl::engine& engine, uint32_t images) : imag
   const int64_t count = images;
   dnnl::stream stream(engine);
 
-  // Rectifies inside the convolution primitive.
+  // Fuses the rectification into the convolution primitive.
   dnnl::post_ops rectify;
   rectify.append_eltwise(1.f, dnnl::algorithm::eltwise_relu, 0.f, 0.f);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(rectify);
   const memory::dims filter_dims = {kFilters, 1, kFilterSide, kFilterSide};
-  // Winograd's transform would introduce fractions, so the direct algorithm is required.
+  // The Winograd algorithm would introduce fractions, so the direct algorithm is required.
   const dnnl::convolution_forward::primitive_desc convolution(
       {kInference,
        dnnl::algorithm::convolution_direct,
@@ -141,8 +141,8 @@ Scores OneDnnNetwork::ScoresOf(uint32_t image) const {
   return scores;
 }
 
-/// Number of images computed together; the rest of a batch is computed one by one. A larger group
-/// is not faster per image, and more images would be in the rest.
+/// Number of images computed together; the remaining images of a batch are computed one by one. A
+/// larger group would not be faster per image, and would leave more images to compute one by one.
 constexpr uint32_t kTogether = 8;
 constexpr uint32_t kMostPercent = 100;
 
@@ -155,7 +155,7 @@ class Classify final : public Executor {
         several_(engine_, kTogether) {}
 
   void Run(std::span<Work> batch) override {
-    // OpenMP's setting is per thread, and the stage is a single thread.
+    // The OpenMP setting is per thread, and the stage is a single thread.
     omp_set_num_threads(1);
     std::array<Work*, kMaxBatch> images{};
     size_t count = 0;
@@ -211,7 +211,7 @@ class Classify final : public Executor {
 
 std::unique_ptr<Executor> MakeClassify(const StageOptions& options, std::string* error) {
   if (!OptionText::Read(options.text, {}, error)) return nullptr;
-  // oneDNN creates primitives for the number of threads that is set now.
+  // oneDNN creates primitives for the number of threads that is set at their creation.
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   std::unique_ptr<Executor> made;

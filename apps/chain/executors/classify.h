@@ -12,9 +12,9 @@
 
 namespace sluice::chain_app {
 
-/// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. The command
-/// is a percentage of kDigitScale, 0 to 100: an answer is certain if the best digit's score exceeds
-/// the next digit's by at least this much.
+/// If the program was built without oneDNN, `make` returns an error. A message consists of the
+/// pixels of an image. The command is a percentage of kDigitScale, 0 to 100: an answer is certain
+/// if the best digit's score exceeds the next digit's by at least this much.
 extern const StageKind kClassifyStage;
 
 /// Indices into StageKind::refusals.

@@ -18,8 +18,8 @@ namespace {
 constexpr uint8_t kWindow = 15;  ///< Log2 of the window: 32 KiB, the maximum of deflate.
 static_assert(CompressDevice::kLongest <= kLongestMbuf);
 
-/// Stopped devices of stages that have ended, for reuse. DPDK 22.11 cannot create a compressdev
-/// under a number that was used before, because the memzone of the number persists.
+/// Stopped devices of stages that have ended, kept for reuse. DPDK 22.11 cannot create a
+/// compressdev with a device ID that was used before, because the memzone of that ID persists.
 std::vector<std::unique_ptr<VirtualDevice>>& IdleDevices() {
   static auto& idle = *new std::vector<std::unique_ptr<VirtualDevice>>;
   return idle;

@@ -26,8 +26,8 @@ class CompressDevice {
     uint32_t produced = 0;
   };
 
-  /// `level`: zlib's level, 1 to 9. Returns null, with one line in `error`, if DPDK lacks the
-  /// driver, or if the device does not start or rejects the level.
+  /// `level`: zlib's level, 1 to 9. Returns null and sets `error` if DPDK lacks the driver, or if
+  /// the device does not start or rejects the level.
   static std::unique_ptr<CompressDevice> Make(int level, std::string* error);
   ~CompressDevice();
 
@@ -35,7 +35,7 @@ class CompressDevice {
   Result Compress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(compressing_, from, to);
   }
-  /// Decompresses up to the end of the last block, or to the end of `from` if this comes first.
+  /// Decompresses up to the end of the last block or the end of `from`, whichever comes first.
   /// `consumed` does not distinguish the two cases.
   Result Decompress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(decompressing_, from, to);

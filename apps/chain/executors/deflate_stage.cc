@@ -17,7 +17,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// The default level of gzip.
+/// gzip's default level.
 constexpr uint64_t kUsualLevel = 6;
 
 GzipTrailer TrailerOf(std::span<const uint8_t> bytes) {
@@ -52,7 +52,7 @@ class Deflate final : public Executor {
     work.outcome = Outcome::kDone;
     work.length = static_cast<uint32_t>(length);
   }
-  /// Limits the buffer to the maximum size of the device.
+  /// Truncates the buffer to the maximum size that the device supports.
   static std::span<uint8_t> Room(std::span<uint8_t> bytes) {
     return bytes.first(std::min(bytes.size(), CompressDevice::kLongest));
   }
@@ -81,8 +81,8 @@ class Deflate final : public Executor {
     const auto begin = AfterGzipHeader(work.input);
     if (!begin || work.input.size() - *begin <= kGzipTrailerBytes)
       return Refuse(work, DeflateRefusal::kMalformed);
-    // The input includes the trailer, so that data without a last block continues into the trailer
-    // and is detected.
+    // The input includes the trailer. If the data lacks a last block, decompression continues into
+    // the trailer, which is detected.
     const auto rest = work.input.subspan(*begin);
     if (rest.size() > CompressDevice::kLongest) return Refuse(work, DeflateRefusal::kTooLong);
     const CompressDevice::Result result = device_->Decompress(rest, Room(work.output));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compression by a software compressdev. A compressed message is one gzip member: its checksum can
-// be verified, and gzip can read it.
+// Compression with a software compressdev. A compressed message is one gzip member, which has a
+// checksum and can be read by gzip.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sluice::chain_app {
 
-/// If compressdev is missing, `make` returns an error.
+/// If the program was built without compressdev, `make` returns an error.
 extern const StageKind kDeflateStage;
 
 /// Values of a command.
@@ -19,10 +19,10 @@ inline constexpr uint32_t kDeflateDecompress = 2;
 
 /// Indices into StageKind::refusals.
 enum class DeflateRefusal : uint8_t {
-  kTooLong,  ///< Exceeds the output buffer or the maximum size of the device.
+  kTooLong,  ///< Exceeds the output buffer or the device's maximum size.
   kBadCommand,
-  kMalformed,  ///< Not exactly one member.
-  kChecksum,   ///< The data does not match the trailer of the member.
+  kMalformed,  ///< Not exactly one gzip member.
+  kChecksum,   ///< The data does not match the member's trailer.
 };
 
 }  // namespace sluice::chain_app

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A small convolutional network that recognizes digits: eight 3 x 3 filters for edges of eight
+// A small convolutional network that recognizes digits: eight 3 x 3 filters for edges in eight
 // directions, rectification, the maximum of each 4 x 4 block, and a weighted sum of these per
 // digit.
 //
@@ -49,10 +49,10 @@ extern const int32_t kDigitScale;
 using Scores = std::array<int32_t, kDigits>;
 Scores ScoreDigit(std::span<const uint8_t, kImageBytes> image);
 
-/// The network's reading of an image.
+/// The network's result for an image.
 struct Reading {
-  uint8_t digit = 0;          ///< Digit of the highest score; of equal scores, the lower digit.
-  int32_t ahead_percent = 0;  ///< Lead over the next digit in percent of kDigitScale; 0 to 10000.
+  uint8_t digit = 0;          ///< Digit with the highest score; on a tie, the lowest one.
+  int32_t ahead_percent = 0;  ///< Lead over the second-best digit, % of kDigitScale; 0 to 10000.
 };
 Reading Read(const Scores& scores);
 

@@ -49,8 +49,8 @@ class LineFilter final : public Executor {
       const auto* const text = reinterpret_cast<const char*>(work.input.data());
       scanner_.Lines({text, work.input.size()}, sink);
     }
-    // The scanner must not keep unfinished lines, because message numbers are valid within one
-    // batch only.
+    // The scanner must not keep unfinished lines, because message numbers are valid only within one
+    // batch.
     scanner_.Flush(sink);
   }
 

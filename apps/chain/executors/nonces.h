@@ -13,11 +13,11 @@
 
 namespace sluice::chain_app {
 
-/// Nonces of SP 800-38D, 8.2.1: a fixed field of 8 bytes, which the kernel's random generator draws
-/// for each object, and a counter of 4 bytes, big-endian. Each stage has a separate object, and a
-/// restarted process creates a new one, so stages with the same key do not share nonces. After 2^32
-/// nonces another field is drawn. With 2^20 fields under one key, the probability that two are
-/// equal is 2^-25.
+/// Nonces of SP 800-38D, 8.2.1: a fixed field of 8 bytes, which is drawn from the kernel's random
+/// generator for each object, and a big-endian counter of 4 bytes. Each stage has a separate
+/// object, and a restarted process creates a new one, so stages with the same key do not share
+/// nonces. After 2^32 nonces, a new field is drawn. With 2^20 fields under one key, the probability
+/// that two are equal is 2^-25.
 class Nonces {
  public:
   static constexpr size_t kBytes = 12;

@@ -22,8 +22,8 @@ class OptionText {
 
   /// Returns the value of `key`, or an empty string if it is absent.
   std::string_view Value(std::string_view key) const;
-  /// Returns the numeric value of `key`, or `otherwise` if it is absent. Returns nullopt, with one
-  /// line in `error`, if the value is not a number from `least` to `most`.
+  /// Returns the numeric value of `key`, or `otherwise` if it is absent. Returns nullopt and sets
+  /// `error` if the value is not a number from `least` to `most`.
   std::optional<uint64_t> Number(std::string_view key, uint64_t otherwise, uint64_t least,
                                  uint64_t most, std::string* error) const;
 

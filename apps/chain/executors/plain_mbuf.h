@@ -14,8 +14,8 @@ namespace sluice::chain_app {
 /// The length fields of an mbuf have 16 bits.
 inline constexpr size_t kLongestMbuf = 65535;
 
-/// `bytes`: at most kLongestMbuf; valid as long as the mbuf is used. A driver writes only to the
-/// mbuf of a destination.
+/// `bytes` must be at most kLongestMbuf bytes, and must remain valid while the mbuf is in use.
+/// Drivers write only to destination mbufs.
 inline void PointAt(rte_mbuf& mbuf, std::span<const uint8_t> bytes) {
   const auto length = static_cast<uint16_t>(bytes.size());
   mbuf = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory for keys on separate pages, which are excluded from core dumps and zeroed at the end.
+// Memory for keys on separate pages, which are excluded from core dumps and zeroed on destruction.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ class Secret {
   std::span<uint8_t> bytes_;
 };
 
-/// Excludes the pages that contain `memory` from core dumps, with any other data on them.
-/// `page_bytes`: size of a page, a power of two.
+/// Excludes the pages that contain `memory`, including any other data on them, from core dumps.
+/// `page_bytes`: page size, a power of two.
 void ExcludeFromDumps(std::span<uint8_t> memory, size_t page_bytes);
 
 }  // namespace sluice::chain_app

@@ -36,7 +36,7 @@ bool StartSmallEal(std::string* error) {
 
 std::unique_ptr<VirtualDevice> VirtualDevice::Make(const std::string& driver, std::string* error) {
   static uint32_t made = 0;
-  // Suppresses log lines about devices that come and go, at any log level of EAL.
+  // Suppresses log lines about the creation and removal of devices, at any EAL log level.
   rte_log_set_level(RTE_LOGTYPE_CRYPTODEV, RTE_LOG_ERR);
   for (const char* const library : {"lib.compressdev", "lib.net"})
     rte_log_set_level_pattern(library, RTE_LOG_ERR);

@@ -11,11 +11,11 @@ namespace sluice::chain_app {
 
 class VirtualDevice {
  public:
-  /// Creates a device of `driver`, named as in DPDK: "crypto_openssl". A process without EAL gets a
-  /// small EAL without hugepages, PCI or files. Returns null, with one line in `error`, if the
+  /// Creates a device of the DPDK driver `driver`, such as "crypto_openssl". If EAL is not running,
+  /// starts a small EAL without hugepages, PCI or files. Returns null and sets `error` if the
   /// driver is missing. Not thread-safe: only one thread at a time may create devices.
   static std::unique_ptr<VirtualDevice> Make(const std::string& driver, std::string* error);
-  /// Removes the device; all its users must be stopped.
+  /// Removes the device, which must no longer be in use.
   ~VirtualDevice();
   VirtualDevice(const VirtualDevice&) = delete;
   VirtualDevice& operator=(const VirtualDevice&) = delete;

@@ -40,8 +40,8 @@ bool ReadOption(std::string_view key, std::string_view value, ClientOptions* opt
   return key == "traffic" || key == "options";
 }
 
-/// Creates the clients' wire with one ledger per flow. Returns null, with one line in `error`, if
-/// the traffic cannot be created.
+/// Creates the clients' wire with one ledger per flow. Returns null and sets `error` if the traffic
+/// cannot be created.
 std::unique_ptr<ClientWire> MakeWire(const ClientOptions& options, uint64_t seed,
                                      const packet::MacAddress& server, std::string* error) {
   std::string none;

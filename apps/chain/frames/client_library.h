@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clients of a chain as wire=library:libsluice_chain_wire.so+OPTIONS. Their counters are statistics
-// of the wire.
+// A wire of chain clients, for wire=library:libsluice_chain_wire.so+OPTIONS. The clients' counters
+// are part of the wire's statistics.
 //
 //   traffic=KIND        as in --traffic
 //   options=OPTIONS     options of the traffic, with ';' in place of ','
@@ -34,11 +34,11 @@ struct ClientOptions {
 /// character that is not allowed in wire options.
 [[gnu::visibility("default")]] std::optional<std::string> ClientOptionsText(
     const ClientOptions& options);
-/// Parses the options described above. Returns nullopt, with one line in `error`, on a mistake.
+/// Parses the options described above. Returns nullopt and sets `error` if an option is invalid.
 [[gnu::visibility("default")]] std::optional<ClientOptions> ReadClientOptions(std::string_view text,
                                                                               std::string* error);
 
-/// Stops new messages from clients in this process. May be called by any thread.
+/// Stops the clients in this process from sending new messages. May be called by any thread.
 [[gnu::visibility("default")]] void StopClients();
 bool ClientsStopped();
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clients of a chain as the wire of a model NIC. They send the messages of a traffic in frames
-// (engine/messages/part.h), and compare each answer with the expected one. They run on the stepping
-// thread and read the monotonic clock, so latencies include the NIC's work.
+// Clients of a chain, which are the wire of a model NIC. They send the messages of a Traffic
+// (traffic.h) in frames (engine/messages/part.h), and compare each answer with the expected one.
+// They run on the stepping thread and read the monotonic clock, so latencies include the NIC's
+// work.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine of a worker. It assembles frames into messages of flows, which the chain's NIC reads,
-// and sends the NIC's answers as frames. The worker also runs the NIC.
+// A worker's engine. It assembles the frames of flows into messages for the chain's NIC, and sends
+// the NIC's answers as frames. The worker also runs the NIC.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace sluice::chain_app {
 
 using engine::messages::MessageServer;
 
-/// A flow whose messages come in frames. `server`, which must outlive the flow, expires the
+/// A flow whose messages arrive in frames. `server`, which must outlive the flow, expires the
 /// messages.
 class FrameFlow final : public Flow {
  public:

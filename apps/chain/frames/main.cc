@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-chain on interfaces that carry frames. Messages come in datagrams. The worker acts as the
-// chain's NIC: it passes messages to the chain, and sends the answers (front.h). The rest of the
+// sluice-chain on interfaces that carry frames. Messages arrive in datagrams. The worker acts as
+// the chain's NIC: it passes messages to the chain and sends the answers (front.h). The rest of the
 // chain is in system.h. sluice-chain executes this program if --iface is given.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
@@ -58,7 +58,7 @@ MessageServer::Options ServerOptions(const FrameSettings& settings) {
   return options;
 }
 
-// Callbacks of the session for a run whose messages come in frames.
+// Session callbacks for a run whose messages arrive in frames.
 class Run {
  public:
   Run(Session& session, const FrameSettings& settings, MessageServer& server, System& system)
@@ -122,7 +122,7 @@ class Run {
   const FrameSettings& settings_;
   MessageServer& server_;
   System& system_;
-  sluice::host::RunSchedule schedule_{0, 0};  ///< Begins when the clients start.
+  sluice::host::RunSchedule schedule_{0, 0};  ///< Starts when the clients start.
 };
 
 int RunChain(Session& session, const FrameSettings& settings) {

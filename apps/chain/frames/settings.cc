@@ -14,8 +14,8 @@ using engine::messages::MessageServer;
 
 constexpr uint8_t kUdp = 17;
 
-/// Restricts the flows to UDP, including those that match any protocol. Returns an error line, or
-/// an empty string.
+/// Restricts the flows to UDP, including those that match any protocol. Returns an error message,
+/// or an empty string.
 std::string RestrictToUdp(FrameSettings* settings) {
   for (engine::chain::FlowMatch& flow : settings->flows) {
     if (flow.protocol == 0) flow.protocol = kUdp;

@@ -18,8 +18,8 @@ struct FrameSettings : ChainSettings, host::RunSettings {
 };
 
 /// Checks the flags, and attaches the built-in clients to the embedded NIC unless `line` selects
-/// another wire. Returns nullopt, with one line in `error` that names the flag and the fix, on a
-/// mistake.
+/// another wire. On an invalid flag, returns nullopt and sets `error` to one line that names the
+/// flag and the fix.
 std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::string* error);
 
 }  // namespace sluice::chain_app
