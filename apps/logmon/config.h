@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The filters of sluice-logmon, from a file or from a single pattern.
+// sluice-logmon's filters, read from a file or made from a single pattern.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ using engine::logmon::FilterConfig;
 using engine::logmon::kMaxConfigBytes;
 using engine::logmon::ParseConfig;
 
-/// Returns a single filter with this pattern; its lines are shown, and its name is the pattern.
+/// Returns a single filter with this pattern. The filter shows its lines and is named after the
+/// pattern.
 std::optional<Config> SingleFilter(const std::string& pattern, std::vector<std::string>* errors);
 
 }  // namespace sluice::logmon

@@ -22,7 +22,7 @@ void Ledger::Add(Batch& batch) {
       totals_[i].events += counts.events[i];
       MinuteReport report{
           .minute = counts.minute, .lines = counts.lines, .series = {}, .overflow = {}};
-      // Events of a metric are added below, with their values.
+      // Events of filters with a metric are added below, with their values.
       if (!config_.about[i].has_metric() && counts.events[i] != 0) {
         report.series.emplace_back().events = counts.events[i];
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counts of all workers, by filter and minute.
+// The counts of all workers, by filter and minute.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace sluice::logmon {
 /// Totals of a filter since the start.
 struct FilterTotals {
   uint64_t events = 0;
-  engine::logmon::Series metric;  ///< Sum over all dimensions, without defaults.
+  engine::logmon::Series metric;  ///< Sum over all dimensions, without default values.
 };
 
 /// A closed minute of a filter.
@@ -33,7 +33,7 @@ class Ledger {
 
   /// Adds the counts of a batch, and clears them in the batch.
   void Add(Batch& batch);
-  /// Remove and return minutes before `minute`, or all minutes at the end.
+  /// Remove and return the minutes before `minute`, or, at the end of the run, all minutes.
   std::vector<FilterMinute> RemoveBefore(int64_t minute);
   std::vector<FilterMinute> RemoveAll();
 

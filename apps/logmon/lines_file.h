@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines of filters with "show" as JSON, one object per line. Every line is printable ASCII for any
-// input: all other characters are escaped, and invalid UTF-8 becomes U+FFFD.
+// Writes the lines of filters with "show" as JSON, one object per line. Every line is printable
+// ASCII for any input: all other characters are escaped, and invalid UTF-8 becomes U+FFFD.
 #pragma once
 
 #include <cstdio>
@@ -21,13 +21,13 @@ std::string ShownLineText(const ShownLine& line, const Config& config);
 class LinesFile {
  public:
   LinesFile() = default;
-  /// Opens `path`; "-" is standard output. Returns false, with one line in `error`, on failure.
+  /// Opens `path`; "-" is standard output. Returns false and sets `error` on failure.
   bool Open(const std::string& path, std::string* error);
   bool is_open() const { return file_ != nullptr; }
   void Write(std::string_view text);
   /// Flushes the file. Prints the first failure on standard error.
   void Flush();
-  /// Returns whether lines are missing in the file. Do not call it concurrently with Flush().
+  /// Returns whether lines are missing from the file. Do not call it concurrently with Flush().
   bool failed() const { return failed_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-logmon: matches the lines of logs on their way through the network, or serves syslog over
-// TCP. The engines are lib/engine/logmon; settings.h describes the flags, collector.h the
-// processing of matches; everything else is lib/runtime. Start reading here.
+// sluice-logmon: matches log lines as they cross the network, or serves syslog over TCP. The
+// engines are lib/engine/logmon; settings.h describes the flags; collector.h describes how matches
+// are processed; everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -46,7 +46,7 @@ using sluice::runtime::WorkerInfo;
 
 // Maximum wait for missing bytes of a TCP stream: several retransmissions.
 constexpr uint64_t kGapSeconds = 3;
-// Maximum time between two lines of a login session, like fail2ban's mlfidCache.
+// Maximum time between two lines of a login session, as in fail2ban's mlfidCache.
 constexpr uint64_t kSessionSeconds = 300;
 
 int RunTest() {
@@ -84,7 +84,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
   hooks.commands = {
       {"/sluice/logmon/filters", "Filters, with the number of events of each. No parameters.",
        [&](std::string_view) {
-         // Indexed by number, because telemetry's names are too short for names of filters.
+         // Indexed by number, because filter names can be too long for telemetry names.
          nlohmann::ordered_json answer;
          const Figures figures = collector.ReadFigures();
          for (size_t i = 0; i < config.about.size(); ++i) {
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   auto line = sluice::runtime::ReadCommandLine(
       "logmon", "matches log lines in received frames against filters", argc, argv, &exit_code);
   if (!line) return exit_code;
-  // An empty pattern is valid and matches every line, so the flag's default is checked.
+  // An empty pattern is valid and matches every line, so check whether the flag was set.
   if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();
   std::string flag, fix;
   std::optional<sluice::runtime::SampleCapture> capture;
@@ -117,8 +117,7 @@ int main(int argc, char** argv) {
   line->options.answers = false;
   line->options.promiscuous |= settings->server_port == 0;
   // An Enso NIC may deliver a SYN late, and to a different pipe than the rest of its stream. The
-  // monitor could then not distinguish a whole first line from the rest of a line, so one pipe is
-  // used.
+  // monitor could then not tell whether the stream begins with a whole line, so one pipe is used.
   if (!(settings->monitor.tcp_ports.empty() && settings->monitor.syslog_tcp_ports.empty()) &&
       gflags::GetCommandLineFlagInfoOrDie("pipes").is_default) {
     line->options.interface.pipes = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A worker's processing of matching lines: counts them, and stores the lines to show. A sink of
+// Counts a worker's matching lines, and stores the lines to show. This class is a sink of
 // engine::logmon::Monitor.
 #pragma once
 
@@ -21,8 +21,8 @@ class Recorder {
 
   void OnMatch(const engine::logmon::Source& source, const engine::logmon::SyslogHeader* header,
                const engine::logmon::MatchedLine& line, uint64_t now);
-  /// Call it between bursts, before a batch may be handed over. `lines`: complete lines since the
-  /// worker's start, matching or not.
+  /// Call it between bursts, before a batch may be handed over. `lines`: number of complete lines
+  /// since the worker's start, matching or not.
   void AtRest(uint64_t now, uint64_t lines);
 
   uint64_t shown_lines() const { return shown_lines_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of a run: the line of a period, the JSON report, telemetry answers, and metrics. The
+// Reports on a run: the line for a period, the JSON report, telemetry answers, and metrics. The
 // functions have no side effects.
 #pragma once
 
@@ -18,21 +18,22 @@ namespace sluice::logmon {
 struct Figures;
 
 /// Returns one line of printable ASCII, with its LF. Invalid UTF-8 becomes U+FFFD; all other
-/// characters that are not printable are escaped.
+/// non-printable characters are escaped.
 std::string AsciiLine(const nlohmann::ordered_json& json);
 
 /// Returns a closed minute of a filter.
 nlohmann::ordered_json MinuteJson(const FilterMinute& minute, const Config& config);
 
-/// Returns an indented line such as "1.200 M lines/s, 0.300 M/s matched, 4 sources: name 12/s, …"
-/// about the period between two moments. It includes only the first filters if there are many.
+/// Returns an indented line about the period between two moments, such as "1.200 M lines/s, 0.300
+/// M/s matched, 4 sources: name 12/s, …". If there are many filters, the line includes only the
+/// first ones.
 std::string PeriodLine(const Figures& before, const Figures& after, double seconds,
                        const Config& config);
 
 /// Returns the members "lines", "filters", "sources", "scan" and others.
 nlohmann::ordered_json FiguresJson(const Figures& figures, const Config& config);
 
-/// Adds the families "sluice_logmon_…".
+/// Adds the "sluice_logmon_…" metric families.
 void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFamilies& families);
 
 }  // namespace sluice::logmon

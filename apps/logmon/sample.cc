@@ -31,8 +31,8 @@ constexpr uint32_t kL4 = kIp + packet::kIpv4MinHeaderBytes;
 constexpr uint32_t kTcpHeader = 20;
 constexpr uint8_t kFin = 1, kSyn = 2, kPush = 8, kAck = 16;
 
-// Initial sequence numbers of a sender's two TCP streams, which use the same ports; they are far
-// apart.
+// Initial sequence numbers of a sender's two TCP streams. The streams use the same ports, so the
+// numbers are far apart.
 constexpr std::array<uint32_t, 2> kInitial{1, 0x80000001};
 
 // A sender: its number, its text, and the position in its TCP stream.
@@ -124,8 +124,8 @@ std::vector<std::string_view> MessagesOf(std::string_view text) {
   return messages;
 }
 
-// Writes messages of RFC 5424: facility user, severity notice; time, process id and message id are
-// nil.
+// Writes RFC 5424 messages with facility user and severity notice; time, process ID and message ID
+// are nil.
 void WriteSyslog(const std::string& text, const std::vector<Sender>& senders, uint32_t room,
                  Writer& writer) {
   size_t next = 0;

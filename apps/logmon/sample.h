@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Traffic for the embedded NIC: log text as a capture that the NIC's wire replays repeatedly.
+// Traffic for the embedded NIC: log text in a capture, which the NIC's wire replays repeatedly.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ struct SampleOptions {
   engine::logmon::Transport transport = engine::logmon::Transport::kSyslog;
   uint16_t port = 514;    ///< Destination port.
   uint32_t sources = 16;  ///< Number of senders, at least 1; they send lines in turn.
-  /// Maximum bytes of a frame with FCS, 96 to 1518. Syslog sends one line per frame and truncates
-  /// longer lines; the other transports split the text of a source wherever a frame is full.
+  /// Maximum frame size with FCS, 96 to 1518 bytes. Syslog sends one line per frame and truncates
+  /// longer lines; the other transports split a source's text wherever a frame is full.
   uint32_t frame_bytes = 1518;
-  /// If false, the capture is for repeated replay: it contains TCP streams twice, with different
-  /// sequence numbers, because equal numbers would be retransmissions.
+  /// If false, the capture is for repeated replay: it contains each TCP stream twice, with
+  /// different sequence numbers, because a second round with the same numbers would be treated as
+  /// retransmissions.
   bool once = false;
   uint64_t seed = 1;  ///< Seed for SampleText.
 };
@@ -27,11 +28,12 @@ struct SampleOptions {
 /// The text of configs/logmon-sample.json at build time, used without --filters.
 extern const std::string_view kSampleFilters;
 
-/// Returns about `bytes` of synthetic log lines: accesses in JSON, logins, kernel messages, errors.
+/// Returns about `bytes` bytes of synthetic log lines: accesses in JSON, logins, kernel messages
+/// and errors.
 std::string SampleText(uint64_t bytes, uint64_t seed);
 
-/// Writes `text`, lines that end with LF, to `path` as a capture. Returns false, with one line in
-/// `error`, on failure.
+/// Writes `text`, lines that end with LF, to `path` as a capture. Returns false and sets `error` on
+/// failure.
 bool WriteSample(const std::string& text, const SampleOptions& options, const std::string& path,
                  std::string* error);
 

@@ -169,7 +169,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
   auto config = ReadFilters(flag, fix);
   if (!config) return std::nullopt;
   settings.config = *std::move(config);
-  // Without --lines, shown lines have no reader, so they are neither stored nor counted as lost.
+  // Without --lines nobody reads shown lines, so they are neither stored nor counted as lost.
   for (FilterConfig& about : settings.config.about) about.show &= !FLAGS_lines.empty();
   monitor.pass_on = FLAGS_pass_on;
   monitor.max_sources = FLAGS_sources;
@@ -184,7 +184,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
     return settings;
   }
   if (line.own_port || line.options.frame_size.empty()) return settings;
-  // The sample's destination port must have a listener.
+  // A listener must be configured for the sample's destination port.
   std::vector<uint16_t>* const used = FLAGS_log_as == "tcp"     ? &monitor.tcp_ports
                                       : FLAGS_log_as == "lines" ? &monitor.line_ports
                                                                 : &monitor.syslog_ports;
@@ -234,7 +234,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
       return false;
     }
     text = *std::move(read);
-    // The text may be repeated, so it must end with a line end.
+    // The text may be repeated, so its last line must be terminated.
     if (text.back() != '\n') text += '\n';
   }
   const auto write = [&](const std::string& path, std::string* why) {

@@ -19,19 +19,18 @@ struct Settings {
   uint16_t server_port = 0;  ///< Not 0: serves syslog on this TCP port instead of observing frames.
   double idle_s = 0;         ///< 0: idle sources are never removed.
   std::string lines;         ///< Destination of shown lines: a file, "-" or empty for none.
-  std::string minutes;       ///< Destination of closed minutes, in the format of `lines`.
-  std::string
-      alerts;  ///< Destination of alerts, in the format of `lines`; alerts are always printed too.
+  std::string minutes;       ///< Destination of closed minutes, as for `lines`.
+  std::string alerts;  ///< Destination of alerts, as for `lines`; alerts are always printed too.
   std::string alert_exec;  ///< Program to run for each alert; empty: none.
 };
 
-/// Reads the flags. Returns nullopt, with the wrong flag and the fix, on a mistake.
+/// Reads the flags. On an invalid flag, returns nullopt and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 
-/// Uses log text as the embedded NIC's traffic, unless a flag selects other traffic. `capture` may
-/// be deleted once the NIC is open; it is empty with other traffic. Returns false, with flag and
-/// fix, on failure.
+/// Uses log text as the embedded NIC's traffic, unless a flag selects other traffic. `capture` is
+/// empty with other traffic; otherwise, it may be deleted once the NIC is open. On failure, returns
+/// false and sets `flag` and `fix`.
 bool MakeSample(const Settings& settings, runtime::CommandLine* line,
                 std::optional<runtime::SampleCapture>* capture, std::string* flag,
                 std::string* fix);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines to show and their senders, on the way from a worker to the collector. Memory is bounded.
+// Lines to show and their senders, on their way from a worker to the collector. Memory is bounded.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ShownLine {
   uint64_t time_ns = 0;  ///< Arrival of the line's last frame, in ns since 1970.
   bool is_syslog = false;
   bool truncated = false;
-  engine::logmon::SyslogHeader header;  ///< Set if is_syslog; valid as long as `text`.
+  engine::logmon::SyslogHeader header;  ///< Set if is_syslog; valid as long as `text` is.
   std::string_view text;  ///< Arbitrary bytes; valid during the call that passes this line.
 };
 
@@ -31,7 +31,7 @@ class ShownLines {
     texts_.reserve(kMaxBytes);
   }
 
-  /// Copies the texts. Returns false if the lines or the bytes exceed their limit.
+  /// Copies the texts. Returns false if the limit on lines or on bytes would be exceeded.
   bool Add(const ShownLine& line) {
     const std::string_view parts[] = {line.header.hostname, line.header.app, line.text};
     const size_t bytes = parts[0].size() + parts[1].size() + parts[2].size();
@@ -60,7 +60,7 @@ class ShownLines {
   static constexpr size_t kMaxLines = 16'384, kMaxBytes = 4 << 20;
 
   std::vector<ShownLine> lines_;
-  std::string texts_;  ///< All texts of all lines, concatenated.
+  std::string texts_;  ///< The texts of all lines, concatenated.
 };
 
 }  // namespace sluice::logmon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Converts the workers' clock to the time of day without a system call. It is set from the system's
-// clock once, at the start, and never steps.
+// Converts the workers' clock to the time of day without a system call. It is set from the system
+// clock once, at construction, and never steps.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace sluice::logmon {
 
 class WallClock {
  public:
-  /// The time is `now_ns` since 1970 when the workers' clock is `now_cycles`.
+  /// `now_ns`: time since 1970 at which the workers' clock is `now_cycles`.
   WallClock(uint64_t now_ns, uint64_t now_cycles, uint64_t cycles_per_second)
       : start_ns_(now_ns),
         start_cycles_(now_cycles),

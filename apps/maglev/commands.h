@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commands of operators to a running balancer: /sluice/maglev/… of telemetry, and SIGHUP.
+// Operator commands to a running balancer: the telemetry commands /sluice/maglev/…, and SIGHUP.
 #pragma once
 
 #include <mutex>
@@ -17,20 +17,20 @@ namespace sluice::maglev {
 
 class Operator {
  public:
-  /// `steering`: null if rules of the port are not used.
+  /// `steering`: null if the port's flow rules are not used.
   Operator(Control& control, const Fleet& fleet, Steering* steering)
       : control_(control), fleet_(fleet), steering_(steering) {}
 
   /// Reloads the file, updates the steering, and prints the result on standard error. Returns "" or
   /// an error.
   std::string Reload();
-  /// Applies etcd's additions to the last text of the file, updates the steering, and prints the
+  /// Applies etcd's additions to the latest text of the file, updates the steering, and prints the
   /// result on standard error.
   void ApplyAdditions(const Additions& additions);
-  /// Prints the skipped keys of etcd, once per key and reason. After config::kMaxErrors lines,
-  /// prints only the number of further keys.
+  /// Prints the skipped etcd keys, once per key and reason. After config::kMaxErrors lines, prints
+  /// only how many more keys there are.
   void PrintSkipped();
-  /// Updates the port's rules for the VIPs. Returns a line for the user.
+  /// Updates the port's flow rules for the VIPs. Returns a line for the user.
   std::string Steer();
   /// Returns commands that refer to this object.
   std::vector<runtime::TelemetryCommand> Commands();
@@ -40,7 +40,7 @@ class Operator {
 
   Json Backends(const std::string& parameters) const;
   Json ExplainFlow(std::string_view parameters) const;
-  /// Prints warnings about a configuration that was just applied.
+  /// Prints warnings about the configuration that was just applied.
   void PrintWarnings();
   Json Skipped() const;
   Json PlanFile(const std::string& path) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The current configuration, and all sources of changes while workers run: the file, etcd's
-// additions to it, drains by an operator, and health checks. Each change builds new tables and
+// The current configuration, and all sources of changes to it while workers run: the file, etcd's
+// additions to the file, drains by operators, and health checks. Each change builds new tables and
 // publishes them as a whole.
 #pragma once
 
@@ -35,19 +35,19 @@ struct Sources {
   Additions additions;  ///< Received from etcd.
 };
 
-/// Returns one line if a port cannot receive packets of the length that `setup` forwards; otherwise
-/// an empty string. `port_packet_bytes`: length of the longest packet that the port receives
+/// Returns an error message if a port cannot receive packets of the length that `setup` forwards,
+/// or an empty string. `port_packet_bytes`: length of the longest packet that the port receives
 /// (Session::packet_bytes).
 std::string MtuFault(const engine::maglev::Setup& setup, uint32_t port_packet_bytes);
 
 /// Names of a VIP and of one of its backends.
 using BackendId = std::pair<std::string, std::string>;
 
-/// All methods may be called by any control thread.
+/// Any control thread may call any method.
 class Control {
  public:
   using Tables = engine::maglev::Tables;
-  /// Reads the current configuration; changes wait meanwhile.
+  /// Reads the current configuration; changes are blocked during the call.
   using Look = std::function<void(const Config& config, const Tables& tables)>;
 
   /// `path`: path of the file, for Reload; empty for the built-in sample. `sources`: the sources of
@@ -63,7 +63,7 @@ class Control {
   engine::maglev::Setup Effective(const Config& config) const;
 
   bool Has(const BackendId& backend) const;
-  /// Reads another file, together with etcd's additions; see ReadConfig.
+  /// Reads another file, together with etcd's additions, like ReadConfig.
   std::optional<Config> ReadOther(const std::string& path, std::vector<std::string>* errors) const;
   /// Returns how often Reload and Add have applied a configuration.
   uint64_t configurations() const { return configurations_.load(); }
@@ -76,22 +76,22 @@ class Control {
   /// Call it before workers run.
   void set_on_new_owners(OnNewOwners on_new_owners) { on_new_owners_ = std::move(on_new_owners); }
 
-  // Operations for operators. They return "" on success, or one line with the reason for a failure.
+  // Operations for operators. They return "" on success, or a one-line reason for the failure.
 
   /// Reloads the file. Drains of backends that are in the new configuration stay in effect.
   std::string Reload();
-  /// Applies etcd's current additions to the last text of the file. Invalid keys are skipped
-  /// (Config::skipped), and parsed again with the next change of either source.
+  /// Applies etcd's current additions to the latest text of the file. Invalid keys are skipped
+  /// (Config::skipped), and are parsed again at the next change of either source.
   std::string Add(const Additions& additions);
   /// Stops new flows to a backend, regardless of the file; Restore reverts this.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
   /// Applies several results of health checks at once. If backends that fail together were changed
   /// one by one, flows would move to backends that are about to fail. An unhealthy backend is down,
-  /// unless its VIP fails open (HealthCheck::fail_open). A recovered backend has the state that
-  /// file and operator define.
+  /// unless its VIP fails open (HealthCheck::fail_open). A recovered backend returns to the state
+  /// that the file and the operator define.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
-  /// Counts a health check that this host could not perform; it changes no state.
+  /// Counts a health check that this host could not perform. No state changes.
   void CountNoResult() { ++no_results_; }
   uint64_t no_results() const { return no_results_.load(); }
 
@@ -101,7 +101,7 @@ class Control {
   const engine::maglev::BackendSetup* Find(const BackendId& backend) const;
   void Publish();
 
-  mutable std::mutex sources_mutex_;  // Lock order: before mutex_.
+  mutable std::mutex sources_mutex_;  // Lock it before mutex_.
   Sources sources_;                   // Sources of the current configuration.
 
   mutable std::mutex mutex_;

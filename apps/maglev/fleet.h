@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workers' balancers as seen by control threads: sums of their counters and connections.
+// Gives control threads access to the workers' balancers: sums of their counters and connections.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ class Fleet {
   /// Returns the counters of all VIPs with an index below `vips` and all backends with an index
   /// below `backends`.
   engine::maglev::BalancerTotals Count(size_t vips, size_t backends) const;
-  /// Restarts the traffic counters of these indices.
+  /// Restarts the traffic counters of these indices from 0.
   void Restart(const engine::maglev::NewOwners& owners);
-  /// Counts the live connections of each backend with an index below `backends`. Returns the number
-  /// of all live connections. Walks the tables, so do not call it periodically.
+  /// Counts the live connections of each backend with an index below `backends`. Returns the total
+  /// number of live connections. Walks the tables, so do not call it periodically.
   uint64_t CountConnections(size_t backends, std::vector<uint32_t>* by_backend) const;
 
  private:
@@ -46,7 +46,7 @@ class Fleet {
   engine::maglev::TrafficByOwner traffic_;
 };
 
-/// The engine of a worker lcore. It is part of the fleet during its lifetime.
+/// The engine of a worker lcore. It is part of the fleet for as long as it exists.
 class Worker final : public packet::EngineLayer<
                          runtime::WithTables<engine::maglev::Balancer, engine::maglev::Tables>> {
  public:

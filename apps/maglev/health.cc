@@ -33,7 +33,7 @@ using engine::maglev::IpAddress;
 using engine::maglev::Tables;
 using engine::maglev::VipSetup;
 
-/// ICMP echo over a non-blocking ping socket of the kernel. It needs no privilege if
+/// ICMP echo over a non-blocking kernel ping socket. This needs no privilege if
 /// net.ipv4.ping_group_range includes the process's group.
 class Ping {
  public:
@@ -96,17 +96,18 @@ bool Ping::IsAnswered() {
   return false;
 }
 
-constexpr int kLookMs = 50;  // Maximum interval between checks of clock, stop and configuration.
+constexpr int kLookMs = 50;  // Maximum interval between checks of the clock, the stop flag and the
+                             // configuration.
 
-// Ends a transfer at the first line with a final status (not 1xx). Neither the other headers nor
-// the body matter, and either may be endless.
+// Ends a transfer at the first line with a final status (not 1xx). The other headers and the body
+// are irrelevant, and either may be endless.
 size_t ReadHeader(char* /*line*/, size_t size, size_t count, void* easy) {
   long status = 0;
   curl_easy_getinfo(static_cast<CURL*>(easy), CURLINFO_RESPONSE_CODE, &status);
   return status >= 200 ? 0 : size * count;
 }
 
-// Opens a socket like curl's default, and stores errno if this fails.
+// Opens a socket as curl does by default, and stores errno if this fails.
 curl_socket_t OpenSocket(void* error, curlsocktype /*purpose*/, curl_sockaddr* address) {
   const int fd =
       socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
@@ -160,7 +161,7 @@ class HealthMonitor::Target {
   int fd() const { return ping_ ? ping_->fd() : -1; }
   CURL* transfer() const { return easy_; }
   Clock::time_point due() const { return IsUnderWay() ? deadline_ : next_; }
-  /// Returns the reason (errno) why the last check has no result; 0 if it has one.
+  /// Returns the reason (errno) why the last check has no result; 0 if it has a result.
   int fault() const { return fault_; }
   /// Returns whether the previous check had a different fault, or none.
   bool IsNewFault() const { return fault_ != fault_before_; }
@@ -176,7 +177,7 @@ class HealthMonitor::Target {
     if (!IsUnderWay() || now < deadline_) return std::nullopt;
     return Finish(CheckOutcome::kFailure, easy_ == nullptr ? 0 : FaultOfSending(address_));
   }
-  /// Handles the end of curl's transfer. Returns the outcome of the check.
+  /// Handles the end of a curl transfer. Returns the outcome of the check.
   CheckOutcome Finished(CURLcode code) {
     if (code == CURLE_COULDNT_CONNECT) {
       long error = socket_error_;
@@ -234,7 +235,7 @@ class HealthMonitor::Target {
     easy_ = nullptr;
   }
 
-  /// `fault` != 0: the failure is a local fault of this host.
+  /// `fault`: errno of a fault of this host; 0 if there was none.
   CheckOutcome Finish(CheckOutcome outcome, int fault = 0) {
     Stop();
     fault_before_ = std::exchange(fault_, fault);
@@ -288,13 +289,12 @@ void HealthMonitor::Synchronise() {
   });
   std::swap(targets_, next);
   std::vector<std::pair<BackendId, bool>> known;
-  // A backend becomes healthy if it is no longer checked, or if a different check replaces its
-  // check.
+  // A backend becomes healthy when its check is removed or replaced by a different one.
   for (const auto& [id, old] : next) {
     if (old != nullptr && !old->healthy()) known.emplace_back(id, true);
   }
-  // Control forgets the state of a backend that was removed for a moment; its Target still has the
-  // state.
+  // Control forgets the state of a backend that is removed and added again quickly; its Target
+  // keeps the state.
   for (const auto& [id, target] : targets_) {
     if (!target->healthy()) known.emplace_back(id, false);
   }

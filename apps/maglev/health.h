@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Active health checks. A thread sends requests to the backends of VIPs with `health` over kernel
-// sockets, and marks backends that do not answer as unhealthy. It follows reloads automatically.
+// Active health checks. A thread sends requests over kernel sockets to the backends of VIPs with
+// `health`, and marks backends that do not answer as unhealthy. The thread adopts reloaded
+// configurations automatically.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@
 
 namespace sluice::maglev {
 
-/// Returns the URL of a check for curl: http://10.0.0.1:80/path. The path of kTcp is "/".
+/// Returns the URL of a check for curl, such as http://10.0.0.1:80/path. For kTcp, the path is "/".
 std::string CheckUrl(const HealthCheck& check, const engine::maglev::VipSetup& vip,
                      const engine::maglev::BackendSetup& backend);
 
@@ -34,7 +35,7 @@ class HealthMonitor {
   void Run();
   /// Applies the current configuration.
   void Synchronise();
-  /// Starts due checks and ends late ones.
+  /// Starts due checks, and ends checks whose deadline has passed.
   void Tick(Clock::time_point now);
 
   Control& control_;

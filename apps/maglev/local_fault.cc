@@ -30,7 +30,7 @@ int FaultOfSending(const engine::maglev::IpAddress& to) {
   constexpr uint16_t kDiscardPort = 9;
   const int fd = socket(to.ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return 0;
-  // Without this option the kernel hides ENOBUFS.
+  // Without this option, the kernel hides ENOBUFS.
   const int on = 1;
   setsockopt(fd, to.ipv6 ? int{IPPROTO_IPV6} : int{IPPROTO_IP}, to.ipv6 ? IPV6_RECVERR : IP_RECVERR,
              &on, sizeof(on));
@@ -38,7 +38,7 @@ int FaultOfSending(const engine::maglev::IpAddress& to) {
   const bool sent = connect(fd, address.get(), address.bytes) == 0 && send(fd, "", 0, 0) == 0;
   const int error = sent ? 0 : errno;
   close(fd);
-  // A filter may reject this datagram and pass the check, so EPERM is not a fault here.
+  // A filter may reject this datagram but not the check, so EPERM is not a fault here.
   return error == ENOBUFS || error == EINVAL ? error : 0;
 }
 

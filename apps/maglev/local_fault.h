@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Distinguishes socket errors of this host from answers of the network or of a backend.
+// Distinguishes socket errors caused by this host from answers by the network or a backend.
 #pragma once
 
 #include "engine/maglev/address.h"

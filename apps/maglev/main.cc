@@ -69,7 +69,7 @@ int RunReplay(const CommandLine& line, Origin origin) {
   return sluice::runtime::Replay(line, worker, MakeHooks(control, fleet));
 }
 
-// Generates traffic of the embedded NIC to the VIPs, unless a flag selects other traffic. Returns
+// Generates traffic to the VIPs on the embedded NIC, unless a flag selects other traffic. Returns
 // nullopt if it generates none; on failure, also sets `error` to one line.
 std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
                                          CommandLine* line, std::string* error) {

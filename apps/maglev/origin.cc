@@ -21,7 +21,7 @@ namespace sluice::maglev {
 
 namespace {
 
-// Sufficient for the maximum number of VIPs and backends, with the longest values in practice.
+// Enough for the maximum number of VIPs and backends with the longest values used in practice.
 constexpr etcd::Watcher::Limits kLimits{
     .keys = engine::maglev::kMaxVips + engine::maglev::kMaxBackends, .bytes = size_t{32} << 20};
 

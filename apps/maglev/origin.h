@@ -23,8 +23,8 @@ class EtcdConfig {
  public:
   explicit EtcdConfig(etcd::Address address);
 
-  /// Waits for the current additions. Returns an empty string, or an error. Call it once, before
-  /// Follow.
+  /// Waits for the current additions. Returns an error message, or an empty string. Call it once,
+  /// before Follow.
   std::string Open(Additions* additions);
   /// Starts a thread that calls `on_additions` with all additions after each change since Open, and
   /// `on_trouble` once per etcd outage.
@@ -48,7 +48,7 @@ struct Origin {
   std::unique_ptr<EtcdConfig> etcd;  ///< Null without --config_etcd.
 };
 
-/// An error in the origin.
+/// An error in reading the origin.
 struct Trouble {
   std::string flag;  ///< Name of the flag with the error.
   std::vector<std::string> errors;
@@ -56,7 +56,7 @@ struct Trouble {
   int exit_code = 2;
 };
 
-/// Reads flags, the file and etcd. Returns nullopt, with `trouble` set, on an error.
+/// Reads flags, the file and etcd. On an error, returns nullopt and sets `trouble`.
 std::optional<Origin> ReadOrigin(Trouble* trouble);
 
 /// Reads another file together with `additions`.

@@ -44,8 +44,8 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
   return vips;
 }
 
-// Returns for each backend index of `now` or `next` whether the same backend has it in both. A
-// freed index may have a new owner.
+// For each backend index of `now` or `next`, returns whether the index belongs to the same backend
+// in both. A freed index may have a new owner.
 std::vector<uint8_t> RetainedOwners(const Tables& now, const Tables& next) {
   const auto [fewer, more] = std::minmax({now.backends().size(), next.backends().size()});
   std::vector<uint8_t> kept(more);
@@ -64,8 +64,7 @@ Json RingJson(const char* change, size_t slots, uint64_t gone, uint64_t others) 
 // `next`: null if the VIP is removed. `kept`: the result of RetainedOwners.
 Json CompareRings(const Vip& now, const Vip* next, const std::vector<uint8_t>& kept) {
   if (next == nullptr) return RingJson("removed", now.ring.size(), now.ring.size(), 0);
-  // The loops contain no branch that depends on a slot, because such a branch could not be
-  // predicted.
+  // The loops contain no branch that depends on a slot, because such branches are unpredictable.
   std::vector<uint8_t> stays(kept.size());
   for (const uint16_t owner : next->ring) stays[owner] = kept[owner];
   const bool comparable =
@@ -96,7 +95,7 @@ bool Differs(const engine::maglev::VipSetup* one, const engine::maglev::VipSetup
           one->sources != other->sources);
 }
 
-// Returns all parameters of rings except the backends.
+// Returns all ring parameters except the backends.
 std::tuple<Profile, uint32_t, WeightRule> RingRule(const Setup& setup) {
   return {setup.profile, setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
           setup.weight_rule.value_or(DefaultWeightRule(setup.profile))};
@@ -106,8 +105,8 @@ bool HasSlots(const BackendSetup& backend) {
   return backend.state == BackendState::kUp && backend.weight != 0;
 }
 
-// Returns whether a VIP is certainly the same in both configurations; its ring need not be built
-// then.
+// Returns true only if a VIP is certain to be the same in both configurations, so that its ring
+// need not be built.
 bool IsSame(const VipSetup& one, const VipSetup& other) {
   return !Differs(&one, &other) &&
          std::ranges::equal(one.backends, other.backends,
@@ -122,7 +121,7 @@ std::string Percent(uint64_t part, uint64_t whole) {
       "%.2f%%", whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// Implements Plan, with a cache of rings.
+// Implements Plan, with a ring cache.
 Json Compare(const Tables& now, const Setup& setup,
              const std::optional<std::span<const uint32_t>>& connections, RingCache* rings) {
   const std::unique_ptr<const Tables> next = Tables::Build(setup, &now, rings);
@@ -158,7 +157,7 @@ Json Compare(const Tables& now, const Setup& setup,
 constexpr timeval kPatience{30, 0};
 constexpr size_t kMaxAnswer = size_t{1} << 17;  // DPDK's limit is 16 KiB.
 
-/// Returns the folder in which EAL creates its runtime folder, in the order of
+/// Returns the folder in which EAL creates its runtime folder. The candidates are in the order of
 /// eal_create_runtime_dir: systemd's RuntimeDirectory= comes first.
 std::string RuntimeFolder() {
   if (const char* const given = std::getenv("RUNTIME_DIRECTORY")) return given;
@@ -226,7 +225,7 @@ Json Plan(const Setup& now, const Setup& next) {
 std::string PlanText(const Json& plan) {
   std::string text;
   for (const auto& [key, vip] : plan.items()) {
-    // An instance's answer contains the name separately: see runtime/supervisor.cc.
+    // An instance's answer contains the name in a separate member: see runtime/supervisor.cc.
     const std::string name = vip.value("name", key);
     const uint64_t slots = vip.value("slots", uint64_t{0});
     const uint64_t gone = vip.value("gone", uint64_t{0});

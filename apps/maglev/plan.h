@@ -18,9 +18,9 @@ namespace sluice::maglev {
 /// Returns an object for every VIP of either configuration. `change`: "new", "removed", "same" or
 /// "changed". `slots`: slots of its current ring. `gone`: slots whose new flows move because their
 /// backend no longer accepts new flows. `others`: slots whose new flows move although their backend
-/// still accepts new flows. If `connections` (live entries by backend index of `now`) are given:
-/// `flows_lost` is the number of live flows whose backend is down or removed, which move
-/// immediately, and `flows` the number of all live flows.
+/// still accepts new flows. If `connections` (live entries by backend index of `now`) is given, the
+/// object also contains `flows`, the number of live flows, and `flows_lost`, the number of live
+/// flows whose backend is down or removed, and which therefore move immediately.
 nlohmann::ordered_json Plan(const engine::maglev::Tables& now, const engine::maglev::Setup& next,
                             const std::optional<std::span<const uint32_t>>& connections);
 
@@ -32,7 +32,7 @@ nlohmann::ordered_json Plan(const engine::maglev::Setup& now, const engine::magl
 std::string PlanText(const nlohmann::ordered_json& plan);
 
 /// Queries a running instance, identified by its EAL file prefix, through its telemetry socket.
-/// Returns nullopt, with one line in `error`, if the query fails or is not answered.
+/// Returns nullopt and sets `error` if the query fails or is not answered.
 std::optional<nlohmann::ordered_json> AskInstance(const std::string& prefix,
                                                   const std::string& command,
                                                   const std::string& parameters,

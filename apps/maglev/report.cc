@@ -24,8 +24,8 @@ using engine::maglev::Vip;
 using engine::maglev::VipSetup;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNamedOnLine = 8;  // Maximum VIPs on a line, and backends per VIP.
-// Maximum backends per telemetry answer, which has at most 16 KiB.
+constexpr size_t kNamedOnLine = 8;  // Maximum number of VIPs on a line, and of backends per VIP.
+// Maximum number of backends per telemetry answer, which has at most 16 KiB.
 constexpr size_t kPerAnswer = 80;
 
 double Ratio(uint64_t part, uint64_t whole) {

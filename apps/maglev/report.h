@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of sluice-maglev about its traffic: shares of backends on the line, and all data in the
-// JSON report and in telemetry. Used by control threads.
+// sluice-maglev's reports on its traffic: the backends' shares on the line of a period, and all
+// data in the JSON report and in telemetry. Used by control threads.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace sluice::maglev {
 
-/// Produces one line per period: the epoch, and for each of the first VIPs the distribution of its
-/// packets since the last line. For pools with many backends it names only the smallest and the
-/// largest share.
+/// Produces one line per period: the epoch, and, for each of the first VIPs, how its packets since
+/// the last line were distributed. For pools with many backends, only the smallest and the largest
+/// share are shown.
 class ShareLine {
  public:
   ShareLine(const Control& control, const Fleet& fleet) : control_(control), fleet_(fleet) {}
@@ -25,7 +25,7 @@ class ShareLine {
  private:
   const Control& control_;
   const Fleet& fleet_;
-  std::map<uint16_t, uint64_t> last_;  ///< Packets by backend index at the last line.
+  std::map<uint16_t, uint64_t> last_;  ///< Packets at the last line, by backend index.
 };
 
 /// Adds members of the JSON report: "epoch", "health_no_result", "skipped_keys", "connections",
@@ -35,9 +35,9 @@ void ExtendReport(const Control& control, const Fleet& fleet, nlohmann::ordered_
 /// Returns {vip: {address, port, protocol, encapsulation, failed_open, pkts, bytes, backends}},
 /// where `backends` is the number of the VIP's backends.
 nlohmann::ordered_json VipsJson(const Control& control, const Fleet& fleet);
-/// Returns {backend: {address, state, weight, pkts, bytes, share, slots, connections}} of a VIP,
-/// starting at backend number `first`; as many as fit into a telemetry answer. Returns null if
-/// no VIP has the name `vip`.
+/// Returns {backend: {address, state, weight, pkts, bytes, share, slots, connections}} for a VIP,
+/// starting at backend number `first`, with as many backends as fit into a telemetry answer.
+/// Returns null if no VIP is named `vip`.
 nlohmann::ordered_json BackendsJson(const Control& control, const Fleet& fleet,
                                     const std::string& vip, size_t first);
 

@@ -11,7 +11,7 @@
 namespace sluice::maglev {
 
 /// Returns one line for each VIP with more backends of nonzero weight than slots, at most
-/// `kMostWarnings` lines: backends without a slot get no new flows.
+/// `kMostWarnings` lines. Backends without a slot get no new flows.
 std::vector<std::string> RingWarnings(const engine::maglev::Setup& setup);
 inline constexpr size_t kMostWarnings = 20;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules of the port (rte_flow) for VIPs: the NIC steers frames for a VIP to the workers' queues,
-// even if the port has other users. Rules exist for all VIPs or for none: if the port cannot
-// express one of them, it keeps its default behavior, and Apply returns the reason. Used by the
-// main thread and the thread of a reload, but not concurrently.
+// The port's rte_flow rules for VIPs. With them, the NIC steers frames for a VIP to the workers'
+// queues, even if the port has other users. Either all VIPs have rules or none has: if the port
+// does not support one of the rules, it keeps its default behavior, and Apply returns the reason.
+// The main thread and the reload thread use the class, but not concurrently.
 #pragma once
 
 #include <cstdint>

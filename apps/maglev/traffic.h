@@ -13,14 +13,14 @@ namespace sluice::maglev {
 
 struct TrafficOptions {
   uint32_t flows = 1000;    ///< Number of clients; they use the VIPs in turn.
-  std::string size = "64";  ///< Frame size with FCS: a number, "imix" or "random", as --frame_size.
+  std::string size = "64";  ///< Frame size with FCS, as in --frame_size.
   bool ipv4_only =
       false;  ///< Only IPv4 VIPs with IPv4 backends are used, because the NIC cannot send IPv6.
   uint64_t seed = 1;  ///< Seed for "random".
 };
 
-/// Writes the capture to `path`. Returns false, with one line in `error`, if this fails or no VIP
-/// is suitable.
+/// Writes the capture to `path`. Returns false and sets `error` if this fails or no VIP is
+/// suitable.
 bool WriteTraffic(const engine::maglev::Setup& setup, const TrafficOptions& options,
                   const std::string& path, std::string* error);
 

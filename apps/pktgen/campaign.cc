@@ -21,12 +21,12 @@ using engine::pktgen::Phase;
 using engine::pktgen::StreamSpec;
 using Test = Rfc2544::Test;
 
-// Number of consecutive trials with a failing link after which the test ends without a verdict.
+// Number of consecutive trials with a link failure after which the test ends without a verdict.
 constexpr uint32_t kTrialsOnBadLink = 5;
 
-// Returns whether pauses of workers explain the frames that a trial lost or did not send. Frames
-// that were due in a pause were sent as a burst, which is not the requested trial. A trial that
-// passed nevertheless remains valid.
+// Returns whether workers' pauses explain the frames that a trial lost or did not send. Frames that
+// fell due during a pause were sent as a burst, which is not the requested traffic. A trial that
+// passed is nevertheless valid.
 bool ExplainedByPauses(const Offer& offer, const Outcome& outcome, uint64_t paused_ps) {
   const double late = offer.rate_pps * static_cast<double>(paused_ps) / 1e12;
   const auto missing = static_cast<double>(outcome.lost + outcome.unsent);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tests of RFC 2544 on a generator: one trial after the other, on a separate thread, while
+// Runs the RFC 2544 tests on a generator: one trial after the other, on a separate thread, while
 // workers poll. lib/engine/pktgen selects the trials.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace sluice::pktgen {
 
-/// Results of a test. If the test is incomplete, those found before it ended.
+/// Results of a test. If the test is incomplete, contains the results found before it ended.
 struct Found {
   double line_pps = 0;             ///< Line rate in frames per second, for this mix.
   engine::pktgen::FoundRate rate;  ///< For the tests of throughput and latency.
@@ -28,8 +28,8 @@ struct Found {
   std::vector<engine::workload::Histogram> latencies;
   std::vector<engine::pktgen::LossAtRate> losses;
   engine::pktgen::BackToBack bursts;
-  uint64_t foreign = 0;  ///< Received frames that belong to no trial.
-  /// Reason of an incomplete test; empty if it is complete.
+  uint64_t foreign = 0;  ///< Received frames that do not belong to any trial.
+  /// Why the test is incomplete; empty if it is complete.
   std::string unfinished = "stopped before its end";
 };
 
@@ -46,8 +46,7 @@ class Campaign {
     thread_ = std::thread([this] { Run(); });
   }
   bool over() const { return over_.load(std::memory_order_acquire); }
-  /// Ends the test. The trial in progress is discarded; earlier results are kept. Workers must
-  /// poll.
+  /// Ends the test. Discards the trial in progress and keeps earlier results. Workers must poll.
   void Cancel();
 
   /// Returns the progress of the test. May be called by any thread.
@@ -58,8 +57,8 @@ class Campaign {
 
  private:
   void Run();
-  /// Runs a trial; repeats it a few times if the link was down during the trial. Returns nullopt if
-  /// the test was cancelled before the trial's end, the link does not stay up, or the traffic is
+  /// Runs a trial, and repeats it a few times if the link was down during it. Returns nullopt if
+  /// the test was cancelled before the trial ended, the link does not stay up, or the traffic is
   /// impossible.
   std::optional<engine::pktgen::Outcome> RunTrial(const engine::pktgen::Offer& offer);
   /// Runs a trial once. Returns nullopt if the test was cancelled, the link went down, or the
@@ -71,7 +70,7 @@ class Campaign {
 
   Generator& generator_;
   const Rfc2544& test_;
-  std::vector<double> shares_;  ///< Fraction of the offered frames, by stream.
+  std::vector<double> shares_;  ///< Fraction of the offered frames, indexed by stream.
   std::thread thread_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> over_{false};
@@ -83,7 +82,7 @@ class Campaign {
   /// Value of generator_.link_losses() before the trial in progress; used by the test's thread
   /// only.
   uint64_t link_losses_ = 0;
-  Found found_;                          ///< Used by the test's thread only, until over_.
+  Found found_;                          ///< Used only by the test's thread until over_.
   engine::workload::Histogram latency_;  ///< Latencies of the latest trial.
 };
 

@@ -32,7 +32,7 @@ constexpr uint32_t kMaxBytes = engine::pktgen::kMaxSize - packet::kFcsBytes;
 constexpr uint32_t kMinBytes = engine::pktgen::kMinSize - packet::kFcsBytes;
 constexpr uint64_t kMostMemory = uint64_t{1} << 30;
 
-/// Recomputes the UDP or TCP checksum of a whole packet, without padding after it.
+/// Recomputes the UDP or TCP checksum of a whole packet, excluding any padding after it.
 void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
   const uint32_t at = headers.L4ChecksumOffset();
   const bool udp = headers.protocol == packet::kProtocolUdp;
@@ -49,8 +49,8 @@ void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
   packet::Store<uint16_t>(frame + at, udp && sum == 0 ? 0xffff : sum);
 }
 
-/// Clears the end of a frame for a tag, and repairs the checksum, if the payload is long enough and
-/// ends with the frame. In other frames the tag would change the packet's meaning. Returns the
+/// If the payload is long enough and ends with the frame, clears the end of the frame for a tag and
+/// repairs the checksum. In other frames, a tag would change the packet's meaning. Returns the
 /// offset after the first payload byte; 0 if a tag does not fit.
 uint32_t MakeRoomForTag(uint8_t* frame, uint32_t length, const packet::Headers& headers) {
   const bool room = headers.error == packet::ParseError::kNone && headers.HasPorts() &&

@@ -31,21 +31,20 @@ class Generator {
   uint64_t line_bps() const { return line_bps_; }
   const Clock& clock() const { return clock_; }
 
-  /// Assigns a round to the workers; Round::Start starts it. One thread creates the rounds, and
-  /// only one round may exist at a time. The round must outlive its use by workers. Returns null,
-  /// with one line in `error`, if the traffic is impossible.
+  /// Assigns a round to the workers; Round::Start starts it. Only one thread may create rounds, and
+  /// only one round may exist at a time. The round must exist until no worker uses it. Returns null
+  /// and sets `error` if the traffic is impossible.
   std::unique_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
                                uint64_t end_ps, std::string* error);
   /// Returns once all workers use the round. Workers must poll.
   void Gather();
   /// Removes the round after Gather; returns once no worker uses it.
   void End();
-  /// Returns the number of frames of the round that queues accepted but later turned out not to
-  /// have sent. Call it when no worker uses the round.
+  /// Returns the number of the round's frames that queues accepted but later turned out not to have
+  /// sent. Call it when no worker uses the round.
   uint64_t TakenBack() const { return RefusedByQueues() - refused_before_; }
 
-  /// Maximum wait for the link at the start and before each trial; equal to that of DPDK's
-  /// examples.
+  /// Maximum wait for the link at the start and before each trial; the same as in DPDK's examples.
   static constexpr int kLinkPatienceS = 9;
 
   /// Records the state of the port's link. Called by one thread only.
@@ -54,9 +53,9 @@ class Generator {
     link_up_.store(up, std::memory_order_release);
   }
   /// Returns whether the link is up. May be called by any thread. While the link is down, workers
-  /// send nothing, and frames that become due expire.
+  /// do not send, and frames that become due expire.
   bool link_up() const { return link_up_.load(std::memory_order_acquire); }
-  /// Returns how often the link went down. May be called by any thread.
+  /// Returns how many times the link went down. May be called by any thread.
   uint64_t link_losses() const { return link_losses_.load(std::memory_order_relaxed); }
 
   /// Returns the current round, for workers; null if there is none.

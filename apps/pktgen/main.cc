@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-pktgen: sends streams of frames, and checks the received ones. lib/engine/pktgen schedules
-// the frames and evaluates the results; worker.h runs it on a queue, generator.h controls it from
-// the main thread. Start reading here.
+// the frames and evaluates the results; worker.h runs lib/engine/pktgen on a queue; generator.h
+// controls the workers from the main thread. Start reading here.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
@@ -75,7 +75,7 @@ AppHooks HooksOf(Round& round, Generator& generator, TrialResult& result,
   return hooks;
 }
 
-// Returns the hooks of a test of RFC 2544, which runs many trials.
+// Returns the hooks of an RFC 2544 test, which runs many trials.
 AppHooks HooksOf(Campaign& campaign, Generator& generator, const std::string& traffic) {
   AppHooks hooks = HooksOf(generator);
   hooks.started = [&campaign] { campaign.Start(); };
@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
                       sluice::runtime::MeasureTscHz());
   // A round with the configured streams exists even before a test, so that frames that a queue
-  // cannot send are found before the first trial.
+  // cannot send are detected before the first trial.
   const std::unique_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
   if (round == nullptr) return BadFlag(settings->rates, fix);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Output for a finished test of RFC 2544.
+// Output for a finished RFC 2544 test.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@
 
 namespace sluice::pktgen {
 
-/// Returns the reason why there is no verdict; empty if there is one.
+/// Returns the reason why there is no verdict, or an empty string if there is one.
 std::string WhyNoVerdict(const Rfc2544& test, const Found& found);
 /// Returns lines for users.
 std::string Rfc2544Totals(const Rfc2544& test, const Found& found);

@@ -57,7 +57,8 @@ void Round::Settle() {
   const uint64_t now_ps = clock_.Ps(rte_rdtsc() - start_cycles());
   stop_ps_.store(WorkersAreOver() ? trial_->DuePs() : std::min(now_ps, traffic_->end_ps()),
                  std::memory_order_relaxed);
-  // A worker without a CPU sends when it runs again, or counts its frames as unsent.
+  // A worker whose thread was descheduled either sends when it runs again, or counts its frames as
+  // unsent.
   while (!WorkersAreOver()) std::this_thread::sleep_for(kLook);
   // Minimum time without a frame; sufficient if no frames are missing.
   constexpr double kQuietS = 0.02;

@@ -32,9 +32,9 @@ class Clock {
 
 /// State of one worker, which the main thread reads.
 struct alignas(64) WorkerState {
-  std::atomic<bool> over{false};  ///< The worker sends no more frames.
-  /// Sum of the pauses between two polls that were longer than kPausePs: the worker's core was then
-  /// not available.
+  std::atomic<bool> over{false};  ///< The worker will not send any more frames.
+  /// Sum of the pauses between two polls that were longer than kPausePs. During such a pause, the
+  /// worker's core was not available.
   std::atomic<uint64_t> paused_ps{0};
   static constexpr uint64_t kPausePs = 500'000'000;
 };
@@ -42,8 +42,8 @@ struct alignas(64) WorkerState {
 /// One thread creates, starts, settles and finishes a round; workers send and check meanwhile.
 class Round {
  public:
-  /// `settings` must outlive the object. No frame is due at or after `options.end_ps`. Returns
-  /// null, with one line in `error`, if the traffic is impossible.
+  /// `settings` must outlive the object. No frame is due at or after `options.end_ps`. Returns null
+  /// and sets `error` if the traffic is impossible.
   static std::unique_ptr<Round> Make(const Settings& settings,
                                      const std::vector<engine::pktgen::StreamSpec>& streams,
                                      const engine::pktgen::TrafficOptions& options,
@@ -61,21 +61,21 @@ class Round {
   /// that was due before this time and was not sent counts as unsent.
   uint64_t stop_ps() const { return stop_ps_.load(std::memory_order_relaxed); }
 
-  /// Returns whether all workers have ended, or the end time of the traffic passed more than
+  /// Returns whether all workers have ended, or the traffic's end time passed more than
   /// trial.patience_ps ago.
   bool Over(uint64_t now_cycles) const;
   /// Stops sending. Waits until all workers have stopped, and then until no frame has arrived for
-  /// 20 ms; if frames are missing, for Settings::settle_s, but at least 20 ms. Workers must poll.
+  /// 20 ms or, if frames are missing, for Settings::settle_s (at least 20 ms). Workers must poll.
   void Settle();
-  /// Returns the result. Call it when no worker uses the round. `taken_back`: frames that queues
-  /// turned out not to have sent.
+  /// Returns the result. Call it when no worker uses the round. `taken_back`: number of frames that
+  /// queues accepted but turned out not to have sent.
   engine::pktgen::TrialResult Finish(uint64_t taken_back) const {
     return trial_->Result(true, taken_back);
   }
   /// Returns the mean pause time per worker.
   uint64_t paused_ps() const;
-  /// Returns the time in seconds for which frames were due, including one gap per frame. Valid
-  /// after Settle.
+  /// Returns the length in seconds of the period in which frames were due, including the gap after
+  /// the last frame. Valid after Settle.
   double sending_s() const { return static_cast<double>(stop_ps()) / 1e12; }
 
  private:

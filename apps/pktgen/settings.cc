@@ -110,8 +110,8 @@ bool CheckNumbers(const runtime::Complaint& complaint) {
                          "give 0 to 1000000");
 }
 
-/// Checks the flags of --rfc2544, and adds the test to `settings`, whose streams must have been
-/// read. Returns false, after reporting the flag, if one is bad.
+/// Checks the flags of --rfc2544, and adds the test to `settings`, whose streams must already have
+/// been read. If a flag is invalid, reports it and returns false.
 bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
   if (FLAGS_rfc2544.empty()) return CheckAlone(complaint);
   Rfc2544 test;
@@ -157,7 +157,7 @@ constexpr uint32_t kMaxFlows = 1u << 20;
 
 uint64_t PsOf(double seconds) { return static_cast<uint64_t>(std::llround(seconds * 1e12)); }
 
-/// Reads rate, schedule and arrivals of the single stream that flags describe.
+/// Reads the rate, the schedule and the arrivals of the single stream that the flags describe.
 bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
   std::string fix;
   if (!FLAGS_schedule.empty()) {
@@ -338,8 +338,8 @@ std::optional<Field> ParseSizes(std::string_view text, uint32_t least, uint64_t 
 
 namespace {
 
-/// Performs the checks that are possible before EAL starts: of the rates if the line rate is given,
-/// and of the frames if the NIC is the embedded one.
+/// Performs the checks that are possible before EAL starts: checks the rates if the line rate is
+/// given, and the frames if the NIC is the embedded one.
 bool CheckEarly(const runtime::Complaint& complaint, const runtime::CommandLine& line,
                 const Settings& settings) {
   std::string fix;

@@ -32,8 +32,9 @@ using engine::pktgen::VxlanSpec;
 using engine::workload::Arrivals;
 using nlohmann::json;
 
-// Header fields in JSON: a value, a list [values] used in turn, {"from", "to", "step"}, or {"from",
-// "to", "random": true, "seed"}. Numbers are JSON numbers; addresses are strings.
+// Header fields in JSON: a value, a list [values] whose elements are used in turn, {"from", "to",
+// "step"}, or {"from", "to", "random": true, "seed"}. Numbers are JSON numbers; addresses are
+// strings.
 
 enum class FieldKind : uint8_t { kNumber, kMac, kIpv4, kIpv6 };
 
@@ -66,7 +67,7 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   }
   if (!value.is_string()) return std::nullopt;
   const std::string text = value.get<std::string>();
-  // A NUL is rejected, because C functions would end the text there.
+  // A NUL is rejected, because C functions would treat it as the end of the text.
   if (text.find('\0') != std::string::npos) return std::nullopt;
   if (kind == FieldKind::kMac) {
     rte_ether_addr mac{};
@@ -81,7 +82,7 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   return kind == FieldKind::kIpv6 ? all : all >> 96;
 }
 
-/// Returns nullopt, with `fix` set, if `value` does not describe a field.
+/// If `value` does not describe a field, returns nullopt and sets `fix`.
 std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* fix) {
   *fix = "give " + std::string(FixOf(kind)) +
          ", a list, or a range: {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": "
@@ -136,8 +137,8 @@ void ReadField(config::ObjectReader& reader, std::string_view key, FieldKind kin
   }
 }
 
-/// Reads sizes: a field of numbers, or "imix", "random" or a list such as "64,1518"; from `least`
-/// to 1518.
+/// Reads sizes from `least` to 1518: a field of numbers, or "imix", "random" or a list such as
+/// "64,1518".
 void ReadSizes(config::ObjectReader& reader, std::string_view key, uint32_t least, uint64_t seed,
                Field* sizes) {
   std::string at;
@@ -270,8 +271,8 @@ Phase ReadPhase(const json& value, const std::string& path, Errors* errors) {
   return phase;
 }
 
-/// Reads "rate", or "schedule": text as for the flag, or phases. Returns whether one of them is
-/// present.
+/// Reads "rate", or "schedule", which is either text as for the flag or phases. Returns whether one
+/// of them is present.
 bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   std::string at;
   Rate rate;

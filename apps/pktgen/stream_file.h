@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The file of --streams: JSON, comments allowed; streams.schema.json and README.md define its
-// format. Every error names the location, such as `streams[1].ipv4.source`.
+// The --streams file: JSON with comments, in the format that streams.schema.json and README.md
+// define. Every error names the location, such as `streams[1].ipv4.source`.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace sluice::pktgen {
 
-/// Parses `text`, and loads captures. Returns nullopt, with one line per error in `errors`, if it
-/// does not describe streams, or two streams have the same name.
+/// Parses `text`, and loads captures. If `text` does not describe streams, or two streams have the
+/// same name, returns nullopt and adds one line per error to `errors`.
 std::optional<std::vector<engine::pktgen::StreamSpec>> ParseStreams(
     std::string_view text, std::vector<std::string>* errors);
 

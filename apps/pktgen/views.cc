@@ -29,7 +29,7 @@ std::string Latency(const Histogram& latency) {
                          Us(latency.Percentile(0.99)), Us(latency.Percentile(0.999)));
 }
 
-/// Returns only scalars, which telemetry can represent.
+/// Returns only scalars, because telemetry cannot represent other values.
 Json Figures(const StreamResult& stream) {
   return {{"name", stream.name},
           {"sent_pkts", stream.sent},

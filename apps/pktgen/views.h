@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Output of a run about its generator: one line per period, totals, JSON, latency files, telemetry.
+// A run's output about its generator: one line per period, totals, JSON, latency files and
+// telemetry.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,9 +24,9 @@ class Views {
   /// `round` must outlive the object.
   explicit Views(Round& round) : round_(round) {}
 
-  /// Returns a line about the period since the last call. Called by the main thread.
+  /// Returns a line about the period since the last call. To be called by the main thread.
   std::string Line();
-  /// Returns, before a run, a line for each capture that is modified for sending.
+  /// Returns a line for each capture that will be modified for sending. Call it before a run.
   static std::string CaptureNotes(const Settings& settings);
   /// Returns a line for each stream of a finished run, each followed by lines about the stream's
   /// untagged and missing frames.
@@ -33,20 +34,20 @@ class Views {
   /// Adds the generator's members to the report of a finished run.
   static void Extend(const engine::pktgen::TrialResult& result, double seconds,
                      const Settings& settings, nlohmann::ordered_json& report);
-  /// Returns the findings of the generator's checks, which replace those of the wire in the report.
+  /// Returns the results of the generator's checks, which replace those of the wire in the report.
   static runtime::Findings FindingsOf(const engine::pktgen::TrialResult& result);
   /// Returns the commands "/sluice/pktgen/streams" and "/sluice/pktgen/latency". May be called by
   /// any thread.
   std::vector<runtime::TelemetryCommand> Commands();
 
-  /// Writes the latencies of each stream to `prefix` + the stream's name + ".hgrm". On failure
-  /// returns false, with the name of the file in `failed`.
+  /// Writes the latencies of each stream to `prefix` + the stream's name + ".hgrm". On failure,
+  /// returns false and sets `failed` to the name of the file.
   static bool WriteLatencies(const engine::pktgen::TrialResult& result, const std::string& prefix,
                              std::string* failed);
 
  private:
   Round& round_;
-  engine::workload::Histogram shown_;  ///< Latencies that earlier lines have shown.
+  engine::workload::Histogram shown_;  ///< Latencies that earlier lines covered.
 };
 
 }  // namespace sluice::pktgen

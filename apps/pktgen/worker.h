@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine of a worker lcore: sends due frames and checks received ones. The object refers to the
-// generator, which contains all results, so that they can be read after the worker has stopped.
+// The engine of a worker lcore: sends due frames and checks received ones. All results are stored
+// in the generator, so that they can be read after the worker has stopped.
 #pragma once
 
 #include <rte_cycles.h>
@@ -74,7 +74,7 @@ class Worker final : public packet::Engine {
 
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t /*now*/) {
-    // Time of arrival: the current time, after the poll that found the frames.
+    // Arrival time of the frames: the time after the poll that found them.
     const uint64_t start = round_ == nullptr ? 0 : round_->start_cycles();
     const uint64_t now_ns = start == 0 ? 0 : generator_->clock().Ps(rte_rdtsc() - start) / 1000;
     const uint32_t size = burst.size();
@@ -90,7 +90,7 @@ class Worker final : public packet::Engine {
   }
 
  private:
-  /// Number of frames by which the prefetch of tags is ahead.
+  /// Number of frames by which tags are prefetched ahead.
   static constexpr uint32_t kAhead = 8;
 
   /// Switches to `round`; the worker no longer uses the previous round.

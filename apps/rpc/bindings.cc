@@ -23,8 +23,8 @@ Addresses AddressesOf(std::string_view list) {
     if (kind.empty()) kind = one;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
-  // Without addresses, the bindings contain the wildcard address, like those of servers that listen
-  // on all addresses.
+  // Without addresses, the bindings contain the wildcard address, as they do for servers that
+  // listen on all addresses.
   if (found.v4.empty() && found.v6.empty()) found.v4 = "0.0.0.0";
   return found;
 }
@@ -37,7 +37,7 @@ void PublishToPortMapper(const std::string& list, const std::vector<ServiceFiles
   std::string text;
   for (size_t i = 0; i < compiled.size(); ++i) {
     const uint16_t port = services[i].port;
-    // Program and version of the previous procedure; procedures are sorted by them.
+    // Program and version of the previous procedure. Procedures are sorted by program and version.
     uint64_t last = 0;
     for (const auto& procedure : compiled[i].table.procedures) {
       const uint64_t version = uint64_t{procedure.program} << 32 | procedure.version;

@@ -12,17 +12,17 @@
 
 namespace sluice::rpc_app {
 
-/// The protocols that serve calls.
+/// The protocols over which calls are served.
 enum class Served : uint8_t {
   kUdp,
   kUdpAndPortMapperTcp,  ///< Only the port mapper serves TCP, too.
   kTcp,
 };
 
-/// Passes the bindings to services/portmap.cc in the environment: PROGRAM:VERSION:NETWORK:ADDRESS,
-/// separated by spaces. Networks are named as in /etc/netconfig. `addresses` is a comma-separated
-/// list; the first address of each network is used. Universal addresses are those of RFC 5665
-/// section 5.2.3.
+/// Passes the bindings to services/portmap.cc in the environment, as
+/// PROGRAM:VERSION:NETWORK:ADDRESS, separated by spaces. Networks are named as in /etc/netconfig.
+/// `addresses` is a comma-separated list; the first address of each network is used. Addresses are
+/// universal addresses as defined in RFC 5665 section 5.2.3.
 void PublishToPortMapper(const std::string& addresses, const std::vector<ServiceFiles>& services,
                          const std::vector<rpc::CompiledX>& compiled, Served served);
 

@@ -27,7 +27,7 @@ static_assert(SLUICE_RPC_SYSTEM_ERR == static_cast<int>(NestedStatus::kSystemErr
               SLUICE_RPC_TOO_DEEP == static_cast<int>(NestedStatus::kTooDeep) &&
               SLUICE_RPC_TIMED_OUT == static_cast<int>(NestedStatus::kTimedOut));
 
-// The device requests a call of this function when the answer of a nested call has arrived. The
+// The device requests a call to this function when the answer to a nested call has arrived. The
 // function has the signature of service functions; its argument is the answer. CallHead::context
 // contains the continuation and its context.
 int Continue(void* payload, void* result, void* request) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that a service's functions make (sluice_rpc.h). A call that a function requests is stored
-// in the line that contained the call of the function (device/rpc/nested_call.h).
+// Calls that a service's functions make (sluice_rpc.h). If a function requests a call, the
+// requested call is stored in the line that contained the call to the function
+// (device/rpc/nested_call.h).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace sluice::rpc_app {
 /// construction.
 class Callees {
  public:
-  /// Loads these `.x` files with the constants of --define. Returns null, with one line in `error`,
-  /// if that fails.
+  /// Loads these `.x` files with the constants of --define. Returns null and sets `error` on
+  /// failure.
   static std::unique_ptr<Callees> Load(const std::vector<std::string>& x_files,
                                        const std::string& define, std::string* error);
 
@@ -46,7 +47,7 @@ class Caller {
   /// Returns the third argument for the service's functions.
   void* request() { return static_cast<sluice_rpc_request*>(&request_); }
   /// Stores, in the line of `end`, the call that the last function requested. `data`: the data of
-  /// the call that came in the line. Returns false if the function requested no call, or if the
+  /// the call that the line contained. Returns false if the function requested no call, or if the
   /// call cannot be stored.
   bool Return(coherent::HostEnd& end, uint64_t data);
 
@@ -57,7 +58,7 @@ class Caller {
 
   static int Call(sluice_rpc_request* request, const sluice_rpc_procedure* procedure,
                   const void* arguments, sluice_rpc_continuation* then, void* context);
-  /// Stores the arguments in XDR. Returns false if they cannot be sent.
+  /// Stores the arguments as XDR. Returns false if they cannot be sent.
   bool Keep(const Callees::Found& callee, const void* arguments);
 
   const Callees* callees_;
@@ -67,7 +68,7 @@ class Caller {
   Callees::Found callee_;
   std::vector<uint8_t> xdr_;
   uint32_t xdr_bytes_ = 0;
-  /// Buffer as large as a line's; used to check that the arguments fit.
+  /// Buffer with the size of a line's; used to check that the arguments fit.
   std::vector<uint64_t> room_;
 };
 

@@ -49,8 +49,8 @@ void KernelCore::Run() {
       case coherent::Got::kContent: {
         const coherent::Content content = end.content();
         end.Return({.kind = coherent::Kind::kNoReply});
-        // The device may have named an incarnation of the process that has ended, if it does not
-        // know the successor yet.
+        // If the device does not know the process's new incarnation yet, it may have named one that
+        // has ended.
         const auto incarnation = processes_.Get(content.code);
         if (incarnation != nullptr && incarnation->number() == content.data) {
           incarnation->HandOver(core_, stop_);

@@ -33,7 +33,7 @@ class KernelCore {
     return {{memory_.data(), memory_.bytes()}, reinterpret_cast<uint64_t>(memory_.data())};
   }
   void Start();
-  /// Called by any thread, when the device needs a retired core again.
+  /// Called by any thread when the device needs a retired core again.
   void Wake();
   /// Returns the Linux thread id; 0 before the thread has started. May be called by any thread.
   pid_t thread_id() const { return thread_id_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Handles addresses of the NIC that the kernel also has, on the interface that is the NIC's wire.
-// The kernel then answers ARP, ping and TCP for them. The NIC's UDP ports are bound to sockets that
-// drop all datagrams, so that the kernel does not answer with "port unreachable".
+// Handles NIC addresses that the kernel also has, on the interface that is the NIC's wire. The
+// kernel answers ARP, ping and TCP for these addresses. The NIC's UDP ports are bound to kernel
+// sockets that drop all datagrams, so that the kernel does not answer with "port unreachable".
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace sluice::rpc_app {
 
 class KernelPorts {
  public:
-  /// Binds the UDP `ports` of all `addresses`, a comma-separated list, if the kernel has them;
-  /// listens at `tcp_port`, if it is not 0. Returns nullopt, with one line in `error`, if the
-  /// kernel has only some of the addresses, or if another process uses one of the ports.
+  /// If the kernel has the `addresses`, a comma-separated list, binds the UDP `ports` of all of
+  /// them, and listens at `tcp_port` if it is not 0. Returns nullopt and sets `error` if the kernel
+  /// has only some of the addresses, or if another process uses one of the ports.
   static std::optional<KernelPorts> Bind(const std::string& addresses,
                                          const std::set<uint16_t>& ports, uint16_t tcp_port,
                                          std::string* error);

@@ -37,8 +37,8 @@ bool ReadOption(std::string_view key, std::string_view value, LoadOptions* optio
   return false;
 }
 
-/// A client with counters. It expects an answer to every call: a run waits at its end for the calls
-/// in flight.
+/// A client with counters. It expects an answer to every call, so a run waits at its end for the
+/// calls in flight.
 class CountingLoadWire final : public LoadWire {
  public:
   explicit CountingLoadWire(const LoadOptions& options) : LoadWire(options), options_(options) {}

@@ -20,7 +20,7 @@ namespace sluice::rpc_app {
 /// Returns `options` as text, without the seed.
 [[gnu::visibility("default")]] std::string LoadOptionsText(const LoadOptions& options);
 
-/// Parses the options described above. Returns nullopt, with one line in `error`, on a mistake.
+/// Parses the options described above. Returns nullopt and sets `error` if an option is invalid.
 [[gnu::visibility("default")]] std::optional<LoadOptions> ReadLoadOptions(std::string_view text,
                                                                           uint64_t seed,
                                                                           std::string* error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The clients' calls as a recording, for model NICs on a card: calls that are repeated, each with a
-// different xid. The card counts the answers, and this process checks a sample of them.
+// A recording of the clients' calls, for model NICs on a card. The card repeats the calls, each
+// with a different xid, and counts the answers; this process checks a sample of them.
 #pragma once
 
 #include <cstdint>

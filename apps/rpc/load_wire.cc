@@ -19,9 +19,9 @@ using packet::Datagram;
 using packet::LoadBe32;
 using packet::StoreBe32;
 
-/// Sizes of a call without credentials and of a successful reply (RFC 5531 section 9).
+/// Size of a successful reply without data (RFC 5531 section 9).
 constexpr uint32_t kReplyBytes = 24;
-/// Size of a key in XDR: its length, and four bytes.
+/// Size of a key in XDR: the length field, and four bytes.
 constexpr uint32_t kKeyBytes = 8;
 /// Number of slots that each step checks for lost calls.
 constexpr uint32_t kExpirePerStep = 4;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clients as the wire of the embedded NIC. They keep a fixed number of calls in flight (closed
-// loop), and call the services round-robin, `run_calls` calls each. They check every answer. They
-// use the time of the stepping thread, so latencies include the device's work.
+// Clients that act as the wire of the embedded NIC. They keep a fixed number of calls in flight
+// (closed loop), and call the services round-robin, with `run_calls` consecutive calls to each.
+// They check every answer. They use the time of the stepping thread, so latencies include the
+// device's work.
 #pragma once
 
 #include <atomic>
@@ -17,13 +18,13 @@
 
 namespace sluice::rpc_app {
 
-/// The procedure of a service that clients call.
+/// The procedure of a service that the clients call.
 struct LoadTarget {
   enum class Kind : uint8_t {
     kEmpty,  ///< No arguments and no result.
-    kEcho,   ///< Bytes that are returned.
-    kAdd,    ///< Two numbers; returns their sum.
-    kKeep,   ///< A key and bytes to store; returns the bytes.
+    kEcho,   ///< The result is the argument's bytes.
+    kAdd,    ///< Two numbers; the result is their sum.
+    kKeep,   ///< A key, and bytes to store; the result is the stored bytes.
   };
   Kind kind = Kind::kEmpty;
   uint32_t program = 0;
@@ -81,12 +82,12 @@ class LoadWire : public emulator::Wire {
   bool IsSource() const override { return true; }
   const emulator::WireTotals& totals() const override { return totals_; }
 
-  /// Makes a call in each slot and returns their frames. Instead of Pull.
+  /// Makes a call in each slot and returns the frames of the calls. Use it instead of Pull.
   std::span<const device::WireFrame> MakeAll();
-  /// Checks a frame of the server. If it answers a call, sets `number` to the call's slot.
+  /// Checks a frame from the server. If it answers a call, sets `number` to the call's slot.
   Verdict Judge(const device::WireFrame& frame, uint32_t* number) const;
 
-  /// Stops new calls. May be called by any thread.
+  /// Stops making new calls. May be called by any thread.
   void Stop() { std::atomic_ref(stopped_).store(true, std::memory_order_relaxed); }
   /// Returns a snapshot. May be called by any thread.
   LoadFigures Figures() const;
@@ -97,7 +98,7 @@ class LoadWire : public emulator::Wire {
     std::vector<uint8_t> frame;
     uint32_t xid = 0;
     uint32_t target = 0;
-    uint64_t sent_ns = 0;  ///< Time of the step that made the call; for the timeout.
+    uint64_t sent_ns = 0;  ///< Time of the step that made the call, for the timeout.
     /// base::MonotonicNs() when the call was made, for the latency; `sent_ns` may be earlier.
     uint64_t begun_ns = 0;
     bool waits = false;

@@ -136,8 +136,8 @@ int Serve(Settings settings) {
   const Figures figures =
       sluice::rpc_app::Run(settings, network == nullptr ? &clients : nullptr, *nic, supervision);
   const auto traces = nic->Traces();
-  nic.reset();    // The NIC must end before the memory that it reads is released.
-  cores.clear();  // These threads must end before the processes that they wait for.
+  nic.reset();    // The NIC must be destroyed before the memory that it reads is released.
+  cores.clear();  // These threads must end before the processes on which they wait.
   for (const auto& trace : traces) {
     settings.Print(sluice::rpc_app::TraceText(trace, settings.services[trace.process].name));
   }

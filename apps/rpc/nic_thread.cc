@@ -48,7 +48,8 @@ void NicThread::Kill(device::rpc::ProcessId process) {
 
 void NicThread::Wake(device::rpc::CoreId core) { cores_[core]->Wake(); }
 
-// A process makes progress only if its thread, the core's KernelCore thread and this thread run.
+// A process makes progress only if its thread, the core's KernelCore thread and this thread all get
+// a CPU.
 std::optional<uint64_t> NicThread::Starved(device::rpc::CoreId core,
                                            device::rpc::ProcessId process) {
   Watches& watches = watches_[core];

@@ -25,14 +25,14 @@ namespace sluice::rpc_app {
 
 class NicThread final : public device::rpc::HostPort, private device::FrameSink {
  public:
-  /// All references must outlive the object; `cores` are the device's cores by number. Records the
-  /// first `traces` calls.
+  /// All references must outlive the object. `cores` contains the device's cores, indexed by
+  /// number. The first `traces` calls are recorded.
   NicThread(const device::rpc::RpcNicConfig& config, device::rpc::Placement& placement,
             emulator::Wire& wire, ProcessTable& processes,
             std::span<const std::unique_ptr<KernelCore>> cores, uint32_t traces);
 
-  /// Runs `command` between two steps on the NIC's thread, and returns when it is done. Only one
-  /// thread at a time may call it, and not the NIC's thread.
+  /// Runs `command` on the NIC's thread, between two steps, and returns when it is done. Only one
+  /// thread at a time may call it, and never the NIC's thread.
   void Do(const std::function<void(device::rpc::RpcNic&)>& command) {
     thread_->Do([&] { command(nic_); });
   }

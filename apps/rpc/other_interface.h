@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The part of sluice-rpc for packetized, streaming and bilateral NICs is a separate program. This
+// A separate program implements sluice-rpc for packetized, streaming and bilateral NICs. This
 // program, whose NIC decodes calls, therefore needs neither EAL nor frame code.
 #pragma once
 
@@ -10,8 +10,8 @@ namespace sluice::rpc_app {
 /// interfaces.
 bool WantsOtherInterface(int argc, char** argv);
 
-/// Executes the separate program with the same arguments. Returns only on failure: prints an error
-/// and returns the exit code.
+/// Executes the separate program with the same arguments. If that fails, prints an error and
+/// returns the exit code.
 int RunOtherInterface(char** argv);
 
 }  // namespace sluice::rpc_app

@@ -21,7 +21,7 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Size for the only control message that is requested.
+/// Enough for the only control message that is requested.
 constexpr size_t kControlBytes = 64;
 
 int Bind(int socket, const std::string& interface) {
@@ -79,7 +79,7 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t now_ns, uint32_t ma
     frames_.clear();
     first_frame_ = 0;
     defragmenter_.Expire(now_ns);
-    // Limits the reads, so that a flood of foreign frames does not stop the device.
+    // Limits the number of reads, so that a flood of foreign frames does not stall the device.
     const uint32_t most = std::min(max, kBurst);
     for (uint32_t number = 0, looks = 0; number < most && looks < 4 * kBurst; ++looks) {
       iovec vector = {buffers_[number].data(), kFrameBytes};
@@ -160,7 +160,7 @@ bool PacketWire::IsUdp(const uint8_t* frame, uint32_t length) {
   const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   if (type == packet::kEtherTypeIpv4) return ip[9] == packet::kProtocolUdp;
   if (type != packet::kEtherTypeIpv6) return false;
-  // In a fragment, the fragment header contains the protocol.
+  // In a fragment, the fragment header contains the protocol number.
   constexpr uint8_t kFragmentHeader = 44;
   constexpr uint32_t kNextOfFragment = packet::kEthernetHeaderBytes + packet::kIpv6HeaderBytes;
   return ip[6] == packet::kProtocolUdp || (ip[6] == kFragmentHeader && length > kNextOfFragment &&

@@ -22,9 +22,9 @@ namespace sluice::rpc_app {
 
 class PacketWire final : public emulator::Wire {
  public:
-  /// Receives frames from `interface` for the IP addresses in the list `addresses`; the NIC's MAC
+  /// Receives frames from `interface` for the IP addresses in the list `addresses`. The NIC's MAC
   /// address is that of the interface. `shared`: the kernel has these addresses too, and handles
-  /// all frames except UDP. Returns null, with one line in `error`, on failure.
+  /// all frames except UDP. Returns null and sets `error` on failure.
   static std::unique_ptr<PacketWire> Open(const std::string& interface,
                                           const std::string& addresses, bool shared,
                                           std::string* error);
@@ -38,7 +38,7 @@ class PacketWire final : public emulator::Wire {
  private:
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kFrameBytes = packet::kLongestDatagramFrame;
-  /// Maximum datagrams that wait for fragments, and their timeout.
+  /// Maximum number of datagrams that wait for fragments, and their timeout.
   static constexpr uint32_t kDatagrams = 64;
   static constexpr uint64_t kTimeoutNs = packet::Defragmenter::kTimeoutS * 1'000'000'000ULL;
   /// Indices of the wire's counters. Unless stated otherwise, they count frames that the wire does
@@ -50,7 +50,7 @@ class PacketWire final : public emulator::Wire {
     kBadNeighbor,
     kUnsent,       ///< Not accepted by the interface.
     kReassembled,  ///< Reassembled datagrams.
-    kBadFragment,  ///< After unsupported IPv6 headers.
+    kBadFragment,  ///< Fragments after unsupported IPv6 headers.
     kKernel,       ///< The kernel handles these frames.
     kCounters
   };
@@ -59,7 +59,7 @@ class PacketWire final : public emulator::Wire {
   /// Returns the length of the frame for the device in buffer `number`, which contains a received
   /// frame of `length` bytes; 0 if there is none.
   uint32_t AcceptFrame(uint32_t number, uint32_t length, uint32_t status);
-  /// Returns the same as AcceptFrame, for a frame that is addressed to this NIC. If a fragment
+  /// Like AcceptFrame, for a frame that is addressed to this NIC. If the frame is the fragment that
   /// completes a datagram, the datagram replaces it in the buffer. Returns 0 for all other
   /// fragments.
   uint32_t Reassemble(uint32_t number, uint32_t length);
@@ -78,7 +78,8 @@ class PacketWire final : public emulator::Wire {
   std::vector<device::WireFrame> frames_;
   uint32_t first_frame_ = 0;
   std::array<uint64_t, kCounters> counts_{};
-  /// Includes a counter per Defragmenter::Reason; kUnfinished counts the fragments that wait.
+  /// Includes a counter per Defragmenter::Reason; kUnfinished counts the fragments that are
+  /// waiting.
   static constexpr uint32_t kAllCounters = uint32_t{kCounters} + packet::Defragmenter::kReasons;
   std::array<device::Counter, kAllCounters> counters_{};
   emulator::WireTotals totals_;

@@ -12,7 +12,7 @@
 
 namespace sluice::rpc_app {
 
-/// Returns the policy of that name (engine/sched/policies/all.h) for cores 0 to `cores` - 1.
+/// Returns the policy with this name (engine/sched/policies/all.h) for cores 0 to `cores` - 1.
 /// `slice_ns`: slice of policies that have one; 0: the policy's default. Returns null if the name
 /// is unknown.
 std::unique_ptr<device::rpc::Placement> MakePlacement(std::string_view policy, uint32_t cores,

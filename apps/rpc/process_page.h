@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory that sluice-rpc shares with the process of one service: a page of words, followed by an
-// endpoint for each core. It is a sealed file without a name. Either end may die at any time, and
-// neither trusts the data of the other.
+// endpoint for each core. It is an unnamed, sealed file. Either end may die at any time, and
+// neither trusts the other's data.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@ enum class Phase : uint32_t {
   kFailed,  ///< `error` contains the reason.
 };
 
-/// Owner of a core; a futex. The supervisor stores kService and waits until it is kKernel again.
+/// Owner of a core; a futex. The supervisor stores kService, and waits until the owner is kKernel
+/// again.
 enum class Turn : uint32_t { kKernel, kService };
 
 struct ProcessPage {
@@ -37,19 +38,19 @@ struct ProcessPage {
   std::array<char, 240> error;
   struct alignas(64) Core {
     uint32_t turn;
-    uint32_t thread;  ///< Linux id of the service's thread for this core; 0: not started.
+    uint32_t thread;  ///< Linux thread ID of the service's thread for this core; 0: not started.
   };
   std::array<Core, device::rpc::kMaxCores> cores;
   std::array<device::rpc::Entry, kMaxProcedures> entries;
 };
 static_assert(sizeof(ProcessPage) <= ProcessPage::kBytes);
 
-/// Layout of every user endpoint: lines for 4200 bytes, and buffers for longer data.
+/// Layout of every user endpoint: lines for up to 4200 bytes, and buffers for longer data.
 inline constexpr coherent::Geometry kUserGeometry = {.overflow_lines = 32, .buffer_bytes = 65536};
 inline constexpr coherent::Geometry kKernelGeometry = {.mode = coherent::Mode::kKernel,
                                                        .overflow_lines = 0};
 
-/// Return the size of the file for `cores` cores in bytes, and the offset of one core's endpoint.
+/// Return the size in bytes of the file for `cores` cores, and the offset of one core's endpoint.
 inline size_t ProcessBytes(uint32_t cores) {
   return ProcessPage::kBytes + cores * kUserGeometry.Bytes();
 }
@@ -57,7 +58,7 @@ inline size_t EndpointOffset(uint32_t core) {
   return ProcessPage::kBytes + core * kUserGeometry.Bytes();
 }
 
-/// Waits while `word`, to which another process may store, equals `value`; at most `patience_ns`.
+/// Waits at most `patience_ns` while `word`, which another process may change, equals `value`.
 void WaitWhile(uint32_t& word, uint32_t value, uint64_t patience_ns);
 /// Stores `value` (release) and wakes all waiters.
 void StoreAndWake(uint32_t& word, uint32_t value);

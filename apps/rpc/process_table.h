@@ -15,13 +15,14 @@ namespace sluice::rpc_app {
 
 class ProcessTable {
  public:
-  /// Returns the current process of a service; null if there is none, or if the number is invalid.
+  /// Returns the current process of a service; null if the number is invalid or the service has no
+  /// process.
   std::shared_ptr<ServiceProcess> Get(uint64_t process) {
     const std::scoped_lock lock(mutex_);
     return process < processes_.size() ? processes_[process] : nullptr;
   }
   void Set(device::rpc::ProcessId process, std::shared_ptr<ServiceProcess> incarnation) {
-    // The previous incarnation is destroyed outside of the lock.
+    // The previous incarnation is destroyed outside the lock.
     const std::scoped_lock lock(mutex_);
     std::swap(processes_[process], incarnation);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of sluice-rpc about a run.
+// sluice-rpc's reports on a run.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Figures {
 };
 
 std::string PeriodLine(const Figures& earlier, const Figures& later);
-/// Return the final report as text and as JSON. `wait_method`: method by which cores wait.
+/// Return the final report as text and as JSON. `wait_method`: how cores wait.
 std::string Totals(const Settings& settings, const Figures& run, const std::string& wait_method);
 std::string Json(const Settings& settings, const Figures& run, const std::string& wait_method);
 

@@ -53,7 +53,7 @@ Figures Run(const Settings& settings, LoadWire* clients, NicThread& nic, Supervi
   host::NotifyServiceManager(host::kServiceStopping);
   const double ran_s = schedule.Seconds();
   if (clients != nullptr) clients->Stop();
-  nic.Do([](RpcNic&) {});  // Ensures that the clients have seen the stop.
+  nic.Do([](RpcNic&) {});  // Ensures that the clients have seen the request to stop.
   const double patience_s = ran_s + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
   Figures figures = ReadFigures(schedule, clients, nic, supervision.restarts());
   for (uint64_t calls = ~uint64_t{0}; (figures.missing() != 0 || figures.load.calls != calls) &&

@@ -22,14 +22,14 @@ struct ServiceFiles {
   std::string x;                       ///< Path of the `.x` file.
   uint16_t port = 0;                   ///< UDP port.
   std::vector<int> listeners{};        ///< Sockets on which its process also serves TCP; borrowed.
-  std::vector<std::string> callees{};  ///< Paths of the `.x` files of services that it may call.
+  std::vector<std::string> callees{};  ///< Paths of the `.x` files of services that it calls.
   std::string define{};  ///< Constants for all these files, in the format of --define.
 };
 
 inline bool IsPortMapper(const ServiceFiles& files) { return files.name == "portmap"; }
 
-/// Returns the path of a program or file that is installed with this program: in the same
-/// directory, or in the library directory.
+/// Returns the path of an installed program or file: in this program's directory, or in the library
+/// directory.
 std::filesystem::path Beside(const std::string& name);
 
 /// Reads a comma-separated list of services: names of built-in services, or OBJECT.so:FILE.x.
@@ -37,15 +37,15 @@ std::filesystem::path Beside(const std::string& name);
 std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port,
                                        const std::string& define);
 inline constexpr const char* kDefineFix = "give NAME=NUMBER, separated by commas";
-/// Returns the error in the services and the fix; empty if there is none.
+/// Returns the first error in the services and its fix, or an empty string.
 std::string ServicesFault(const std::vector<ServiceFiles>& services);
 
-/// Compiles the `.x` files. Returns nullopt, with one line in `error`, if one of them is wrong.
+/// Compiles the `.x` files. Returns nullopt and sets `error` if one of them is invalid.
 std::optional<std::vector<rpc::CompiledX>> CompileAll(const std::vector<ServiceFiles>& services,
                                                       std::string* error);
 
-/// Returns for each service the procedure that clients call: a procedure with a result that clients
-/// can check, otherwise procedure 0.
+/// Returns, for each service, the procedure that clients call: one whose result clients can check,
+/// otherwise procedure 0.
 std::vector<LoadTarget> TargetsOf(const std::vector<ServiceFiles>& services,
                                   const std::vector<rpc::CompiledX>& compiled);
 

@@ -16,14 +16,14 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Maximum result in XDR, which fits into a datagram.
+/// Maximum size of a result in XDR; such a result fits into a datagram.
 constexpr uint32_t kMaxXdr = 65536;
 /// Maximum size of results that use the fast path: together with the head, they fit into the first
 /// half of a line (coherent/layout.h).
 constexpr uint32_t kSmallBytes = 32;
 static_assert(kSmallBytes <= coherent::kInlineBytes);
 
-// Default procedure 0 of services that do not define it.
+// Default procedure 0 for services that do not define it.
 int Nothing(void*, void*, void*) { return 1; }
 
 }  // namespace
@@ -94,7 +94,7 @@ void Answerer::Answer(coherent::HostEnd& end) {
   const coherent::Content call = end.content();
   const rpc::Type& type = table_.types[static_cast<uint32_t>(call.data)];
   if (!type.straight || type.bytes > kSmallBytes) return AnswerAny(end, call);
-  // The sizes are constant, so that the compiler inlines the initialization and the copy of
+  // The sizes are constants so that the compiler inlines the initialization and the copy of
   // `result`. All data is in the line's first 64 bytes.
   alignas(kSmallBytes) std::array<uint8_t, kSmallBytes> result{};
   const auto function = reinterpret_cast<engine::rpc::Function>(call.code);

@@ -5,9 +5,9 @@
 //
 //   int add_1_svc(add_args *arguments, int *result, void *request);
 //
-// It returns 0 on failure. `request` is the handle for calls by sluice_rpc.h. Data that the result
-// points to must stay valid until the same thread calls the function again; it may be the
-// arguments.
+// It returns 0 on failure. `request` is the handle for calls that the function makes
+// (sluice_rpc.h). Data that the result points to must stay valid until the same thread calls the
+// function again. The result may point into the arguments.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ namespace sluice::rpc_app {
 /// Returns the text of a file, or nullopt if it cannot be read.
 std::optional<std::string> ReadFile(const std::string& path);
 
-/// Compiles a `.x` file of a service. `define`: constants in the format of rpc::ReadConstants.
-/// Returns nullopt, with one line in `error`, on failure, and if a procedure has several arguments,
-/// because functions of `rpcgen -N` receive these by value.
+/// Compiles a service's `.x` file. `define`: constants in the format of rpc::ReadConstants. Returns
+/// nullopt and sets `error` on failure, or if a procedure has several arguments, because functions
+/// that `rpcgen -N` declares receive these by value.
 std::optional<rpc::CompiledX> CompileFile(const std::string& path, const std::string& define,
                                           std::string* error);
 
@@ -39,7 +39,8 @@ std::string FunctionName(const std::string& procedure, uint32_t version);
 /// State of a service's thread for answering calls; allocates only in the constructor.
 class Answerer {
  public:
-  /// Both must outlive the object. `callees`: procedures that the functions may call; null: none.
+  /// Both arguments must outlive the object. `callees`: procedures that the functions may call;
+  /// null: none.
   explicit Answerer(const rpc::Table& table, const Callees* callees = nullptr);
 
   /// Executes the call in `end`. Stores the result in the line, or the nested call that the
@@ -49,27 +50,28 @@ class Answerer {
  private:
   /// Handles results that are large or contain pointers.
   void AnswerAny(coherent::HostEnd& end, const coherent::Content& call);
-  /// Handles a function that failed or made a call. `status` is its return value. Returns false if
-  /// the function did neither.
+  /// Handles a function that failed or requested a call. `status` is its return value. Returns
+  /// false if the function did neither.
   bool AnswerWithoutResult(coherent::HostEnd& end, const coherent::Content& call, int status);
 
   const rpc::Table& table_;
   Caller caller_;
-  std::vector<uint64_t> result_;  ///< The result's structure; an array of words for alignment.
-  std::vector<uint8_t> xdr_;      ///< XDR of results that contain pointers.
+  std::vector<uint64_t> result_;  ///< The result structure; an array of words for alignment.
+  std::vector<uint8_t> xdr_;      ///< Results that contain pointers, as XDR.
 };
 
-/// A shared object with the functions of a `.x` file. One per process, never unloaded.
+/// A shared object with the functions of a `.x` file. There is one per process, and it is never
+/// unloaded.
 class ServiceFunctions {
  public:
-  /// `define`: see CompileFile. Returns null, with one line in `error`, on failure.
+  /// `define`: see CompileFile. Returns null and sets `error` on failure.
   static std::unique_ptr<ServiceFunctions> Load(const std::string& object, const std::string& x,
                                                 std::string* error, const std::string& define = {});
 
   const rpc::Table& table() const { return compiled_.table; }
   /// Returns the function of each procedure of the table, and its result type for Answerer.
   const std::vector<device::rpc::Entry>& entries() const { return entries_; }
-  /// Returns table and entries as a service at a port.
+  /// Returns the table and the entries as a service at a port.
   device::rpc::Service At(uint16_t port) const { return {port, table(), entries()}; }
 
  private:

@@ -100,8 +100,8 @@ void RunTcp(const char* list, const ServiceFunctions& functions) {
   for (;;) tcp.Step(std::chrono::seconds(1));
 }
 
-// Arguments: FD OBJECT X CORES LISTENERS PARENT DEFINE, with a comma after each listener, and then
-// the .x files of the services that this one may call.
+// Arguments: FD OBJECT X CORES LISTENERS PARENT DEFINE, then the .x files of the services that this
+// one may call. A comma follows each listener.
 int main(int argc, char** argv) {
   if (argc < 8) {
     std::fprintf(stderr,
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != std::atoi(argv[6])) return 1;  // The parent ended before the call of prctl.
+  if (getppid() != std::atoi(argv[6])) return 1;  // The parent ended before the call to prctl.
   const auto cores = static_cast<uint32_t>(std::strtoul(argv[4], nullptr, 10));
   const size_t bytes = sluice::rpc_app::ProcessBytes(cores);
   const auto memory = sluice::bar::RingMemory::FromFile(std::atoi(argv[1]), bytes, false);

@@ -15,7 +15,7 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Interval between checks whether a process that has a core is dead.
+/// Interval between checks whether a process that owns a core is dead.
 constexpr uint64_t kLookForDeathNs = 20'000'000;
 
 // Returns the command that starts the service's process.
@@ -92,15 +92,15 @@ std::vector<device::rpc::Endpoint> ServiceProcess::Endpoints() {
 void ServiceProcess::Interrupt(uint32_t core) {
   const uint32_t thread = LoadWord(page().cores[core].thread);
   const std::scoped_lock lock(reaping_);
-  // tgkill accepts only threads of the service's process, so a forged id is harmless.
+  // tgkill accepts only threads of the service's process, so a forged thread ID is harmless.
   if (!ended_) syscall(SYS_tgkill, child_.pid(), thread, SIGUSR1);
 }
 
 uint64_t ServiceProcess::Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns) {
   const auto thread = static_cast<pid_t>(LoadWord(page().cores[core].thread));
   const std::scoped_lock lock(reaping_);
-  // The service's process wrote the thread's id. The path in /proc contains the process's id, so it
-  // accepts only threads of that process.
+  // The service's process wrote the thread ID, which may be forged. The path in /proc contains the
+  // process ID, so it is valid only for threads of that process.
   return ended_ ? 0 : starved.Since(child_.pid(), thread, now_ns);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One incarnation of a service's process, as seen by its supervisor: memory that is never shared
+// The supervisor's handle for one incarnation of a service's process: memory that is never shared
 // with another process, and a pidfd.
 #pragma once
 
@@ -26,8 +26,8 @@ namespace sluice::rpc_app {
 
 class ServiceProcess {
  public:
-  /// Runs `program` (sluice-rpc-service) for a service with `cores` endpoints. Returns null, with
-  /// one line in `error`, on failure.
+  /// Runs `program` (sluice-rpc-service) for a service with `cores` endpoints. Returns null and
+  /// sets `error` on failure.
   static std::shared_ptr<ServiceProcess> Launch(const std::string& program,
                                                 const ServiceFiles& files, uint32_t cores,
                                                 std::string* error);
@@ -45,11 +45,11 @@ class ServiceProcess {
   uint64_t number() const { return number_; }
   /// Sends a signal to the process. May be called by any thread.
   void Signal(int signal) const { child_.Signal(signal); }
-  /// Sends SIGUSR1 to the thread that has this core, to end its handler. May be called by any
-  /// thread.
+  /// Sends SIGUSR1 to the thread that owns this core, to interrupt a blocking system call in a
+  /// service function. May be called by any thread.
   void Interrupt(uint32_t core);
-  /// Returns StarvedTime::Since of the thread that has this core; 0 after the process's end. May be
-  /// called by any thread.
+  /// Returns StarvedTime::Since of the thread that owns this core; 0 once the process has ended.
+  /// May be called by any thread.
   uint64_t Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns);
   /// Returns true once the process has ended, and reaps it. Called by one thread only.
   bool Ended();
@@ -64,7 +64,7 @@ class ServiceProcess {
   bar::RingMemory memory_;
   uint32_t cores_;
   const uint64_t number_;
-  std::mutex reaping_;  ///< Held while the process is reaped, and while its id must be valid.
+  std::mutex reaping_;  ///< Held while the process is reaped or its ID must remain valid.
   host::ChildProcess child_;
   std::atomic<bool> ended_{false};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Flags of sluice-rpc.
+// sluice-rpc's flags.
 #pragma once
 
 #include <cstdint>

@@ -68,7 +68,7 @@ void Supervision::TearDown(ProcessId id) {
   if (!service.process->Ended()) service.process->Signal(SIGKILL);
   nic_.Do([&](RpcNic& nic) { nic.Gone(id); });
   processes_.Set(id, nullptr);
-  // A process that ran for longer than the longest pause is restarted immediately.
+  // A process that ran for longer than the maximum pause is restarted immediately.
   const bool lived =
       service.state == Service::State::kUp && Clock::now() - service.since > kLongestPause;
   if (lived) service.pauses.Reset();
@@ -104,7 +104,7 @@ bool Supervision::Start(std::string* error) {
 }
 
 void Supervision::Look() {
-  std::string error;  // Ignored: a failed start is repeated.
+  std::string error;  // Ignored, because a failed start is retried.
   for (size_t i = 0; i < services_.size(); ++i) {
     const auto id = static_cast<ProcessId>(i);
     Service& service = services_[i];

@@ -24,12 +24,13 @@ class Supervision {
   Supervision(const Settings& settings, const std::vector<rpc::CompiledX>& compiled,
               ProcessTable& processes, NicThread& nic);
 
-  /// Starts all services and waits until they are up. Returns false, with one line in `error`, if
-  /// one does not come up within kPatience.
+  /// Starts all services and waits until they are up. Returns false and sets `error` if one of them
+  /// is not up within kPatience.
   bool Start(std::string* error);
-  /// Detects processes that died or became ready. Call it every few milliseconds.
+  /// Detects processes that have died or become ready. Call it every few milliseconds.
   void Look();
-  /// Returns the number of restarts: the processes started, except the first one of each service.
+  /// Returns the number of restarts, i.e. of processes started other than the first one of each
+  /// service.
   uint64_t restarts() const { return restarts_; }
 
  private:

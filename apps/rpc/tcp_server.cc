@@ -11,10 +11,10 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Bytes per read; limits the unprocessed input of a peer.
+/// Bytes per read; limits the unprocessed input from a peer.
 constexpr size_t kInputBytes = 4096;
-/// Pause if the process lacks a descriptor or memory for a connection and has no other connection
-/// to close.
+/// Pause if the process lacks a descriptor or memory for a new connection and has no other
+/// connection to close.
 constexpr std::chrono::milliseconds kPause{10};
 
 bool WouldBlock(ssize_t result) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Serves a service over TCP, with kernel sockets. The number of connections and the memory per
-// connection are bounded, regardless of the peers' behavior. The server reads no calls from a peer
-// that does not read its replies. Slow peers are disconnected. If there are too many connections,
-// the one with the oldest reply is closed.
+// connection are bounded, regardless of the peers' behavior. The server does not read calls from a
+// peer that does not read its replies. Slow peers are disconnected. If there are too many
+// connections, the one with the oldest reply is closed.
 #pragma once
 
 #include <poll.h>
@@ -24,8 +24,8 @@ namespace sluice::rpc_app {
 struct TcpLimits {
   uint32_t connections = 64;
   uint32_t call_bytes = 16384;  ///< Maximum call size; a longer call closes the connection.
-  /// Time limit for a whole call, from the previous reply or the connection's start until the
-  /// kernel has accepted the reply.
+  /// Time limit for a whole call: from the previous reply, or from the connection's start, until
+  /// the kernel has accepted the reply.
   std::chrono::milliseconds patience{30'000};
 };
 
@@ -52,7 +52,7 @@ class TcpServer {
     base::OwnedFd socket;
     rpc::RecordReader calls;
     std::vector<uint8_t> reply;  ///< Includes its record mark.
-    size_t sent = 0;             ///< Bytes of `reply` that are sent.
+    size_t sent = 0;             ///< Number of bytes of `reply` sent so far.
     std::vector<uint8_t> rest;   ///< Input that followed the current call.
     Clock::time_point since;     ///< Time of the last complete reply, or of the connection's start.
   };
@@ -65,7 +65,7 @@ class TcpServer {
   bool ProcessCalls(Connection& connection, std::span<const uint8_t> bytes);
   bool SendReply(Connection& connection);
   void CloseSlow();
-  /// Closes the connection with the oldest `since`.
+  /// Closes the connection with the earliest `since`.
   void CloseOne();
 
   std::vector<base::OwnedFd> listeners_;

@@ -66,8 +66,8 @@ std::optional<AgentFault> ReadAgentFault(std::string_view text) {
 AgentThread::AgentThread(Scheduler& scheduler, const Clock& clock,
                          const AgentThreadOptions& options)
     : scheduler_(scheduler), clock_(clock), options_(options) {
-  // Sets the CPU before the thread starts. Otherwise the thread would start on the CPU of its
-  // creator, which may be a worker that never gives up that CPU.
+  // Sets the CPU before the thread starts. Otherwise, the thread would start on its creator's CPU,
+  // where a worker that never yields may be running.
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   if (options.cpu >= 0) {
@@ -143,7 +143,7 @@ void AgentThread::Run() {
         rte_pause();
       } else {
         sched_yield();
-        break;  // The yield may have taken long, so the clock is checked again.
+        break;  // The yield may have taken a long time, so the clock is checked again.
       }
     }
     if (now >= fault_at) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC core of the agent: a thread, on a separate CPU if there is one. Also simulates faults of
-// an agent, for demonstrations and tests.
+// Simulates the agent's NIC core with a thread, which runs on a separate CPU if there is one. Also
+// simulates agent faults, for demonstrations and tests.
 #pragma once
 
 #include <pthread.h>
@@ -25,10 +25,10 @@ struct AgentFault {
     kReplace,  ///< A new agent replaces the old one immediately.
   };
   Kind kind = Kind::kKill;
-  double after_s = 0;  ///< Time since the start of the thread.
+  double after_s = 0;  ///< Time in seconds since the start of the thread.
 };
 
-/// Parses "kill@1.5", "freeze@2" or "replace@0.5". Returns nullopt on a mistake.
+/// Parses "kill@1.5", "freeze@2" or "replace@0.5". Returns nullopt if the text is invalid.
 std::optional<AgentFault> ReadAgentFault(std::string_view text);
 
 struct AgentThreadOptions {
@@ -47,10 +47,10 @@ class AgentThread {
   AgentThread(const AgentThread&) = delete;
   AgentThread& operator=(const AgentThread&) = delete;
 
-  /// Ends the thread and its agent, like a kill.
+  /// Ends the thread and its agent, as a kill fault does.
   void Stop();
 
-  /// Returns the sum over all agents so far; it may be some milliseconds old.
+  /// Returns the sum over all agents so far, which may be some milliseconds old.
   engine::sched::AgentCounters counters() const;
   uint64_t agents() const { return agents_.load(std::memory_order_relaxed); }
 
@@ -58,7 +58,7 @@ class AgentThread {
   void Run();
   void Publish(const AgentSide& agent);
   void Retire(std::unique_ptr<AgentSide> agent);
-  /// Sleeps until the time has passed or the thread is stopped.
+  /// Sleeps until `time` has passed or the thread is stopped.
   void Rest(Nanoseconds time);
   /// Applies the fault to `agent`.
   void Suffer(std::unique_ptr<AgentSide>& agent);
@@ -70,7 +70,7 @@ class AgentThread {
   std::atomic<uint64_t> agents_{0};
   mutable std::mutex mutex_;
   engine::sched::AgentCounters published_;
-  /// Sum over agents that have ended; used by the thread only.
+  /// Sum over the agents that have ended; used by the thread only.
   engine::sched::AgentCounters gone_;
   pthread_t thread_{};
 };

@@ -67,8 +67,8 @@ bool ClientWire::MakeFrame(uint64_t now_ns) {
   if (frames_.size() == kSlots || workload_->due_ns() > now_ns) return false;
   if (options_.count != 0 && next_id_ == options_.count) return false;
   Pending& pending = pending_[next_id_ % kPending];
-  // This slot's earlier request has no answer yet: kPending requests wait, so this request is
-  // delayed.
+  // The earlier request in this slot has not been answered. The maximum number of requests,
+  // kPending, are waiting, so this request is delayed.
   if (pending.waits) return false;
   pending.due_ns = workload_->due_ns();
   const Request request = workload_->Pop();

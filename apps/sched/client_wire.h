@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clients of sluice-sched as the wire of a model NIC: wire=library:libsluice_sched_wire.so+OPTIONS.
-// Requests are sent when they are due, independent of the server's answers (open loop). Latencies
-// count from the due time, so that a stalled server is charged for the stall. The counters are
-// statistics of the wire. The clients use the time of the stepping thread, so latencies include the
-// model's work.
+// sluice-sched clients that act as the wire of a model NIC:
+// wire=library:libsluice_sched_wire.so+OPTIONS. Requests are sent when they are due, independent of
+// the server's answers (open loop). Latencies are measured from the due time, so they include
+// stalls of the server. The counters are part of the wire's statistics. The clients use the time of
+// the stepping thread, so latencies include the model's work.
 //
 //   rate=PER_SECOND  short_us=N  long_us=N  long_share=SHARE  runaway_share=SHARE  port=N
 //   sockets=N  (source ports from 40000 on, so that RSS spreads them)
@@ -37,13 +37,13 @@ struct ClientWireOptions {
   uint64_t count = 0;
 };
 
-/// Parses the options described above. Returns nullopt, with one line in `error`, on a mistake.
+/// Parses the options described above. Returns nullopt and sets `error` if an option is invalid.
 [[gnu::visibility("default")]] std::optional<ClientWireOptions> ReadClientWireOptions(
     std::string_view text, uint64_t seed, std::string* error);
 
 class ClientWire final : public emulator::Wire {
  public:
-  /// `server`: the MAC address of the NIC.
+  /// `server`: the NIC's MAC address.
   ClientWire(const ClientWireOptions& options, const packet::MacAddress& server);
 
   void Start(uint64_t now_ns) override;
@@ -54,11 +54,12 @@ class ClientWire final : public emulator::Wire {
   std::span<const device::Counter> Counters() override;
 
  private:
-  /// Maximum frames that wait for the device; further requests wait in the schedule.
+  /// Maximum number of frames that wait for the device; further requests wait in the schedule.
   static constexpr uint32_t kSlots = 64;
   static constexpr uint32_t kPayload = 42;  ///< Bytes of the Ethernet, IPv4 and UDP headers.
   static constexpr uint32_t kFrameBytes = kPayload + kRequestBytes;
-  /// Maximum requests that wait for answers, indexed by the low bits of their ids.
+  /// Maximum number of requests that wait for answers. They are indexed by the low bits of their
+  /// IDs.
   static constexpr uint32_t kPending = 1u << 17;
 
   struct Pending {
@@ -70,8 +71,8 @@ class ClientWire final : public emulator::Wire {
     uint64_t id = 0;
   };
 
-  /// Builds the frame of the next request if it is due, within `count`, and its slots in slots_ and
-  /// pending_ are free. Returns whether it built one.
+  /// Builds the frame of the next request if the request is due, `count` is not exceeded, and its
+  /// slots in slots_ and pending_ are free. Returns whether it built one.
   bool MakeFrame(uint64_t now_ns);
   /// Counts requests that have waited too long as lost, oldest first.
   void Expire(uint64_t now_ns);

@@ -14,7 +14,7 @@ using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
 // Inform AddressSanitizer of every stack switch. `fake_stack` stores the sanitizer's data about the
-// frames of the old stack; null if these frames are never resumed.
+// frames of the old stack, or is null if these frames will never be resumed.
 #ifdef __SANITIZE_ADDRESS__
 void LeaveStack(void** fake_stack, const void* next, size_t next_bytes) {
   __sanitizer_start_switch_fiber(fake_stack, next, next_bytes);

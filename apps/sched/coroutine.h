@@ -17,13 +17,13 @@ class Coroutine {
  public:
   using Body = void (*)(void* argument);
 
-  /// Runs on `stack`, which must outlive the object and may not be used otherwise.
+  /// Runs on `stack`, which must outlive the object and must not be used for anything else.
   explicit Coroutine(std::span<std::byte> stack) : stack_(stack) {}
   Coroutine(const Coroutine&) = delete;
   Coroutine& operator=(const Coroutine&) = delete;
 
-  /// Prepares a call of `body(argument)` by the next Resume; `body` must not throw. An unfinished
-  /// earlier body is abandoned.
+  /// Prepares a call to `body(argument)`, which the next Resume makes. `body` must not throw. An
+  /// unfinished earlier body is abandoned.
   void Start(Body body, void* argument);
   /// Runs the body until it pauses or ends. Returns true if it has ended. Do not call it again
   /// after the end.

@@ -2,7 +2,7 @@
 //
 // sluice-rpc on interfaces that carry frames: the host decodes calls from frames or from TCP
 // connections, and calls the services' functions in this process. The engines are lib/engine/rpc;
-// everything else is lib/runtime. sluice-rpc executes this program if it is given such an
+// everything else is lib/runtime. sluice-rpc executes this program if --iface selects such an
 // interface.
 #include <gflags/gflags.h>
 #include <rte_ethdev.h>
@@ -46,8 +46,7 @@ using sluice::runtime::RunTcp;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// Loads the functions of all services into this process. Returns false, with one line in `error`,
-// on failure.
+// Loads the functions of all services into this process. Returns false and sets `error` on failure.
 bool Load(const FrameSettings& settings, Services* services,
           std::vector<std::unique_ptr<ServiceFunctions>>* loaded, std::string* error) {
   for (const auto& files : settings.services) {

@@ -27,7 +27,7 @@ DEFINE_double(timeout_ms, 1000,
 namespace sluice::rpc_app {
 namespace {
 
-/// Maximum data of a call to echo, so that the call fits into a frame of 1514 bytes.
+/// Maximum data size of a call to echo, so that the call fits into a frame of 1514 bytes.
 constexpr uint32_t kMaxEchoBytes = 1400;
 
 /// Number of datagrams reassembled concurrently if the program has IP addresses.

@@ -21,8 +21,8 @@ struct FrameSettings {
 };
 
 /// Checks the flags, sets the port mapper's bindings, and attaches the built-in clients to the
-/// embedded NIC unless `line` selects another wire. Returns nullopt on a mistake; `flag` is then
-/// the wrong flag, and `fix` the remedy.
+/// embedded NIC unless `line` selects another wire. On an invalid flag, returns nullopt and sets
+/// `flag` and `fix`.
 std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::string* flag,
                                                std::string* fix);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports of sluice-rpc about calls that came in frames: the counters of the built-in clients, if
-// they are used, and those of the workers.
+// sluice-rpc's reports on calls that arrived in frames: the counters of the workers, and those of
+// the built-in clients, if they are used.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,10 +13,10 @@
 
 namespace sluice::rpc_app {
 
-/// Returns the text that follows a line of statistics; empty without built-in clients.
+/// Returns the text to append to a line of statistics; empty without built-in clients.
 std::string ClientLine(const runtime::PortStats& port);
 
-/// Adds the members that the reports of the coherent interface also have. `counts`: one element per
+/// Adds the members that the coherent interface's reports contain, too. `counts`: one element per
 /// worker.
 void Extend(const runtime::PortStats& port, const std::vector<engine::rpc::Counts>& counts,
             nlohmann::ordered_json& report);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A front service without data: LOOK_UP asks the store for a value; KEEP stores a value and then
-// reads it, with two consecutive calls.
+// A front-end service without data. LOOK_UP gets a value from the store. KEEP stores a value there
+// and then reads it, with two consecutive calls.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "sluice_rpc.h"
 
-// Same layout as rpcgen's output for front.x; the store's types are equal.
+// Same layout as rpcgen's output for front.x; the store's types are the same.
 struct FrontBytes {
   uint32_t length;
   uint8_t* value;
@@ -44,8 +44,8 @@ int Found(const sluice_rpc_reply* reply, void* result, void*) {
   return 1;
 }
 
-/// Copy of the key of a KEEP, kept while the store handles the put. The arguments are invalid when
-/// the store answers.
+/// Copy of the key of a KEEP, kept while the store handles the put. The arguments are no longer
+/// valid when the store answers.
 struct KeptKey {
   uint32_t length;
   uint8_t bytes[250];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The services port mapper and rpcbind, which return the address of a program. sluice-rpc passes
+// The port mapper and rpcbind services, which return the address of a program. sluice-rpc passes
 // the bindings in SLUICE_RPC_PROGRAMS (bindings.h); clients cannot register programs. The network
-// comes from a call's arguments if they contain it; RFC 1833 would derive it from the transport of
-// the call.
+// is taken from a call's arguments if they contain it; RFC 1833 would derive it from the transport
+// of the call.
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -83,7 +83,8 @@ struct Place {
   }
 };
 
-// Removes and returns the text before `end`, and removes `end`; the whole text if `end` is missing.
+// Removes and returns the text before `end`, and removes `end` too. If there is no `end`, removes
+// and returns the whole text.
 std::string_view Cut(std::string_view& text, char end) {
   const std::string_view word = text.substr(0, text.find(end));
   text.remove_prefix(word.size() == text.size() ? word.size() : word.size() + 1);

@@ -65,7 +65,7 @@ Store& TheStore() {
   return store;
 }
 
-/// The store is created before the first call, so that the process fails at its start if memory is
+/// The store is created before the first call, so that the process fails at startup if memory is
 /// insufficient.
 [[maybe_unused]] Store& g_store = TheStore();
 
