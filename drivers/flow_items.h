@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rte_flow helpers for tables of exact rules: rte_flow's default masks of items (rte_flow.h defines
-// them only for C), classification of field masks, and the check of rule attributes.
+// rte_flow helpers for tables of exact-match rules: rte_flow's default item masks (rte_flow.h
+// defines them only for C), and functions that classify field masks and check rule attributes.
 #pragma once
 
 #include <rte_byteorder.h>
@@ -53,8 +53,8 @@ bool IsZero(const Header& mask) {
   return MatchOf(&mask, sizeof(mask)) == Match::kAny;
 }
 
-/// Checks that a single ingress table without priorities can hold rules of these attributes.
-/// Returns 0, or a negative errno with `error` naming the attribute.
+/// Checks that a single ingress table without priorities can hold rules with these attributes.
+/// Returns 0, or a negative errno; `error` then names the attribute.
 inline int CheckAttributes(const rte_flow_attr& attributes, rte_flow_error* error) {
   const auto refuse = [&](rte_flow_error_type type, const char* why) {
     return rte_flow_error_set(error, ENOTSUP, type, &attributes, why);
@@ -78,7 +78,7 @@ inline int CheckAttributes(const rte_flow_attr& attributes, rte_flow_error* erro
   return 0;
 }
 
-/// Returns the operations of a driver that stores rules and counts their matches.
+/// Returns the rte_flow operations of a driver that stores rules and counts their matches.
 constexpr rte_flow_ops FlowOps(decltype(rte_flow_ops::validate) validate,
                                decltype(rte_flow_ops::create) create,
                                decltype(rte_flow_ops::destroy) destroy,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Processor time that was lost to other programs. It shows how far percentiles of the same interval
+// Processor time that was lost to other programs. It shows how far the percentiles of an interval
 // can be trusted.
 #pragma once
 
@@ -16,12 +16,12 @@ struct Disturbance {
   friend Disturbance operator-(Disturbance a, Disturbance b) {
     return {a.stolen_ms - b.stolen_ms, a.switches - b.switches};
   }
-  /// Compares stolen time first, because a switch may cost only microseconds.
+  /// Compares the stolen time first, because a switch may cost only microseconds.
   friend auto operator<=>(const Disturbance&, const Disturbance&) = default;
 };
 
-/// Returns the values since the start of the machine and of the process. Reads a file, so do not
-/// call it per packet.
+/// Returns the values since the machine and the process were started. Reads a file, so do not call
+/// it per packet.
 Disturbance DisturbanceSoFar();
 
 }  // namespace sluice::sched

@@ -25,23 +25,22 @@ struct Figures {
   uint64_t requests = 0;  ///< Requests that became tasks.
   uint64_t refused = 0;   ///< Requests rejected because no task or no kernel slot was free.
   uint64_t answered = 0;
-  /// Number of switches to a task, including switches to the task that ran on this processor
-  /// before.
+  /// Number of switches to a task, including switches back to the last task on the same processor.
   uint64_t switches = 0;
-  /// Number of switches that replaced an unfinished task by another task.
+  /// Number of switches that replaced an unfinished task with another task.
   uint64_t preemptions = 0;
-  /// Number of times a signal interrupted a task that did not stop at a safe point.
+  /// Number of times that a signal interrupted a task that did not stop at a safe point.
   uint64_t cuts = 0;
-  uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.
-  /// Latency in ns in the host, from the due time to the answer: [0] short requests, [1] long
-  /// requests.
+  uint64_t busy_cycles = 0;  ///< TSC cycles during which tasks ran.
+  /// Latency in ns in the host, from the due time to the answer: [0] for short requests, [1] for
+  /// long ones.
   std::array<Histogram, 2> latency;
   Histogram decision;  ///< Time in ns from a processor's request for a task to the task's start.
 
   void Add(const Figures& more);
 };
 
-/// Figures of the host's end, which all workers share.
+/// Figures of the host side, which all workers share.
 struct HostFigures {
   engine::sched::HostCounters counters;
   uint64_t overflows = 0;   ///< Events that the channel rejected because it was full.
@@ -54,7 +53,7 @@ struct Result {
   std::string policy;
   std::string mode;
   double seconds = 0;
-  double busy = 0;  ///< Fraction of the time in which processors had tasks.
+  double busy = 0;  ///< Fraction of the time during which processors had tasks.
   Figures figures;
   HostFigures host;
   engine::sched::AgentCounters agent;
@@ -65,13 +64,13 @@ struct Result {
   /// total in a run of less than a second).
   bool IsDisturbed() const;
 
-  /// Returns the number of transactions with a final status at the host.
+  /// Returns the number of transactions that have a final status at the host.
   uint64_t Ruled() const;
   /// Returns the number of transactions that failed because they did not match the host's state;
-  /// recalled ones do not count.
+  /// recalled transactions do not count.
   uint64_t Refused() const;
   nlohmann::ordered_json ToJson() const;
-  /// Returns the latencies of ToJson, each with its histogram.
+  /// Returns the latencies that ToJson returns, each with its histogram.
   nlohmann::ordered_json LatencyJson() const;
 };
 
@@ -79,27 +78,28 @@ struct Result {
 std::string TableHead();
 std::string TableRow(const Result& result);
 
-/// Collects the workers' figures of a run for other threads. Workers publish them periodically.
+/// Collects the workers' figures of a run, so that other threads can read them. Workers publish
+/// them periodically.
 class Board {
  public:
   explicit Board(uint32_t workers) : figures_(workers) {}
 
   /// Publishes a worker's figures since the start of the current policy and mode, and the host's
-  /// figures if `host` is not null. `wait`: waits for the lock. Without `wait`, returns false and
-  /// changes nothing if the lock is held.
+  /// figures if `host` is not null. If `wait` is set, waits for the lock; otherwise, returns false
+  /// and changes nothing if the lock is held.
   bool Publish(uint32_t worker, const Figures& figures, const HostFigures* host, bool wait);
-  /// Returns the sum of the last published figures.
+  /// Returns the sum of the figures last published.
   void Sum(Figures* figures, HostFigures* host) const;
 
   /// Stores the result of a finished policy and mode, and resets the workers' figures for the next
   /// one.
   void Finish(Result result);
-  /// Resets the figures for a repetition of the current policy and mode.
+  /// Resets the figures before the current policy and mode are repeated.
   void Restart();
   std::vector<Result> results() const;
 
  private:
-  void Clear();  ///< The lock must be held.
+  void Clear();  ///< The caller must hold mutex_.
 
   mutable std::mutex mutex_;
   std::vector<Figures> figures_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-sched: runs requests as tasks that an agent on a NIC core schedules. The mechanism and the
-// policies are in lib/engine/sched, the channels for decisions in lib/offload; worker.h is the code
-// of an lcore; everything else is in lib/runtime. Start reading here.
+// policies are in lib/engine/sched, and the channels for decisions in lib/offload; worker.h
+// contains the code that runs on an lcore; everything else is in lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 

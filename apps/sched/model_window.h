@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The window between the host and its agent: a model of a NIC's window in memory that two cores
-// share. An interrupt ends the time of the task on the target processor, at the task's next safe
-// point. It arrives as soon as the cache line is transferred, which is earlier than an MSI-X
-// message would arrive.
+// The window between the host and its agent: models a NIC's window with memory that two cores
+// share. An interrupt ends the time slice of the task on the target processor, at the task's next
+// safe point. The interrupt arrives as soon as the cache line is transferred, which is earlier than
+// an MSI-X message would arrive.
 #pragma once
 
 #include <atomic>

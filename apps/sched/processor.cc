@@ -25,11 +25,12 @@ void MaskCutSignal(int how) {
   pthread_sigmask(how, &signals, nullptr);
 }
 
-// A signal handler may read it, so it must not be allocated lazily.
+// A signal handler may read this variable, so it must not be allocated lazily.
 [[gnu::tls_model("initial-exec")]] thread_local Processor* current_processor = nullptr;
 
-// A fiber that was cut may continue on another thread, where errno has another address. Compilers
-// assume that the address is constant within a function, so these are separate functions.
+// A fiber that was cut may continue on another thread, where errno has a different address.
+// Compilers assume that the address is constant within a function, so errno is accessed in separate
+// functions.
 [[gnu::noinline]] int ReadErrno() {
   asm volatile("" ::: "memory");
   return errno;
@@ -61,13 +62,13 @@ void Fiber::Start(Coroutine::Body body, void* argument) {
 }
 
 void Fiber::Leave() {
-  BeginUncut();  // processor_ is stable from here on.
+  BeginUncut();  // processor_ cannot change from here on.
   const uint64_t left = rte_rdtsc();
   processor_->running_.store(nullptr, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   coroutine_.Pause();
   away_cycles_.fetch_add(rte_rdtsc() - left, std::memory_order_relaxed);
-  processor_->Arrive(*this);  // May be a different processor.
+  processor_->Arrive(*this);  // processor_ may be a different processor now.
   EndUncut();
 }
 
@@ -81,9 +82,9 @@ void Processor::Enter() {
   if (runaway_cycles_ == 0) return;
   struct sigaction action {};
   action.sa_sigaction = &OnSignal;
-  // The signal is blocked in its handler. Otherwise signals that arrive faster than they are
-  // handled would pile up on the stack. A fiber that is cut leaves the handler much later, or on
-  // another thread: see Run.
+  // The signal is blocked in its handler; otherwise, signals that arrive faster than they are
+  // handled would pile up on the stack. A fiber that is cut leaves the handler much later, possibly
+  // on another thread: see Run.
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigevent event{};
@@ -91,7 +92,7 @@ void Processor::Enter() {
   event.sigev_signo = CutSignal();
   event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
   timer_t timer{};
-  // The period is half of the time that a runaway is allowed, but at least kShortestPeriodNs.
+  // The period is half the time by which a task may overrun, but at least kShortestPeriodNs.
   const uint64_t period_ns =
       std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(runaway_cycles_) * 5e8 /
                                                static_cast<double>(cycles_per_second_)),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A thread that acts as a CPU and runs tasks. It regains control in two ways. A task checks at its
-// safe points whether its time is over, which costs a read of the TSC. A task that never checks is
-// interrupted by a signal at any instruction: it is "cut".
+// A thread that acts as a CPU and runs tasks. It regains control in two ways. Normally, a task
+// checks at its safe points whether its time is over; each check costs a read of the TSC. A task
+// that never checks is interrupted by a signal at any instruction: it is "cut".
 #pragma once
 
 #include <rte_cycles.h>
@@ -20,13 +20,13 @@ namespace sluice::sched {
 
 class Processor;
 
-/// The execution context of a task. Members for the body act on the processor that currently runs
-/// it; after SafePoint this may be another processor.
+/// The execution context of a task. Functions that the body calls act on the processor that
+/// currently runs it; after SafePoint, this may be a different one.
 class Fiber {
  public:
   explicit Fiber(std::span<std::byte> stack) : coroutine_(stack) {}
 
-  /// Prepares a call of `body(argument)` by the next Run.
+  /// Prepares a call to `body(argument)`, which the next Run makes.
   void Start(Coroutine::Body body, void* argument);
 
   // Only the body may call the following functions.
@@ -34,12 +34,12 @@ class Fiber {
   /// Pauses if the task's time is over. Tasks call it about every microsecond.
   inline void SafePoint();
   /// Returns the TSC cycles that the fiber has spent off a processor since its first run. The value
-  /// may change between two instructions when a signal cuts the body.
+  /// may change between any two instructions, because a signal may cut the body.
   uint64_t away_cycles() const { return away_cycles_.load(std::memory_order_relaxed); }
 
   /// Protects the body from being cut by a signal. Use it while the body holds a lock, or calls a
-  /// function that other fibers of the thread must not enter meanwhile (malloc, stdio, anything
-  /// with thread-local state). Safe points still pause the body.
+  /// function that must not be entered by another fiber of the thread in the meantime (malloc,
+  /// stdio, anything with thread-local state). Safe points still pause the body.
   class Uncut {
    public:
     explicit Uncut(Fiber& fiber) : fiber_(fiber) { fiber_.BeginUncut(); }
@@ -89,7 +89,7 @@ class Processor {
   /// Binds the calling thread to this processor. Throws std::system_error if a timer is not
   /// available.
   void Enter();
-  /// Ends the binding. Call it on the same thread.
+  /// Unbinds the thread. Must be called by that thread.
   void Leave();
 
   enum class Ended : uint8_t {
@@ -101,8 +101,8 @@ class Processor {
   /// cut.
   Ended Run(Fiber& fiber, uint64_t until);
 
-  /// Ends the fiber's time now. May be called by any thread. Has no effect if no fiber runs, or if
-  /// one is about to start.
+  /// Ends the fiber's time immediately. May be called by any thread. Has no effect if no fiber is
+  /// running, or if one is about to start.
   void Interrupt() { until_.store(0, std::memory_order_relaxed); }
 
   uint64_t cuts() const { return cuts_; }
@@ -119,7 +119,8 @@ class Processor {
   bool cut_ = false;                 ///< True if a signal ended the last run.
   std::atomic<uint64_t> cut_at_{0};  ///< TSC time at which a runaway is cut.
   std::atomic<uint64_t> until_{0};
-  /// The fiber that may be cut. Null while no fiber runs, and during switches of the stack.
+  /// The fiber that may be cut. Null while no fiber is running, and while stacks are being
+  /// switched.
   std::atomic<Fiber*> running_{nullptr};
 };
 

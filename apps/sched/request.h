@@ -11,7 +11,7 @@
 //   16 service time, 32 bits, in ns       16 time on processors, in ns
 //   20 zero, 32 bits                      20 other time in the server, in ns
 //
-// The task of a request computes for the service time. It replaces a database query (ghOSt's
+// A request's task computes for the service time. The task stands for a database query (ghOSt's
 // experiments used RocksDB).
 #pragma once
 
@@ -39,7 +39,7 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-/// Errors of a payload.
+/// Errors in a payload.
 enum class Fault : uint8_t { kNone, kLength, kMagic, kVersion, kClass, kFlags, kService };
 
 /// Parses an untrusted payload. Sets `out` only if there is no error.

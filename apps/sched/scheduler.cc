@@ -23,7 +23,7 @@ using engine::sched::PolicyOptions;
 using engine::sched::SchedHost;
 
 // Maximum number of events in flight: those of a burst of requests, and those that earlier requests
-// cause meanwhile.
+// cause in the meantime.
 constexpr uint32_t kWaveEvents = 1024;
 constexpr uint32_t kSwapEvents = 256;
 
@@ -129,7 +129,7 @@ class ChannelScheduler final : public Scheduler {
   SchedulerOptions options_;
   Layout layout_;
   bool prestage_;
-  /// Number of agents' ends created so far; used only by the thread that creates them.
+  /// Number of agent ends created so far; used only by the thread that creates them.
   uint32_t incarnation_ = 0;
   ModelWindow host_window_;
   ModelWindow nic_window_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interface to one policy in one mode: the host's end of the channel, and the agents at its other
-// end. The functions are virtual: a call costs some nanoseconds more, but the worker is compiled
+// Interface to one policy in one mode: the host's end of the channel, and the agents at the other
+// end. The functions are virtual, so a call costs some nanoseconds more, but the worker is compiled
 // only once.
 #pragma once
 
@@ -24,8 +24,8 @@ using engine::sched::Gtid;
 using engine::sched::Nanoseconds;
 using engine::sched::Reason;
 
-/// The functions of engine::sched::SchedHost that a worker uses; see there for their documentation.
-/// Only one thread at a time may call them.
+/// The functions of engine::sched::SchedHost that a worker uses; SchedHost documents them. Only one
+/// thread at a time may call them.
 class HostSide {
  public:
   virtual ~HostSide() = default;
@@ -56,8 +56,8 @@ struct SchedulerOptions {
   Nanoseconds watchdog = 20'000'000;
 };
 
-/// Modes: the channels for decisions. "local" has no agent: the host schedules tasks first come,
-/// first served.
+/// Modes, i.e. the channels for decisions. "local" has no agent: the host schedules tasks first
+/// come, first served.
 inline constexpr std::string_view kModes[] = {"wave", "wave-prestage", "swap", "swap-standing",
                                               "local"};
 /// Returns the names of the policies in lib/engine/sched/policies.
@@ -68,13 +68,13 @@ class Scheduler {
   virtual ~Scheduler() = default;
   virtual HostSide& host() = 0;
   /// Creates an agent without state at the other end of the window. Returns null if this mode has
-  /// no agents. The previous agent must have been destroyed, or must never act again.
+  /// no agents. The previous agent must have been destroyed, or must never run again.
   virtual std::unique_ptr<AgentSide> NewAgent() = 0;
 };
 
-/// Creates the scheduler for `options`, whose names must be among those above. `kernel` and
-/// `processors` must outlive the result. Throws std::system_error if the memory for a window is not
-/// available.
+/// Creates the scheduler for `options`, in which policy and mode must be names from the lists
+/// above. `kernel` and `processors` must outlive the result. Throws std::system_error if the memory
+/// for a window is not available.
 std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options,
                                          engine::sched::Kernel& kernel,
                                          std::span<ProcessorSlot> processors);

@@ -25,7 +25,7 @@ std::string Policies() {
                        [](std::string* out, std::string_view name) { out->append(name); });
 }
 
-// Static, because gflags stores the pointer.
+// The variable is static because gflags stores the pointer.
 const char* PolicyHelp() {
   static const std::string help =
       "Scheduling policy: one of " + Policies() +
@@ -106,9 +106,9 @@ std::vector<int> OwnCpus() {
   return cpus;
 }
 
-// Selects the agent's CPU. The main thread sleeps on the first CPU; the workers use the next ones,
-// and the model NIC the one after them. The agent gets a further CPU if there is one, else the
-// first.
+// Selects the agent's CPU. The main thread sleeps on the first CPU, the workers use the next ones,
+// and the model NIC uses the one after them. The agent gets another CPU if there is one, otherwise
+// the first.
 void ChooseAgentCpu(const CommandLine& line, bool model, AgentThreadOptions* agent) {
   const std::vector<int> cpus = OwnCpus();
   const size_t taken = 1 + line.options.workers + (model ? 1 : 0);
@@ -161,7 +161,7 @@ Nanoseconds Ns(double us) { return static_cast<Nanoseconds>(us * 1e3); }
 // Attaches clients to the embedded NIC instead of its generator. Returns false if the clients
 // reject the options.
 bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::string* fix) {
-  // Without exponents, because '+' separates options.
+  // The numbers must not contain exponents, because '+' separates options.
   const std::string client = absl::StrFormat(
       "rate=%.3f+short_us=%.3f+long_us=%.3f+long_share=%.9f+runaway_share=%.9f+port=%d",
       workload.rate, workload.short_us, workload.long_us, workload.long_share,
@@ -173,8 +173,8 @@ bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::strin
   return true;
 }
 
-// Uses a port without traffic and without a thread, so that a machine with two CPUs has one for the
-// worker and one for the agent.
+// Uses a port that has neither traffic nor a thread, so that a machine with two CPUs has one for
+// the worker and one for the agent.
 void UseIdlePort(CommandLine* line) {
   line->eal.insert(line->eal.end(),
                    {"--no-pci", "--vdev=net_null0,no-rx=1", "--log-level=lib.eal:warning"});

@@ -17,9 +17,9 @@ struct Settings {
   WorkerOptions worker;
 };
 
-/// Reads the flags. If the user has given no port, `line`'s traffic becomes clients of this server,
-/// or none if the workers generate the requests. Returns nullopt on a bad flag, and sets `flag` and
-/// `fix`.
+/// Reads the flags. If the user has not named a port, the traffic in `line` is set to clients of
+/// this server, or to none if the workers generate the requests. On an invalid flag, returns
+/// nullopt and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stacks of coroutines in a single mapping, so that requests do not allocate. Pages that no task
-// has touched use no memory.
+// Coroutine stacks in a single mapping, so that requests do not allocate memory. Pages that no task
+// has touched do not use memory.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace sluice::sched {
 
 class StackPool {
  public:
-  /// Allocates `count` stacks of `bytes` each, rounded up to whole pages. A guard page precedes
-  /// each stack, so that an overflow ends the process and does not corrupt the neighbour. Throws
-  /// std::system_error.
+  /// Allocates `count` stacks of `bytes` bytes each, rounded up to whole pages. A guard page
+  /// precedes each stack, so that an overflow ends the process instead of corrupting the
+  /// neighboring stack. Throws std::system_error.
   StackPool(uint32_t count, size_t bytes);
   ~StackPool();
   StackPool(const StackPool&) = delete;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The shared state of a run's workers for one policy in one mode: the kernel and the host's end,
-// under one lock; the tasks; and the agent. There is one kernel for all workers, because a policy
-// that serves all processors from one queue needs to see a single host. With one worker the lock
-// costs a branch.
+// The shared state of a run's workers for one policy in one mode: the kernel and the host's end of
+// the channel, under one lock; the tasks; and the agent. All workers share one kernel, because a
+// policy that serves all processors from one queue must see a single host. With one worker, the
+// lock costs only a branch.
 #pragma once
 
 #include <rte_pause.h>
@@ -30,7 +30,7 @@ namespace sluice::sched {
 /// nanoseconds long, so waiting workers spin.
 class Lock {
  public:
-  /// If `needed` is false (a single worker), the cost is one branch.
+  /// If `needed` is false (a single worker), the lock costs one branch.
   explicit Lock(bool needed) : needed_(needed) {}
 
   void lock() {
@@ -55,19 +55,18 @@ class Stage {
   Stage(const SchedulerOptions& options, const AgentThreadOptions& agent, const Clock& clock,
         TaskPool& pool, std::span<ProcessorSlot> processors);
 
-  // The following functions require the lock.
+  // The caller of the following functions must hold the lock.
   Lock& lock() { return lock_; }
   engine::sched::Kernel& kernel() { return kernel_; }
   HostSide& host() { return scheduler_->host(); }
   TaskPool& pool() { return pool_; }
-  /// Returns the number of tasks that wait for a processor, or that a processor is about to
-  /// release.
+  /// Returns the number of tasks that are waiting for a processor or about to leave one.
   uint32_t waiting() const { return pool_.in_use() - on_cpu_; }
   void Arrived() { ++on_cpu_; }
   void Left() { --on_cpu_; }
 
-  /// Ends the agent permanently; the host serves the remaining tasks alone. Call it on one thread
-  /// only, without the lock.
+  /// Ends the agent permanently; the host serves the remaining tasks alone. Only one thread may
+  /// call it, without holding the lock.
   void Dismiss();
   HostFigures host_figures() {
     return {host().counters(), host().overflows(), host().faults(), pool_.in_use()};
@@ -75,8 +74,8 @@ class Stage {
 
   // Any thread may call the following functions.
 
-  /// Returns the result until now, or until End() if it was called. `figures`: those of the
-  /// workers.
+  /// Returns the result up to now, or up to End() if it was called. `figures`: the workers'
+  /// figures.
   Result ReadResult(Figures figures, const HostFigures& host) const;
   /// Sets the end time; call it after the last answer.
   void End() { end_.store(std::chrono::steady_clock::now()); }
@@ -89,12 +88,12 @@ class Stage {
   TaskPool& pool_;
   uint32_t on_cpu_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
-  /// Empty in modes without agents. Destroyed before scheduler_ and the other members that its
-  /// thread uses.
+  /// Empty in modes without agents. Must be destroyed before scheduler_ and the other members that
+  /// the agent's thread uses.
   std::optional<AgentThread> agent_;
   std::chrono::steady_clock::time_point begin_;
   Disturbance before_;
-  /// Value of End(); the epoch if End() was not called yet.
+  /// Time of the call to End(); the epoch if End() has not been called.
   std::atomic<std::chrono::steady_clock::time_point> end_{};
 };
 
@@ -109,7 +108,7 @@ struct Cell {
 struct PlayOptions {
   std::vector<Cell> cells;
   double cell_s = 1;     ///< Duration of each cell, if there are several.
-  uint32_t replays = 0;  ///< Maximum repetitions of a disturbed cell, if there are several.
+  uint32_t replays = 0;  ///< Maximum repetitions of a disturbed cell, if there are several cells.
   SchedulerOptions scheduler;
   AgentThreadOptions agent;
   uint32_t workers = 1;
@@ -130,14 +129,14 @@ class Play {
   std::vector<ProcessorSlot>& processors() { return processors_; }
 
   enum class Next : uint8_t {
-    /// The current cell is repeated because it was disturbed. Its least disturbed repetition
+    /// The current cell is repeated because it was disturbed. The least disturbed repetition
     /// counts.
     kAgain,
     kOther,
     kNone,
   };
   /// Stores the result of the current cell and starts the next one, or repeats a disturbed cell
-  /// (kAgain). No task may exist.
+  /// (kAgain). There must be no tasks.
   Next Advance();
   /// Returns the result of the current cell as last published by its workers. May be called by any
   /// thread.
@@ -145,8 +144,8 @@ class Play {
   /// Called when a worker accepts no more requests.
   void Leave() { left_.fetch_add(1); }
   bool AllLeft() const { return left_.load() == options_.workers; }
-  /// Stores the result of the current cell unless it is stored already. Call it after all workers
-  /// have ended.
+  /// Stores the result of the current cell unless it has already been stored. Call it after all
+  /// workers have ended.
   void Close();
 
  private:
@@ -157,8 +156,8 @@ class Play {
   std::vector<ProcessorSlot> processors_;
   TaskPool pool_;
   Board board_;
-  /// Protects the selection of the stage. Only the cell's worker changes the selection; this worker
-  /// reads it without the lock.
+  /// Protects the selection of the stage. Only the cell's worker changes it, and that worker reads
+  /// it without the lock.
   mutable std::mutex mutex_;
   size_t cell_ = 0;
   uint32_t replayed_ = 0;

@@ -30,8 +30,8 @@ void Task::Body(void* task) {
   } while (self.fiber.away_cycles() != away_before);
   int64_t ran = 0;
   for (;;) {
-    // The order matters: a cut between the reads makes `ran` smaller, even negative, and the loop
-    // then continues.
+    // The order matters: a cut between the reads makes `ran` smaller, or even negative, and the
+    // loop then continues.
     const uint64_t now = rte_rdtsc();
     ran = static_cast<int64_t>(now - begin - (self.fiber.away_cycles() - away_before));
     if (ran >= static_cast<int64_t>(self.work_cycles)) break;

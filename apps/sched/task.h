@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tasks: one per request, from its arrival to its answer. All tasks and their stacks are allocated
-// at the start and reused.
+// Each request has a task from its arrival to its answer. All tasks and their stacks are allocated
+// in advance and reused.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -22,10 +22,10 @@ namespace sluice::sched {
 
 using engine::sched::Gtid;
 
-/// The headers of a request, for the reply to its sender.
+/// The headers of a request, from which the reply's headers are made.
 class ReturnPath {
  public:
-  /// Maximum bytes of headers: Ethernet with two VLAN tags, IPv6, UDP.
+  /// Maximum size of the headers in bytes: Ethernet with two VLAN tags, IPv6, UDP.
   static constexpr uint32_t kMaxHeaders = 14 + 2 * 4 + 40 + 8;
   static constexpr uint32_t kMaxFrame = kMaxHeaders + kReplyBytes;
 
@@ -42,14 +42,14 @@ class ReturnPath {
 struct Task {
   explicit Task(std::span<std::byte> stack) : fiber(stack) {}
 
-  /// Computes for the request's service time, and records the time on processors.
+  /// Computes for the request's service time, and records the time spent on processors.
   static void Body(void* task);
 
   Fiber fiber;
   Gtid gtid = engine::sched::kNoTask;
   Request request;
   ReturnPath way_back;
-  bool answers = false;  ///< The client expects a reply, which is sent by way_back.
+  bool answers = false;  ///< The client expects a reply, whose headers come from way_back.
   bool cut = false;      ///< Cut by a signal at least once.
   uint64_t due_ns = 0;   ///< Time of arrival; for a generated request, the time when it was due.
   uint64_t work_cycles = 0;
@@ -90,7 +90,7 @@ class TaskPool {
  private:
   StackPool stacks_;
   std::deque<Task> tasks_;
-  /// Used as a stack, because the memory of the task that was freed last may still be cached.
+  /// Used as a stack, because the memory of the most recently freed task may still be cached.
   std::vector<Task*> free_;
   absl::flat_hash_map<Gtid, Task*> by_gtid_;
 };

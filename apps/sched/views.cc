@@ -14,7 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using host::Us;
 
-// Restricts the result to scalars and objects of scalars, which telemetry can represent.
+// Restricts the result to scalars and objects of scalars, because telemetry cannot represent other
+// values.
 Json Flat(const Result& result) {
   const Json whole = result.ToJson();
   Json flat = Json::object();

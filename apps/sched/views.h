@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The output of a run for users and programs: lines, totals, report and telemetry.
+// A run's output for users and programs: lines, totals, report and telemetry.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class Lines {
  public:
   /// `play` must outlive the object.
   explicit Lines(Play& play) : play_(play) {}
-  /// Returns the text of the next period. It includes the counters of embedded clients if `port`
-  /// has any.
+  /// Returns the text for the next period. The text includes the counters of embedded clients if
+  /// `port` has any.
   std::string Next(const runtime::PortStats& port);
 
  private:
@@ -35,8 +35,8 @@ class Lines {
 
 /// Adds "runs" to a report: one object per policy and mode.
 void Extend(const Board& board, nlohmann::ordered_json& report);
-/// Returns the table if the run has a single policy and mode; one line for each policy and mode
-/// that had several agents, faults of a peer or an expired watchdog; and a line of totals over all
+/// Returns a table if the run has a single policy and mode; one line for each policy and mode that
+/// had several agents, faults of a peer or an expired watchdog; and a line of totals over all
 /// requests.
 std::string Totals(const Board& board);
 uint64_t Unfinished(const Board& board);

@@ -18,10 +18,11 @@ using packet::Datagram;
 
 constexpr uint64_t kTickNs = 1'000'000;
 constexpr uint64_t kPublishNs = 200'000'000;
-constexpr uint32_t kMadeAtOnce = 32;  // Limits a burst, so that tasks are not delayed for long.
-// Maximum time that the end of a cell or of the run waits for a slow agent.
+constexpr uint32_t kMadeAtOnce = 32;  // Limits the number of requests made at once, so that tasks
+                                      // are not delayed for long.
+// Maximum time to wait for a slow agent at the end of a cell or of the run.
 constexpr uint64_t kAgentsPatienceNs = 200'000'000;
-// Time after which a run ends with an error although tasks remain that were never scheduled.
+// Time after which a run ends with an error even though some tasks have never been scheduled.
 constexpr uint64_t kDrainNs = 20'000'000'000;
 
 Worker::DropReason ReasonOf(Datagram::Kind kind) {
@@ -193,7 +194,7 @@ void Worker::Switch(Reason reason) {
     if (reason == Reason::kExit && stage_->waiting() > 1) wished_ = begin;
     stage_->host().BeginSwitch(cpu_, reason, NowNs());
   }
-  // Answers here, while the decision may be in transit.
+  // Answers before EndSwitch, while the decision may be in transit.
   if (reason == Reason::kExit) Answer(*last);
   Gtid chosen = kNoTask;
   {

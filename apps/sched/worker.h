@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A worker lcore: reads requests from its queue, creates tasks, and is a CPU that runs the tasks
-// that are scheduled on it. It polls its queue again after a bounded time, even if a task runs. It
-// is an engine of the loop in runtime/worker.h, and runs tasks in AtRest, after every poll.
+// A worker lcore reads requests from its queue, creates tasks, and acts as a CPU that runs the
+// tasks scheduled on it. It polls its queue again after a bounded time, even if a task is running.
+// It is an engine for the loop in runtime/worker.h, and runs tasks in AtRest, after every poll.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ namespace sluice::sched {
 struct WorkerOptions {
   uint16_t port = 1025;                ///< UDP port of requests.
   uint64_t poll_ns = 10'000;           ///< Maximum time between two polls of the queue.
-  uint64_t runaway_ns = 1'000'000;     ///< Excess time until a signal cuts a task; 0: never.
+  uint64_t runaway_ns = 1'000'000;     ///< Time by which a task may overrun before a signal cuts
+                                       ///< it; 0: never cut.
   std::optional<WorkloadOptions> own;  ///< If set, the worker generates these requests.
   std::FILE* text = stdout;            ///< Stream for the rows of finished cells; null: none.
 };
@@ -34,15 +35,15 @@ class Worker final : public packet::Engine {
   enum DropReason : uint8_t {
     kMalformed,  ///< A header is invalid or contradicts another.
     kFragment,
-    kOptions,      ///< IPv4 options or IPv6 extension headers.
+    kOptions,      ///< Contains IPv4 options or IPv6 extension headers.
     kBadChecksum,  ///< Wrong UDP checksum.
-    kLength,       ///< Differs from the length of a request.
+    kLength,       ///< The length is not that of a request.
     kMagic,
     kVersion,
     kClass,
     kFlags,    ///< Unknown flags, or nonzero reserved bytes.
-    kService,  ///< A service time above a second.
-    kTooMany,  ///< No task is free, or the kernel has its maximum.
+    kService,  ///< The service time exceeds one second.
+    kTooMany,  ///< No task is free, or the kernel already has its maximum number.
     kReasons
   };
   static constexpr auto kDropReasons =
@@ -87,13 +88,13 @@ class Worker final : public packet::Engine {
   void Switch(Reason reason);
   void Answer(Task& task);
   void Tick(uint64_t now);
-  /// Publishes the worker's figures, and the host's figures on CPU 0 or if `last`. Waits for the
-  /// board's lock if `last`; otherwise returns false if the lock is held.
+  /// Publishes the worker's figures and, on CPU 0 or if `last` is set, the host's figures. Waits
+  /// for the board's lock if `last` is set; otherwise, returns false if the lock is held.
   bool Publish(bool last);
   /// Runs until no task is left and, if `for_good`, no other worker can create one. Returns false
   /// on a timeout.
   bool Drain(bool for_good);
-  /// Starts the generated workload. Its users are independent of those of other workers.
+  /// Starts the generated workload. The simulated users of different workers are independent.
   void BeginWorkload(uint64_t now);
   /// Ends the current cell and starts the next one.
   void NextCell();

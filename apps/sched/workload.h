@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Requests of clients: an open loop with Poisson arrivals, as from many independent users. By
-// default 99.5% of the requests are short and 0.5% are long. They model the key lookups and range
-// scans on RocksDB with which Shinjuku and ghOSt were measured.
+// Client requests: an open loop with Poisson arrivals, as from many independent users. By default,
+// 99.5% of the requests are short and 0.5% are long. They model the RocksDB key lookups and range
+// scans with which Shinjuku and ghOSt were evaluated.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ inline constexpr uint8_t kLongClass = 1;
 
 /// Returns the average number of processors that the requests occupy.
 double Load(const WorkloadOptions& options);
-/// Returns one line about an error, or an empty string.
+/// Returns an error message, or an empty string.
 std::string WhatIsWrong(const WorkloadOptions& options);
 
 class Workload {
@@ -42,7 +42,7 @@ class Workload {
         random_(~options.seed) {}
 
   uint64_t due_ns() const { return schedule_.due_ns(); }
-  /// Returns the due request, and advances to the next. Ids count from 0.
+  /// Returns the due request, and advances to the next one. IDs start at 0.
   Request Pop() {
     Request request{.id = next_id_++};
     const bool is_long = random_.Unit() < options_.long_share;

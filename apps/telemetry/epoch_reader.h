@@ -29,8 +29,8 @@ class EpochReader {
   EpochReader(const EpochReader&) = delete;
   EpochReader& operator=(const EpochReader&) = delete;
 
-  /// Ends the workers' epochs and publishes the remaining reports. Workers must have stopped. Later
-  /// calls do nothing.
+  /// Ends the workers' epochs and publishes the remaining reports. The workers must have stopped.
+  /// Later calls have no effect.
   void Finish(uint64_t now);
 
  private:

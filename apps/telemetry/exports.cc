@@ -27,8 +27,8 @@ void EpochFiles::Write(const engine::telemetry::Epoch& epoch,
                        const engine::telemetry::EpochTimes& times) {
   const std::string path = folder_ + "/epoch-" + std::to_string(times.start_ns) + ".sluice";
   const std::string bytes = engine::telemetry::EncodeEpoch(epoch, times);
-  // The file is readable by its owner only, because it contains the seed, with which colliding
-  // flows can be constructed.
+  // Only the owner may read the file, because it contains the seed, from which colliding flows can
+  // be constructed.
   engine::WholeFile file(path);
   file.Write(bytes.data(), bytes.size());
   std::string error;  // Ignored, because Exports reports the failure with the flag's name.
@@ -50,7 +50,7 @@ bool Exports::File::Open(const std::string& its_flag, const std::string& its_pat
   return file != nullptr;
 }
 
-// Flushes each line, so that readers that follow the file see whole lines.
+// Flushes each line, so that programs that follow the file read whole lines.
 void Exports::File::Write(const std::string& text) {
   if (file == nullptr) return;
   const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();

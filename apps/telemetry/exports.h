@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All destinations of reports: IPFIX, CSV, lines of JSON, and files with all counters of an epoch.
+// All destinations of reports: IPFIX, CSV, JSON lines, and files with all counters of an epoch.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@
 
 namespace sluice::telemetry {
 
-/// Writes epochs with all their counters to files in a folder (--export_epochs), one file each, for
-/// --merge. Deletes the oldest of its files beyond a limit.
+/// For --merge, writes epochs with all their counters to a folder (--export_epochs), one file per
+/// epoch. If there are too many files, deletes the oldest ones that it wrote.
 class EpochFiles {
  public:
-  /// `kept`: maximum number of files, beyond which the oldest are deleted; 0: unlimited.
+  /// `kept`: maximum number of files; 0: unlimited.
   EpochFiles(std::string folder, uint32_t kept) : folder_(std::move(folder)), kept_(kept) {}
 
-  /// Writes epoch-START.sluice, START in ns since 1970. The file appears under this name when it is
-  /// complete.
+  /// Writes epoch-START.sluice, where START is in ns since 1970. The file gets this name only when
+  /// it is complete.
   void Write(const engine::telemetry::Epoch& epoch, const engine::telemetry::EpochTimes& times);
 
   uint64_t written() const { return written_; }
@@ -44,17 +44,16 @@ class EpochFiles {
 
 class Exports {
  public:
-  /// Opens sockets and files. Returns null, with the wrong flag and the fix, on failure.
+  /// Opens sockets and files. On failure, returns null and sets `flag` and `fix`.
   static std::unique_ptr<Exports> Open(const Settings& settings, uint64_t clock_unix_ns,
                                        std::string* flag, std::string* fix);
 
   /// Only one thread at a time may call it.
   void Write(const engine::telemetry::EpochReport& report, const engine::telemetry::Epoch& epoch);
-  /// Call it after the last Write. Returns false, with one line in `error`, if a file is
-  /// incomplete.
+  /// Call it after the last Write. Returns false and sets `error` if a file is incomplete.
   bool Close(std::string* error);
 
-  /// Returns the written amounts per destination; empty without exports. May be called by any
+  /// Returns the amounts written per destination; empty without exports. May be called by any
   /// thread.
   nlohmann::ordered_json Counts() const;
 

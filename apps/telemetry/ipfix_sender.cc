@@ -20,9 +20,9 @@ namespace {
 using engine::telemetry::EpochReport;
 using engine::telemetry::IpfixEncoder;
 
-// Maximum packet if the path's MTU is unknown (RFC 7011, section 10.3.3).
+// Maximum packet size if the path's MTU is unknown (RFC 7011, section 10.3.3).
 constexpr int kUnknownMtu = 512;
-// Upper limit of the packet size: the 64 KiB of a loopback interface are more than collectors
+// Upper limit of the packet size. A loopback interface's MTU of 64 KiB is more than collectors
 // accept.
 constexpr int kMostMtu = 9000;
 
@@ -53,7 +53,7 @@ bool Parse(const std::string& where, Address* address) {
   return true;
 }
 
-// Returns the maximum UDP payload.
+// Returns the maximum UDP payload in bytes.
 size_t MessageBytes(int socket, bool ipv6) {
   int mtu = 0;
   socklen_t size = sizeof(mtu);
@@ -110,8 +110,8 @@ void IpfixSender::Send(const EpochReport& report, uint64_t unix_ns) {
 
 void IpfixSender::SendMessage(std::span<const uint8_t> message) {
   ssize_t sent = send(socket_, message.data(), message.size(), MSG_DONTWAIT);
-  // An ICMP error for an earlier message is reported as ECONNREFUSED; this message was not sent, so
-  // the call is repeated.
+  // ECONNREFUSED reports an ICMP error for an earlier message. This message has not been sent, so
+  // send it again.
   if (sent < 0 && errno == ECONNREFUSED) {
     ++counters_.failed;
     sent = send(socket_, message.data(), message.size(), MSG_DONTWAIT);

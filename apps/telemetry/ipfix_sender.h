@@ -23,13 +23,13 @@ class IpfixSender {
 
   /// Returns whether `where` is ADDRESS:PORT, with an IPv6 address in brackets.
   static bool IsAddress(const std::string& where);
-  /// The fix that is reported for texts that IsAddress rejects.
+  /// The fix that is reported if IsAddress returns false.
   static constexpr char kAddressFix[] =
       "give ADDRESS:PORT, an IPv6 address in brackets; IANA's port is 4739";
 
   /// `where`: ADDRESS:PORT, with an IPv6 address in brackets. `first`: options of the first of
-  /// `keys` keys; each key has a separate observation domain. Returns null, with one line in
-  /// `error`, if the address is wrong or not reachable.
+  /// `keys` keys; each key has a separate observation domain. Returns null and sets `error` if the
+  /// address is invalid or unreachable.
   static std::unique_ptr<IpfixSender> Open(const std::string& where,
                                            const engine::telemetry::IpfixEncoder::Options& first,
                                            size_t keys, std::string* error);
@@ -39,7 +39,7 @@ class IpfixSender {
 
   void Send(const engine::telemetry::EpochReport& report, uint64_t unix_ns);
   const Counters& counters() const { return counters_; }
-  /// Returns the maximum bytes of a message, which depend on the path's MTU.
+  /// Returns the maximum size of a message in bytes, which depends on the path's MTU.
   size_t message_bytes() const { return room_.size(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The last epoch's report and totals over all epochs, for threads other than the reader's.
+// The latest epoch's report and the totals over all epochs, for threads other than the reader's.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace sluice::telemetry {
 struct EpochTotals {
   uint64_t epochs = 0;
   engine::telemetry::Traffic traffic;
-  uint64_t exact_pkts = 0;  ///< Part of traffic.pkts that was seen while every packet was counted.
-  double other_pkts = 0;    ///< Estimated number of packets for which no key was read.
+  uint64_t exact_pkts = 0;  ///< Part of traffic.pkts: counted while every packet was counted.
+  double other_pkts = 0;    ///< Estimated number of packets from which no key was read.
   double least_probability = 1;
 };
 

@@ -25,10 +25,10 @@ using engine::telemetry::Epoch;
 using engine::telemetry::EpochReport;
 
 constexpr size_t kMaxFileBytes = size_t{8} << 30;
-// Clock frequency for files, whose times are in ns.
+// Clock frequency for files, which store times in ns.
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
-// Flags have the names of their members, with these exceptions.
+// A flag is named after its member, with these exceptions.
 std::string FlagOf(std::string_view member) {
   if (member == "seed") return "sketch_seed";
   return member == "epoch_ns" ? "epoch_s" : std::string(member);
@@ -39,8 +39,8 @@ bool AreTheSame(const std::string& path, const std::string& other) {
   return path == other || std::filesystem::equivalent(path, other, unknown);
 }
 
-// Returns whether one of the files is in this folder. The file of the merged epoch is named after
-// the earliest epoch, so it could replace an input.
+// Returns whether one of the files is in this folder. The merged epoch's file is named after the
+// earliest epoch, so it could replace an input.
 bool HasOneOf(const std::vector<std::string>& files, const std::string& folder) {
   return std::ranges::any_of(files, [&](const std::string& path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -60,7 +60,7 @@ std::unique_ptr<Epoch> ReadEpoch(const std::string& path, std::string* error) {
   return epoch;
 }
 
-// Returns the merged epoch. Returns null, with one line in `error`, on failure.
+// Returns the merged epoch. On failure, returns null and sets `error`.
 std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string* error) {
   std::unique_ptr<Epoch> merged;
   for (const std::string& path : files) {

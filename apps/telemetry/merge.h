@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --merge: combines epoch files of several nodes into one epoch, instead of a run.
+// --merge: combines the epoch files of several nodes into one epoch. The program then does not
+// count packets.
 #pragma once
 
 #include <string>

@@ -69,7 +69,7 @@ namespace {
 constexpr uint32_t kMaxTop = 100;
 constexpr double kMaxZipf = 10;
 
-// Returns an error if files cannot be created in the folder; otherwise an empty string.
+// Returns an error message if files cannot be created in the folder; otherwise an empty string.
 std::string FolderFault(const std::string& folder) {
   return folder.empty() ? "" : host::OutputFileFault(folder + "/epoch.sluice");
 }
@@ -128,7 +128,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   setup.oracle_flows = FLAGS_oracle_flows;
   setup.seed = FLAGS_sketch_seed != 0 ? FLAGS_sketch_seed : line.options.SeedOrRandom();
   if (FLAGS_sketch_seed != 0 && !line.options.seed) settings.samples = std::random_device()() >> 1;
-  // The error has the form "member: fix"; members have the names of their flags.
+  // The error has the form "member: fix"; a member has the same name as its flag.
   if (const std::string error = setup.Error(); !error.empty()) {
     const size_t colon = error.find(": ");
     *flag = error.substr(0, colon);

@@ -26,7 +26,7 @@ struct ExportSettings {
 struct Settings {
   engine::telemetry::Setup setup;
   ExportSettings exports;
-  /// Seed of the sampling, which must differ between nodes with equal sketch seeds.
+  /// Seed for sampling. It must differ between nodes with equal sketch seeds.
   uint32_t samples = 0;
   double zipf = 1;   ///< Zipf exponent of the embedded NIC's traffic.
   uint32_t top = 5;  ///< Number of flows printed.

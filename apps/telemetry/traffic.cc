@@ -27,8 +27,8 @@ constexpr uint32_t kMinBytes = 64;
 constexpr uint32_t kMinTcp6Bytes = 14 + 40 + 20;
 constexpr std::array<uint8_t, 12> kMacs{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2};
 
-// Writes a datagram, or a packet of an established connection. Flows are numbered by popularity;
-// their source addresses are distinct and in a different order.
+// Writes a datagram, or a packet of an established connection. Flows are numbered by popularity.
+// Their source addresses are distinct, and in a different order.
 void WriteFrame(uint8_t* frame, uint32_t length, uint32_t flow, bool ipv6) {
   std::fill_n(frame, length, uint8_t{0});
   std::ranges::copy(kMacs, frame);

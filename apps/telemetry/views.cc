@@ -33,7 +33,7 @@ uint64_t Rounded(double value) {
   return value > 0 ? static_cast<uint64_t>(std::llround(std::min(value, 0x1p62))) : 0;
 }
 
-// Parses "", "source", "source,20" or "20": a key (default: the first one), and a number of flows.
+// Parses "", "source", "source,20" or "20": a key (by default the first one) and a number of flows.
 const KeyReport* FindKey(const EpochReport& report, std::string_view parameters, size_t* flows) {
   const auto named = [&](std::string_view name) -> const KeyReport* {
     if (name.empty()) return &report.keys.front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Data of a run for programs: /sluice/telemetry/… of EAL's telemetry, metrics, and members of the
-// final report.
+// A run's data for programs: the EAL telemetry commands /sluice/telemetry/…, metrics, and members
+// of the final report.
 #pragma once
 
 #include <nlohmann/json.hpp>

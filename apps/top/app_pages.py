@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 from answers import items, number, table
 
-PER_ANSWER = 80   # Entries per reply of commands that accept the number of the first entry.
+PER_ANSWER = 80   # Entries per reply to a command that accepts the number of the first entry.
 MAX_ANSWERS = 16
 
 
 class AppPage(NamedTuple):
     title: str
     command: str
-    columns: tuple       # Title, member of the entry, kind (pages.Table); () shows all counters.
-    entry: str = ""      # Title of the entries' names; empty if entries are numbered.
-    about: str = ""      # The command that lists the page's subjects, one of which is shown.
+    columns: tuple       # (title, member of the entry, kind of pages.Table); () shows all counters.
+    entry: str = ""      # Title of the column of names; empty if entries are numbered.
+    about: str = ""      # The command that lists the page's subjects; the page shows one of them.
     about_member: str = ""   # The member that names a subject; empty: the key.
     counted: bool = False    # The command accepts ,FIRST and returns up to PER_ANSWER entries.
 

@@ -37,7 +37,7 @@ def sockets():
                     name = folder.name + path.name.removeprefix(SOCKET)
                     found[answers.printable(name)] = path
         except OSError:
-            continue  # The process has just ended, or belongs to another user.
+            continue  # The process has just ended, or it belongs to another user.
     return found
 
 

@@ -10,7 +10,7 @@ from app_pages import name_of
 UNITS = ("_pkts", "_bytes", "_cycles", "_ms", "_flits", "_s", "_ns")
 PORT_DROPS = ("imissed", "ierrors", "oerrors", "rx_nombuf")
 DROP_WORDS = re.compile(r"drop|discard|miss|error|fail|full|lost|nombuf|no_mbuf|desync", re.I)
-LAYER_1_BYTES = 24  # FCS, preamble and gap of each frame, which DPDK's byte counters exclude.
+LAYER_1_BYTES = 24  # FCS, preamble and inter-frame gap, which DPDK's byte counters exclude.
 MAX_QUEUES = 256
 
 

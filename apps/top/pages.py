@@ -21,7 +21,7 @@ class Table(NamedTuple):
     descending: bool = False
 
 
-ROUNDS_UP = 0.999995  # Fraction of a unit that two decimals round to the whole unit.
+ROUNDS_UP = 0.999995  # From this fraction of a unit on, the next smaller unit would show 1000.00.
 
 
 def scaled(value):
@@ -160,7 +160,7 @@ def latency(pair, _history):
 def histogram(name, buckets):
     """Returns a title, and a bar for each bucket from the first nonzero one to the last. Returns no
     lines if all are zero."""
-    buckets = [(bound, max(count, 0)) for bound, count in buckets]  # The process is untrusted.
+    buckets = [(bound, max(count, 0)) for bound, count in buckets]  # Counts are untrusted.
     total = sum(count for _, count in buckets)
     filled = [at for at, (_, count) in enumerate(buckets) if count]
     if not filled:

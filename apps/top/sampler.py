@@ -19,10 +19,10 @@ class Snapshot(NamedTuple):
     time_s: float
     pid: object
     version: str
-    ports: dict        # By port number: the replies info, stats, xstats, link_status.
-    sluice: dict       # /sluice/stats; empty for other programs.
+    ports: dict        # By port number: the replies to info, stats, xstats and link_status.
+    sluice: dict       # Reply to /sluice/stats; empty for other programs.
     map: list          # /sluice/map.
-    lcores: dict       # /eal/lcore/usage, in newer DPDK.
+    lcores: dict       # Reply to /eal/lcore/usage, in newer DPDK versions.
     pages: dict        # Replies to the application's commands, by command.
     choices: dict      # Subjects of pages, by command; see app_pages.
 
@@ -62,7 +62,7 @@ def listing():
             found.append((name, f"{connection.info.get('version')}, pid {connection.info.get('pid')}"))
             connection.close()
         except (ConnectionRefusedError, FileNotFoundError):
-            continue  # A killed process left this socket.
+            continue  # This socket belonged to a process that was killed.
         except (OSError, answers.BadAnswer):
             found.append((name, "does not answer"))
     return found
@@ -106,7 +106,7 @@ class Sampler(threading.Thread):
                 self.status = f"{why(error)}; waiting"
             return
         if target == self.target:
-            # Another process under the same name has new counters.
+            # Another process with the same name has new counters.
             same = self.now is not None and self.now.pid == snapshot.pid
             self.before, self.now = (self.now if same else None), snapshot
             self.status = "live"

@@ -5,7 +5,7 @@ import pages
 from answers import printable
 from view import HELP, sorted_rows
 
-GAP = 2  # Cells between columns; 1 if the columns would not fit otherwise.
+GAP = 2  # Cells between columns; reduced to 1 if the columns would not fit otherwise.
 
 
 def fit(text, width):

@@ -9,7 +9,7 @@ import pages
 import screen
 from figures import Pair
 
-TICK_MS = 100  # Interval between polls of keys and of new replies.
+TICK_MS = 100  # Interval between polls for keys and new replies.
 KEYS = {curses.KEY_UP: "up", curses.KEY_DOWN: "down", curses.KEY_LEFT: "left",
         curses.KEY_RIGHT: "right", curses.KEY_PPAGE: "page up", curses.KEY_NPAGE: "page down",
         curses.KEY_HOME: "home", curses.KEY_ENTER: "enter", 10: "enter", 13: "enter", 9: "tab",
@@ -29,7 +29,7 @@ def draw(window, lines):
         try:
             window.addnstr(row, 0, text, len(text), STYLES[style])
         except curses.error:
-            pass  # The last cell of the last line is written, but the cursor cannot advance.
+            pass  # The last cell of the last line has been written, but the cursor cannot advance.
     window.refresh()
 
 

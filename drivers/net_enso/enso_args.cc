@@ -32,7 +32,7 @@ bool ParseNotify(std::string_view value, Arguments* arguments, std::string* erro
 }
 
 bool ParsePipeFlits(std::string_view value, uint32_t* flits, std::string* error) {
-  constexpr uint32_t kLeast = 256;  // Room for ten frames of the maximum size.
+  constexpr uint32_t kLeast = 256;  // Enough space for ten frames of the maximum size.
   if (emulator::ReadNumber(value, kLeast, regs::enso::kMaxPipeFlits, flits) &&
       std::has_single_bit(*flits)) {
     return true;
@@ -93,8 +93,8 @@ bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* 
                arguments.notify_prefetched};
   if (!arguments.notify_per_packet) return true;
   constexpr uint32_t kMaxEntries = 1u << 20;
-  // A queue has up to twice the requested pipes, because the total number is rounded up to a power
-  // of two.
+  // A queue can have up to twice the requested number of pipes, because the total number is rounded
+  // up to a power of two.
   const uint64_t needed = uint64_t{2} * arguments.pipes * pipe_flits + 1024;
   if (needed > kMaxEntries) {
     *error = "pipes=" + std::to_string(arguments.pipes) + " with notify=packet: give at most " +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The result of probing a device on any bus: its registers, and a way to make memory reachable by
-// DMA. enso_pci.cc and enso_vdev.cc each implement one; all other code of the driver is independent
-// of the bus.
+// DMA. enso_pci.cc and enso_vdev.cc each implement one. The rest of the driver does not depend on
+// the bus.
 #pragma once
 
 #include <cstdint>
@@ -14,44 +14,45 @@
 
 namespace sluice::net_enso {
 
-/// Ring sizes and notification mode. The NIC does not report them. For hardware, the driver assumes
-/// the defaults of the hardware's JTAG tool; a model is created with the values given here.
+/// Ring sizes and notification mode. The NIC does not report them: for hardware, the driver assumes
+/// the defaults of the hardware's JTAG tool, and a model is created with the values given here.
 struct Geometry {
   uint32_t pipe_flits;  ///< A power of two.
-  uint32_t nb_entries;  ///< A power of two: slots of the RX ring and of the TX ring.
+  uint32_t nb_entries;  ///< Number of slots of the RX ring and of the TX ring; a power of two.
   bool notify_per_packet;
-  /// The driver requests a pipe's next notification when a poll returns bytes of the pipe.
+  /// The driver requests a pipe's next notification when a poll returns bytes from the pipe.
   bool prefetches = false;
 
   uint32_t pipe_bytes() const { return pipe_flits * 64; }
 };
 
-/// A probed device. Its functions are for the control path, except those that any thread may call.
+/// A probed device. Unless stated otherwise, its functions are for the control path.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual bar::Bar registers() = 0;
-  /// Returns the page type that rings need so that the device can reach them.
+  /// Returns the type of the pages in which rings must be allocated so that the device can reach
+  /// them.
   virtual bar::RingMemory::Pages pages() const = 0;
   /// Makes the first bytes() bytes of `memory` reachable by the device and sets `*bus` to their bus
   /// address. Returns false on failure.
   virtual bool Map(const bar::RingMemory& memory, uint64_t* bus) = 0;
-  /// Logs the reason why a ring of that size could not be allocated or mapped.
+  /// Logs the reason why a ring of this size could not be allocated or mapped.
   virtual void LogNoRing(size_t) {}
   /// Unmaps `memory`. The device must have stopped using it.
   virtual void Unmap(const bar::RingMemory& memory, uint64_t bus) = 0;
   /// Returns the model of a vdev; null on hardware.
   virtual emulator::Attachment* model() { return nullptr; }
-  /// Returns whether the device responds. Needed because without traffic the driver reads no
-  /// registers. May be called by any thread.
+  /// Returns whether the device responds. This function is needed because the driver does not read
+  /// registers when there is no traffic. May be called by any thread.
   virtual bool Answers() { return registers().LinkUp(); }
-  /// Returns the number of the device's power-ons, as in Attachment::Generation. May be called by
-  /// any thread.
+  /// Returns how many times the device has been powered on, as in Attachment::Generation. May be
+  /// called by any thread.
   virtual uint32_t Generation() const { return 1; }
 };
 
-/// A ring and its bus address. The ring is mapped during the object's lifetime.
+/// A ring and its bus address. The ring is mapped for the lifetime of the object.
 class DmaRing {
  public:
   DmaRing() = default;

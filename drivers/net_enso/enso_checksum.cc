@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kIpv4Bytes = 20, kIpv6Bytes = 40, kUdpBytes = 8, kTcpBytes = 20;
 
-/// Fills the UDP or TCP checksum of the header at `l4`; header and payload have `bytes` bytes.
-/// Returns false if `kind` is unknown or the header is incomplete.
+/// Fills in the UDP or TCP checksum of the header at `l4`; the header and its payload have `bytes`
+/// bytes. Returns false if `kind` is unknown or the header is incomplete.
 bool FillTransport(uint64_t kind, const uint8_t* ip, bool is_ipv6, uint8_t* l4, uint32_t bytes) {
   const bool udp = kind == RTE_MBUF_F_TX_UDP_CKSUM;
   if (!udp && kind != RTE_MBUF_F_TX_TCP_CKSUM) return false;

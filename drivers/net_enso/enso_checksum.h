@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transmit checksum offloads. The NIC computes no checksums, so the driver computes them in
+// Transmit checksum offloads. The NIC does not compute checksums, so the driver computes them in
 // software, in the copy of the frame that the NIC reads. Only ports configured with these offloads
 // pay the cost.
 #pragma once
@@ -17,7 +17,7 @@ inline constexpr uint64_t kTxChecksumOffloads =
 /// Bits of ol_flags that request a checksum.
 inline constexpr uint64_t kTxChecksumFlags = RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK;
 
-/// Fills the checksums that ol_flags, l2_len and l3_len of `mbuf` request, regardless of the
+/// Fills in the checksums that `mbuf` requests with ol_flags, l2_len and l3_len, regardless of the
 /// current values of the checksum fields. `frame` points to the frame's pkt_len contiguous bytes.
 /// Returns false if a request exceeds the frame or is not supported; the frame must then not be
 /// sent.

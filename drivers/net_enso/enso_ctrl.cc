@@ -25,7 +25,7 @@ namespace {
 
 using namespace regs::enso;  // NOLINT: this file speaks that register map
 
-/// Starts or stops the wire of a model. On hardware only records the state.
+/// Starts or stops a model's wire. On hardware, only records the state.
 void EnableWire(Port& port, bool enabled) {
   if (emulator::Attachment* model = port.device->backend().model()) model->EnableWire(enabled);
   port.up = enabled;
@@ -45,8 +45,8 @@ int Configure(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Returns whether the device, in another process, has restarted without its pipes. If the port is
-/// started, logs each loss and its remedy once.
+/// Returns whether the device, which is in another process, has restarted without its pipes. If the
+/// port is started, logs each loss and its remedy once.
 bool IsLost(Port& port) {
   const bool lost = port.device->Lost();
   if (!port.loss_reported.exchange(lost) && lost && port.data->dev_started != 0) {
@@ -79,7 +79,7 @@ void SetQueueStates(Port& port, bool started) {
   for (size_t i = 0; i < port.tx.size(); ++i) port.data->tx_queue_state[i] = state(port.tx[i]);
 }
 
-/// Reprograms a device that lost its power. Requires `device`'s lock.
+/// Reprograms a device that lost power. The caller must hold `device`'s lock.
 int Recover(Device& device, const char* name) {
   const int result = device.Recover();
   if (result == -EBUSY) {
@@ -120,8 +120,8 @@ int StartExceptionPort(Port& port) {
   return result;
 }
 
-/// Returns whether every configured queue was set up: `queues` has `configured` elements and none
-/// is null.
+/// Returns whether every configured queue has been set up: `queues` has `configured` elements, none
+/// of which is null.
 bool AllSetUp(const auto& queues, uint16_t configured) {
   return queues.size() == configured &&
          std::find(queues.begin(), queues.end(), nullptr) == queues.end();
@@ -203,7 +203,7 @@ int Close(rte_eth_dev* dev) {
   Port::Of(dev).~Port();
   rte_free(dev->data->dev_private);
   dev->data->dev_private = nullptr;
-  dev->data->mac_addrs = nullptr;  // It was part of dev_private.
+  dev->data->mac_addrs = nullptr;  // mac_addrs was part of dev_private.
   return 0;
 }
 
@@ -216,8 +216,8 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->max_mtu = kMaxMtu;
   info->max_mac_addrs = 1;
   info->speed_capa = RTE_ETH_LINK_SPEED_10G | RTE_ETH_LINK_SPEED_40G | RTE_ETH_LINK_SPEED_100G;
-  // The driver implements these in software, except for scattering and gathering, which need no
-  // work beyond the copy that every frame needs.
+  // The driver implements these offloads in software. Scattering and gathering need no work beyond
+  // the copy that every frame needs.
   info->rx_offload_capa =
       RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;
   info->tx_offload_capa =
@@ -225,7 +225,7 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->reta_size = static_cast<uint16_t>(Port::Of(dev).reta.size());
   info->flow_type_rss_offloads = kRssTypes;
   info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
-  // The rings are the pipes; their size does not depend on the descriptor count.
+  // The rings are the pipes, whose size does not depend on the descriptor count.
   info->rx_desc_lim = {
       .nb_max = 32768, .nb_min = 1, .nb_align = 1, .nb_seg_max = 0, .nb_mtu_seg_max = 0};
   info->tx_desc_lim = info->rx_desc_lim;
@@ -236,7 +236,7 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
 
 const uint32_t* GetSupportedPtypes(rte_eth_dev*) { return kPacketTypes; }
 
-/// Selects the packet types that received mbufs report, from the next start on.
+/// Selects the packet types that are reported in received mbufs, from the next start on.
 int SetPtypes(rte_eth_dev* dev, uint32_t mask) {
   Port::Of(dev).packet_types = mask & kPacketTypeMask;
   return 0;
@@ -285,8 +285,8 @@ void InitPort(rte_eth_dev* dev, std::unique_ptr<Backend> backend, const Geometry
   UpdateLink(dev, 0);
 }
 
-/// Returns the register pages of a dump in order, each of kWords: for every receive queue its
-/// notification buffer and its pipes, for every transmit queue its buffer. Empty while the port is
+/// Returns the register pages of a dump in order, kWords words each: for every receive queue, its
+/// notification buffer and its pipes; for every transmit queue, its buffer. Empty while the port is
 /// stopped.
 std::vector<uint32_t> Pages(const Port& port) {
   std::vector<uint32_t> pages;
@@ -323,8 +323,8 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
   InitPort(dev, std::move(backend), geometry, pipes_per_queue);
   Port& port = Port::Of(dev);
   port.exception_name = exception;
-  // If the exception port does not exist yet, the start of this port acquires it: EAL probes vdevs
-  // after PCI devices.
+  // EAL probes vdevs after PCI devices. If the exception port does not exist yet, it is therefore
+  // acquired when this port is started.
   uint16_t exception_port;
   if (rte_eth_dev_get_port_by_name(exception.c_str(), &exception_port) == 0 &&
       OwnExceptionPort(port) != 0) {
@@ -392,8 +392,8 @@ constinit const eth_dev_ops kEthdevOps = [] {
   return ops;
 }();
 
-// A dump of the registers that the port uses. It does not include the NIC's version, which only its
-// JTAG tool can read.
+// A dump of the registers that the port uses. It does not include the NIC's version, which can be
+// read only with the NIC's JTAG tool.
 
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info) {
   Port& port = Port::Of(dev);
@@ -414,9 +414,9 @@ int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info) {
   return 0;
 }
 
-// The port in a secondary process. It reports link, statistics and capabilities, which it requests
-// from the primary process. It cannot transfer packets, because only the primary process has
-// the pipes and their read positions.
+// The port in a secondary process. It requests link, statistics and capabilities from the primary
+// process and reports them. It cannot transfer packets, because only the primary process has the
+// pipes and their read positions.
 
 int AttachSecondaryPort(rte_device* device, const char* name) {
   static const eth_dev_ops ops = [] {

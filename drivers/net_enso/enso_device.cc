@@ -9,7 +9,7 @@ namespace sluice::net_enso {
 
 using namespace regs::enso;
 
-// Notification buffers of a device, and primitives shared by bring-up.
+// Notification buffers of a device, and functions used by all bring-up code.
 
 Device::Device(std::unique_ptr<Backend> backend, const Geometry& geometry)
     : backend_(std::move(backend)),
@@ -20,15 +20,15 @@ Device::Device(std::unique_ptr<Backend> backend, const Geometry& geometry)
 Device::~Device() {
   const std::scoped_lock lock(mutex_);
   while (!nbs_.empty()) {
-    // The control buffer was opened first and is closed last, because closing the others needs it.
+    // The control buffer is opened first and closed last, because it is needed to close the others.
     CloseNb(nbs_.back().get());
   }
 }
 
 int Device::OpenNb(NotificationBuffer** nb) {
-  // Buffers that were opened before the device lost its power must be closed first.
+  // Buffers that were opened before the device lost power must be closed first.
   if (Lost() && Recover() != 0) return -EIO;
-  // The control buffer must exist before any operation that it may have to undo.
+  // The control buffer must exist before any operation that it may be needed to undo.
   if (const int result = EnsureControlNb(); result != 0) return result;
   return CreateNb(nb);
 }
@@ -102,9 +102,9 @@ void Device::KeepMapped(DmaRing ring) {
 
 // Configuration notifications (docs/enso-hardware.md, "Formats"). They use a separate buffer, so
 // that waiting for one never disturbs a datapath. The NIC executes a command when it fetches the
-// slot, possibly before data that other buffers published earlier, and completes the slot slightly
-// before the command is in force. This code therefore relies on no order between commands and data,
-// and waits for each command separately.
+// slot, possibly before it processes data that other buffers published earlier. It completes the
+// slot slightly before the command takes effect. This code therefore does not rely on any order
+// between commands and data, and waits for each command separately.
 
 int Device::Configure(const void* slot) {
   if (Lost()) return -EIO;

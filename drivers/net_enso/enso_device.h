@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One Ensō NIC, shared by the native API and the ethdev port: owners of pipes and notification
-// buffers, the fallback set, the flow table, configuration. Used on the control path only. Every
-// method requires mutex(), except FindPipe, Lost, the counters and the accessors of constant
-// members.
+// buffers, the fallback set, the flow table, and configuration. Used only on the control path. The
+// caller of a method must hold mutex(), except for FindPipe, Lost, the counters and the accessors
+// of constant members.
 #pragma once
 
 #include <rte_cycles.h>
@@ -25,11 +25,11 @@
 
 namespace sluice::net_enso {
 
-/// Time limits in microseconds for an answer of the NIC and for transmissions in progress.
+/// Time limits in microseconds for the NIC's answers and for transmissions in progress.
 inline constexpr uint32_t kAnswerTimeoutUs = 2'000'000;
 inline constexpr uint32_t kDrainTimeoutUs = 500'000;
 
-/// A bounded busy wait of the control path.
+/// A busy wait on the control path, with a time limit.
 class Deadline {
  public:
   explicit Deadline(uint64_t us)
@@ -43,13 +43,13 @@ class Deadline {
 };
 
 /// Events that a correct NIC and a correct peer never cause, or that the driver repaired. They are
-/// rare, so they use shared atomics.
+/// rare, so all threads share atomic counters.
 enum class Event : uint32_t {
   kBadNotification,  ///< Pipe id, tail or signal out of range; ignored.
   kBadCompletion,    ///< A TX slot was altered or completed out of order; ignored.
-  kWakeups,          ///< rx_head stores that recover a pipe if a notification was lost.
-  kUnreadFlits,      ///< Flits in a pipe that was closed before they were read.
-  kStuckRings,       ///< Rings kept mapped because the NIC did not release them.
+  kWakeups,          ///< rx_head stores that recover a pipe after a notification was lost.
+  kUnreadFlits,      ///< Flits that had not been read when their pipe was closed.
+  kStuckRings,       ///< Rings that stay mapped because the NIC did not release them.
   kCount,
 };
 
@@ -72,19 +72,19 @@ class Device {
   int OpenNb(NotificationBuffer** nb);
   void CloseNb(NotificationBuffer* nb);
 
-  /// Opens a pipe. If it is a fallback pipe, the NIC starts to spread frames to it. A fallback pipe
-  /// gets the lowest free id, other pipes the highest.
+  /// Opens a pipe. If it is a fallback pipe, the NIC starts to distribute frames to it. A fallback
+  /// pipe gets the lowest free ID, any other pipe the highest.
   int OpenPipe(NotificationBuffer* nb, rte_pmd_enso_pipe_kind kind, bool fallback,
                FallbackOwner owner, Pipe** pipe);
   void ClosePipe(Pipe* pipe);
-  /// Empties the fallback set and waits until no frame can reach its pipes. The pipes stay open and
-  /// readable and are closed one by one.
+  /// Empties the fallback set and waits until no frame can reach its pipes. The pipes remain open
+  /// and readable, and are closed one by one.
   int StopFallback();
-  /// Waits for a fixed time, after which no frame in flight can reach a pipe that the NIC was
-  /// configured to avoid.
+  /// Waits for a fixed time, after which frames in flight can no longer reach a pipe that the NIC
+  /// was configured to avoid.
   void Quiesce();
 
-  /// Returns whether the device lost its power, and with it all pipes and buffers, since it was
+  /// Returns whether the device has lost power, and with it all pipes and buffers, since it was
   /// programmed. May be called by any thread, without the lock.
   bool Lost() const { return backend_->Generation() != generation_.load(); }
   /// Reinitializes a lost device. The port must be stopped. Returns 0, -EBUSY (native buffers are
@@ -103,9 +103,9 @@ class Device {
 
   FallbackOwner fallback_owner() const { return fallback_owner_; }
 
-  /// Returns the receiving pipe `id` if it reports to buffer `nb`, else null. Called by the thread
-  /// of `nb` without the lock. Does not access pipes of other buffers, because they may be closed
-  /// concurrently.
+  /// Returns the receiving pipe `id` if it reports to buffer `nb`, otherwise null. Called by the
+  /// thread of `nb`, without the lock. Does not access pipes of other buffers, because these may be
+  /// closed concurrently.
   Pipe* FindPipe(uint64_t id, uint32_t nb) const {
     if (id >= regs::enso::kMaxPipes) return nullptr;
     const PipeEntry& entry = pipes_[id];
@@ -116,7 +116,7 @@ class Device {
   /// timeout.
   bool StoreUntilRead(uint32_t offset, uint32_t value);
   bool StoreUntilRead64(uint32_t offset, uint64_t value);
-  /// Keeps a ring that the NIC did not release mapped for the device's lifetime.
+  /// Keeps a ring mapped for the lifetime of the device, because the NIC has not released it.
   void KeepMapped(DmaRing ring);
   /// Returns the maximum number of notifications that one pipe can cause without an rx_head store.
   uint32_t NotificationsOfPipe() const {
@@ -141,16 +141,16 @@ class Device {
   std::vector<Pipe*> PipesOf(const NotificationBuffer* nb) const;
   int FreePipeId(bool fallback) const;
   int EnablePipe(Pipe* pipe);
-  /// Waits for a fixed time, in which the NIC processes all earlier rx_head stores.
+  /// Waits for a fixed time, during which the NIC processes all earlier rx_head stores.
   void SettleHeadStores();
 
   std::mutex mutex_;
   std::unique_ptr<Backend> backend_;
-  std::atomic<uint32_t> generation_;  ///< Generation of the device when it was programmed.
+  std::atomic<uint32_t> generation_;  ///< The device's generation when it was programmed.
   const Geometry geometry_;
   bar::Bar bar_;
 
-  /// `nb` is stored last when a pipe is opened and first when it is closed.
+  /// When a pipe is opened, `nb` is stored last; when it is closed, first.
   struct PipeEntry {
     std::atomic<uint32_t> nb{kNoNb};
     std::atomic<Pipe*> pipe{nullptr};
@@ -161,11 +161,11 @@ class Device {
   NotificationBuffer* control_nb_ = nullptr;  ///< Used only for configuration.
   FlowTable flows_;
   FallbackOwner fallback_owner_ = FallbackOwner::kNone;
-  uint32_t fallback_count_ = 0;  ///< Number of fallback pipes that is configured in the NIC.
+  uint32_t fallback_count_ = 0;  ///< Number of fallback pipes that the NIC is configured to use.
   bool round_robin_ = false;
   std::vector<std::unique_ptr<NotificationBuffer>> nbs_;
   std::vector<std::unique_ptr<Pipe>> open_pipes_;
-  std::vector<DmaRing> stuck_rings_;  ///< Rings that the NIC did not release and may still access.
+  std::vector<DmaRing> stuck_rings_;  ///< Rings that the NIC has not released and may still access.
   std::array<std::atomic<uint64_t>, static_cast<uint32_t>(Event::kCount)> events_{};
 };
 

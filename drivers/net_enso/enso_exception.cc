@@ -41,7 +41,7 @@ int ExceptionPort::Start(uint16_t mtu, rte_mempool* pool) {
   conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
   takes_segments_ = conf.txmode.offloads != 0;
   if (error == 0) error = rte_eth_dev_configure(port, pool != nullptr ? 1 : 0, 1, &conf);
-  rte_eth_dev_set_mtu(port, mtu);  // A failure is ignored.
+  rte_eth_dev_set_mtu(port, mtu);  // Failures are ignored.
   uint16_t received = kDescriptors, sent = kDescriptors;
   if (error == 0) error = rte_eth_dev_adjust_nb_rx_tx_desc(port, &received, &sent);
   const int socket = rte_eth_dev_socket_id(port);

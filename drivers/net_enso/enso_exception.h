@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The port for frames that the NIC cannot send (exception=). The NIC divides the byte stream into
-// frames by IPv4's total length, so it can send only IPv4 frames.
+// frames by their IPv4 total length, so it can send only IPv4 frames.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -16,8 +16,8 @@
 
 namespace sluice::net_enso {
 
-/// Another ethdev that this object owns, so that applications do not use it. All functions except
-/// Send are control path.
+/// Another ethdev port, which this object owns so that applications do not use it. All functions
+/// except Send are for the control path.
 class ExceptionPort {
  public:
   /// Returns null and sets `error` to one line if the port does not exist or has another owner.
@@ -35,11 +35,11 @@ class ExceptionPort {
   void Stop();
 
   /// Sends the frame; the caller keeps its reference. Returns false if the queue is full, if the
-  /// frame has segments and the port does not support them, or if the port is gone. May be called
-  /// by any thread; calls are serialized because they are rare.
+  /// frame has several segments and the port does not support them, or if the port no longer
+  /// exists. May be called by any thread. Calls are serialized, because they are rare.
   bool Send(rte_mbuf* frame);
 
-  /// Returns whether the port was released; another port may then have its name.
+  /// Returns whether the port has been released. Its name may then belong to another port.
   bool gone() const { return port_->gone(); }
 
  private:

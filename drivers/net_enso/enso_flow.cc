@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rte_flow over the NIC's flow table: steers exact UDP and TCP flows to queues. Rules that the
-// table cannot match or hold are rejected with a message.
+// rte_flow on the NIC's flow table: steers exactly specified UDP and TCP flows to queues. Rules
+// that the table cannot match or hold are rejected with an error message.
 #include <netinet/in.h>
 #include <rte_byteorder.h>
 #include <rte_flow.h>
@@ -32,7 +32,7 @@ struct Parser {
     return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ITEM, item, message);
   }
 
-  /// Copies an item's spec and mask; both are zero without a spec.
+  /// Copies an item's spec and mask. Both are zero if the item has no spec.
   template <typename Item>
   static void Load(const rte_flow_item* item, const Item& default_mask, Item* spec, Item* mask) {
     *spec = Item{};
@@ -179,10 +179,9 @@ struct Parser {
   }
 };
 
-/// Converts an rte_flow rule to the one key that the NIC compares, or reports the reason why it
-/// cannot. Pure functions of their arguments. Fills `rule` from `eth / ipv4 / udp` or `eth / ipv4 /
-/// tcp` (eth optional) with exact fields and from the actions queue and count. Returns 0, or a
-/// negative errno with `error` filled.
+/// Converts an rte_flow rule to the only key that the NIC compares, or reports why this is
+/// impossible. Fills `rule` from `eth / ipv4 / udp` or `eth / ipv4 / tcp` (eth optional) with exact
+/// fields and from the actions queue and count. Returns 0, or a negative errno with `error` filled.
 ///
 /// Accepts only rules that the NIC's table can match (docs/enso-hardware.md, "Steering"):
 ///   UDP: destination address and port, no source field;

@@ -20,32 +20,32 @@ using regs::enso::FlowKey;
 /// Returns the key under which the NIC looks up frames of `protocol` that belong to `flow`: all
 /// four fields for TCP without SYN, destination address and port for UDP, and only the destination
 /// address for other protocols. A TCP flow without a source matches SYN segments, which the NIC
-/// looks up like UDP.
+/// looks up in the same way as UDP.
 FlowKey MaskFlow(const FlowKey& flow, uint8_t protocol);
 
 /// Returns the key under which the NIC looks up the frame with the first flit at `flit`. Reads the
 /// fields at their offsets in IPv4 without options, for every kind of frame.
 FlowKey KeyOfFrame(const uint8_t* flit);
 
-/// The contents of the NIC's table, provided that it was initially empty and that every insert was
-/// made here. On hardware, entries survive a soft reset and other processes; the mirror does not
-/// contain those.
+/// The contents of the NIC's table, provided that it was initially empty and that every entry was
+/// inserted through this class. On hardware, entries survive a soft reset and the end of the
+/// process; the mirror does not contain such entries.
 class FlowTable {
  public:
   FlowTable();
 
   enum class Result { kStored, kExists, kFull };
 
-  /// Returns the result that Insert would have: kExists if `key` already points to another pipe,
-  /// kFull if the NIC would drop the entry.
+  /// Returns the result that Insert would return: kExists if `key` already points to another pipe,
+  /// or kFull if the NIC would drop the entry.
   Result Check(const FlowKey& key, uint32_t pipe) const;
-  /// Points `key` to `pipe`. Changes the table only if it returns kStored; only then may the
+  /// Points `key` to `pipe`. The table is changed only if the result is kStored; only then may the
   /// configuration be sent.
   Result Insert(const FlowKey& key, uint32_t pipe);
-  /// Turns the entry into a miss; its row stays reserved for this key. Returns false if `key` does
-  /// not point to `pipe`.
+  /// Makes lookups of `key` miss; its row stays reserved. Returns false if `key` does not point to
+  /// `pipe`.
   bool Unbind(const FlowKey& key, uint32_t pipe);
-  /// Returns the pipe of `key`, or regs::enso::kUnbind for a miss.
+  /// Returns the pipe to which `key` points, or regs::enso::kUnbind for a miss.
   uint32_t Find(const FlowKey& key) const;
   /// Returns every key that points to `pipe`.
   std::vector<FlowKey> KeysOf(uint32_t pipe) const;
@@ -58,7 +58,8 @@ class FlowTable {
   };
   using SubTable = std::array<Row, regs::enso::kSubTableRows>;
 
-  /// Returns the row that holds `key`, else the row that the NIC would use, else null.
+  /// Returns the row that holds `key`; if there is none, the row that the NIC would use; otherwise
+  /// null.
   const Row* FindRow(const FlowKey& key) const;
 
   std::vector<SubTable> tables_;

@@ -17,7 +17,7 @@ using sluice::net_enso::Port;
 
 namespace {
 
-/// Returns the device of a port, or null if the port is invalid or has another driver.
+/// Returns the device of a port, or null if the port is invalid or belongs to another driver.
 Device* DeviceOf(uint16_t port_id) {
   if (rte_eth_dev_is_valid_port(port_id) == 0) return nullptr;
   const rte_eth_dev* dev = &rte_eth_devices[port_id];
@@ -95,7 +95,7 @@ void rte_pmd_enso_pipe_set_context(rte_pmd_enso_pipe* pipe, void* context) {
 
 void* rte_pmd_enso_pipe_context(const rte_pmd_enso_pipe* pipe) { return pipe->context; }
 
-// Calls would be a large part of the cost of the functions that are called per batch. If all files
+// Functions that are called per batch would spend a large part of their time on calls. If all files
 // are compiled at once, these functions therefore inline all code of the buffer (`flatten`).
 
 [[gnu::flatten]] uint16_t rte_pmd_enso_poll(rte_pmd_enso_nb* nb, rte_pmd_enso_span* spans,

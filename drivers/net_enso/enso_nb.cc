@@ -22,13 +22,13 @@ using sluice::net_enso::SentSlot;
 
 namespace {
 
-/// Slots are shared with the NIC; the signal word determines the owner of the other words.
+/// Slots are shared with the NIC; the signal word determines who owns the other words.
 uint64_t LoadSignal(const uint64_t& signal) { return sluice::bar::LoadFromDevice(signal); }
 void StoreSignal(uint64_t& signal, uint64_t value) {
   std::atomic_ref<uint64_t>(signal).store(value, std::memory_order_relaxed);
 }
 
-/// Delay until a completed configuration is in force.
+/// Delay until a completed configuration takes effect.
 constexpr uint32_t kEffectUs = 1;
 
 }  // namespace
@@ -57,8 +57,8 @@ void rte_pmd_enso_nb::ReadNotifications() {
   }
 }
 
-/// Accepts a tail only if at least one flit stays free before the head that was last given to the
-/// NIC. Other notifications are counted and ignored.
+/// Accepts a tail only if at least one flit remains free before the head that was last given to the
+/// NIC. All other notifications are counted and ignored.
 void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
   Pipe* pipe = device_->FindPipe(pipe_id, id_);
   if (pipe == nullptr || tail > pipe->mask) [[unlikely]] {
@@ -160,7 +160,7 @@ inline void rte_pmd_enso_nb::PostSlot(uint32_t at, const SentSlot& sent) {
   sent_[at] = sent;
 }
 
-/// Splits the transfer into slots at the end of the ring, since bus addresses do not wrap, and at
+/// Splits the transfer into slots at the end of the ring, because bus addresses do not wrap, and at
 /// kMaxTransferBytes.
 int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes) {
   const uint64_t pipe_bytes = uint64_t{pipe->flits} * kFlitBytes;
@@ -201,8 +201,8 @@ int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint3
   return 0;
 }
 
-/// One store publishes all slots of a frame. The NIC's framing state is global, so a frame split
-/// over two stores would be mixed with frames of other buffers.
+/// One store publishes all slots of a frame. The NIC has a single framing state, so a frame split
+/// over two stores would be mixed with frames from other buffers.
 void rte_pmd_enso_nb::PublishTail() {
   bar_.Write32(page_ + kTxTail, tx_tail_ & mask_);
   tx_published_ = tx_tail_;
@@ -238,10 +238,10 @@ bool rte_pmd_enso_nb::MeasureHeadCredit() {
   return head_credit_ != 0;
 }
 
-/// Called after many empty polls. If a trigger or a notification was lost, its pipe reports no more
-/// bytes until its head is stored again. Without pending bytes the store has no effect. Stores the
-/// head of one pipe per call. Also counts a bad completion if the oldest TX slot is incomplete and
-/// the next one is complete.
+/// Called after many empty polls. If a trigger or a notification was lost, the pipe does not report
+/// any more bytes until its head is stored again. If no bytes are pending, the store has no effect.
+/// Stores the head of one pipe per call. Also counts a bad completion if the oldest TX slot is
+/// incomplete but the next one is complete.
 [[gnu::noinline]] void rte_pmd_enso_nb::OnIdle() {
   if (!pipes_.empty() && HasHeadCredit()) {
     next_to_wake_ = (next_to_wake_ + 1) % static_cast<uint32_t>(pipes_.size());
@@ -293,7 +293,7 @@ int rte_pmd_enso_nb::Open() {
 }
 
 bool rte_pmd_enso_nb::Close() {
-  if (device_->Lost()) return true;  // The device released all buffers.
+  if (device_->Lost()) return true;  // The device has lost power, and with it all its buffers.
   Flush();
   const bool drained = Drain(nullptr);
   const bool disabled = device_->StoreUntilRead64(page_ + kRxMemLo, 0) &&
@@ -336,8 +336,8 @@ void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
 }
 
 // Reads the tail register before the notifications: a notification that the NIC writes after this
-// read reports a later tail, and the loop consumes all earlier ones. No head is stored in between,
-// so that old tails can be distinguished from new ones.
+// read reports a later tail, and the loop consumes all earlier ones. No head is stored in the
+// meantime, so that old tails can be distinguished from new ones.
 void rte_pmd_enso_nb::CatchUp(const Pipe* pipe) {
   const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
   for (uint32_t before = ~rx_head_; before != rx_head_;) {

@@ -2,8 +2,8 @@
 //
 // A notification buffer: the pair of rings of 64-byte slots through which one thread and the NIC
 // exchange notifications about all pipes of that thread. This is the definition of `struct
-// rte_pmd_enso_nb`, used by the native API and by the ethdev queues. Every datapath function costs
-// a few instructions per batch and none per packet.
+// rte_pmd_enso_nb`, used by the native API and by the ethdev queues. Every datapath function
+// executes a few instructions per batch, and none per packet.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace sluice::net_enso {
 
 class Device;
 
-/// The driver's copy of a TX slot. The contents that the NIC returns are not trusted.
+/// The driver's copy of a TX slot, because the contents that the NIC returns are not trusted.
 struct SentSlot {
   uint64_t word1;  ///< Bus address, or id of a configuration command.
   uint64_t word2;  ///< Length, or bytes 16 … 23 of a configuration command.
-  Pipe* pipe;      ///< Owner; null for a configuration command, or if the pipe was closed.
+  Pipe* pipe;      ///< Owner; null for a configuration command, or if the pipe has been closed.
   uint32_t flits;
-  uint32_t release_flits;  ///< Flits given back to the NIC with this slot.
+  uint32_t release_flits;  ///< Flits that are given back to the NIC with this slot.
   bool ends_send;
 };
 
@@ -35,41 +35,41 @@ struct rte_pmd_enso_nb {
   using Pipe = sluice::net_enso::Pipe;
 
   /// Maximum number of slots read per poll, and of rx_head stores per flush. It is less than the
-  /// depth of the NIC's trigger queue, which drops excess entries.
+  /// depth of the NIC's trigger queue, because the NIC drops excess entries.
   static constexpr uint32_t kPollBudget = 64;
-  /// Number of empty polls between two attempts to recover a pipe with a lost notification.
+  /// Number of empty polls between two attempts to recover a pipe whose notification was lost.
   static constexpr uint32_t kIdlePolls = 4096;
 
   rte_pmd_enso_nb(sluice::net_enso::Device* device, uint32_t id);
 
-  // The following functions are for the control path. They require the device's lock and an idle
-  // datapath.
+  // The following functions are for the control path. The caller must hold the device's lock, and
+  // the datapath must be idle.
 
-  /// Brings up the buffer (docs/enso-hardware.md, "Bring-up and tear-down"): off, pointers zeroed,
-  /// on. Transmission continues at the NIC's transmit pointer. The NIC computes completion slots
-  /// from the previous one, so a pointer that was moved back would complete slots that were not
-  /// sent. Returns 0, -ENOMEM or -EIO.
+  /// Brings up the buffer (docs/enso-hardware.md, "Bring-up and tear-down"): disables it, zeroes
+  /// the pointers and enables it. Transmission continues at the NIC's transmit pointer. The NIC
+  /// derives each completion slot from the previous one, so if the pointer were moved back, slots
+  /// that were not sent would be completed. Returns 0, -ENOMEM or -EIO.
   int Open();
-  /// Waits for transmissions, then disables the buffer. Returns false if the NIC still uses a slot
-  /// after kDrainTimeoutUs; the rings must then stay mapped.
+  /// Waits for transmissions, then disables the buffer. Returns false if the NIC is still using a
+  /// slot after kDrainTimeoutUs; the rings must then stay mapped.
   bool Close();
-  /// Returns true if another receiving pipe fits. The RX ring never overflows, because a slot is
-  /// reserved for every pipe and for every rx_head store in flight.
+  /// Returns true if there is space for another receiving pipe. The RX ring never overflows,
+  /// because a slot is reserved for every pipe and for every rx_head store in flight.
   bool HasRoomForPipe() const;
   void AddPipe(Pipe* pipe);
-  /// Stops all stores to the pipe's rx_head, including those of later completions and idle polls.
-  /// Its notifications are still read.
+  /// Prevents all further stores to the pipe's rx_head, including those by later completions and
+  /// idle polls. The pipe's notifications are still read.
   void Retire(const Pipe* pipe);
-  /// Called after the pipe was retired and disabled in the NIC.
+  /// Called after the pipe has been retired and disabled in the NIC.
   void RemovePipe(Pipe* pipe);
   /// Accounts for all bytes that have arrived on `pipe`, including bytes that the NIC has not
   /// notified: reads all notifications, then the pipe's tail register.
   void CatchUp(const Pipe* pipe);
   /// Sends a configuration slot. Waits, for a bounded time, until the NIC has completed all slots
-  /// of the buffer and the command is in force. Returns 0 or -EIO.
+  /// of the buffer and the command has taken effect. Returns 0 or -EIO.
   int Configure(const void* slot);
-  /// Waits, for a bounded time, until `pipe` has no transmission in progress; null means the whole
-  /// buffer.
+  /// Waits, for a bounded time, until `pipe` has no transmission in progress. If `pipe` is null,
+  /// waits for all transmissions of the buffer.
   bool Drain(const Pipe* pipe);
 
   // Datapath, called by the buffer's thread. See rte_pmd_enso.h.
@@ -87,7 +87,7 @@ struct rte_pmd_enso_nb {
     if (pipe->receives() && HasHeadCredit()) StoreHead(pipe);
   }
   int Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
-  /// Returns false if the free slots may be too few to send a whole pipe.
+  /// Returns false if there may not be enough free slots to send a whole pipe.
   bool HasRoomToSend() const { return tx_tail_ - tx_clean_ + max_slots_per_send_ <= mask_; }
   void Flush() {
     if (tx_tail_ != tx_published_) PublishTail();
@@ -123,7 +123,7 @@ struct rte_pmd_enso_nb {
   // The receive ring has one free-running index; the slots before it belong to the NIC.
   uint32_t rx_head_ = 0;
   uint32_t idle_polls_ = 0;
-  uint32_t head_credit_ = 0;  ///< rx_head stores for which a notification slot is free.
+  uint32_t head_credit_ = 0;  ///< Number of rx_head stores for which a notification slot is free.
   uint32_t reserved_ = 0;     ///< Slots reserved for pipes and the trigger queue.
   Pipe* ready_ = nullptr;     ///< FIFO of pipes with bytes to return.
   Pipe* ready_last_ = nullptr;
@@ -133,14 +133,14 @@ struct rte_pmd_enso_nb {
   uint32_t tx_clean_ = 0;
   uint32_t tx_published_ = 0;
   uint32_t tx_tail_ = 0;
-  uint32_t max_slots_per_send_;  ///< Slots of a whole pipe, with one for the wrap.
+  uint32_t max_slots_per_send_;  ///< Number of slots for a whole pipe, including one for the wrap.
   uint64_t pending_bytes_ = 0;
   std::vector<sluice::net_enso::SentSlot> sent_;
 
   const bool prefetches_;
   uint32_t id_;
   uint32_t next_to_wake_ = 0;       ///< Index in pipes_.
-  uint32_t suspicious_slot_ = ~0u;  ///< Last TX slot counted as wrongly completed.
+  uint32_t suspicious_slot_ = ~0u;  ///< The last TX slot that was counted as wrongly completed.
   bool alive_ = true;
   sluice::net_enso::Device* device_;
   std::vector<Pipe*> pipes_;  ///< Receiving pipes.

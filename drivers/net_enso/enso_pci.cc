@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probing of the FPGA: vendor 1172 device 0000, BAR 2 (docs/enso-hardware.md, "Identity and
+// Probes the FPGA: vendor 1172, device 0000, BAR 2 (docs/enso-hardware.md, "Identity and
 // registers"). This code has never run on hardware. Probing and mapping are tested with a fake
-// sysfs tree and in virtual machines that have the model on their bus (docs/vm.md).
+// sysfs tree, and in virtual machines with the model on their bus (docs/vm.md).
 //
 // EAL maps the BAR if VFIO or UIO is bound. With another kernel driver such as Ensō's, the BAR is
 // mapped from sysfs. EAL ignores devices without a kernel driver. Bus addresses are IOVAs: virtual
@@ -56,7 +56,7 @@ class PciBackend final : public Backend {
       return rte_vfio_container_dma_map(RTE_VFIO_DEFAULT_CONTAINER_FD, *bus, *bus,
                                         memory.bytes()) == 0;
     }
-    // The ring must fit into one huge page: a larger one need not be contiguous.
+    // The ring must fit into one huge page, because a larger ring might not be contiguous.
     *bus = rte_mem_virt2phy(memory.data());
     return memory.bytes() == bar::RingMemory::kHugePageBytes && *bus != RTE_BAD_IOVA;
   }
@@ -85,21 +85,21 @@ class PciBackend final : public Backend {
   static bool Virtual() { return rte_eal_iova_mode() == RTE_IOVA_VA; }
 
   rte_pci_device* device_;
-  /// Probes the link with a tail register, which never reads as all ones: a tail is less than the
-  /// number of flits in its pipe.
+  /// Checks the link by reading a tail register, which never reads as all ones: a tail is less than
+  /// the number of flits in its pipe.
   bar::FunctionLink link_{PipePage(0) + kRxTail};
   bar::Bar registers_;
   void* mapping_;
 };
 
-/// Opens a file of the device's sysfs folder. Returns −1 on failure.
+/// Opens a file in the device's sysfs folder. Returns −1 on failure.
 int OpenSysfs(const rte_pci_device* device, const char* file) {
   const std::string path =
       std::string(rte_pci_get_sysfs_path()) + "/" + device->device.name + "/" + file;
   return open(path.c_str(), O_RDWR | O_CLOEXEC);
 }
 
-/// Enables BAR decoding and bus mastering of a device that its kernel driver has not enabled.
+/// Enables BAR decoding and bus mastering if the device's kernel driver has not done so.
 bool EnableDevice(const rte_pci_device* device) {
   constexpr off_t kCommandOffset = 4;
   constexpr uint16_t kMemoryAndMaster = 0x0006;

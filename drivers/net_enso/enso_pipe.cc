@@ -28,12 +28,12 @@ using namespace regs::enso;
 
 namespace {
 
-/// Time in which the NIC empties its 1024 packet buffers of 2 KiB over a slow PCIe link. Frames
-/// that were steered before a change have then reached their pipe.
+/// Time in which the NIC empties its 1024 packet buffers of 2 KiB over a slow PCIe link.
+/// Afterwards, frames that were steered before a change have reached their pipe.
 constexpr uint32_t kInFlightUs = 500;
 
-/// Time in which the NIC processes all queued rx_head stores: at most kHeadTriggerDepth. It
-/// processes them before any waiting frame.
+/// Time in which the NIC processes all queued rx_head stores, of which there are at most
+/// kHeadTriggerDepth. It processes them before any waiting frame.
 constexpr uint32_t kHeadStoresUs = 10;
 
 }  // namespace
@@ -85,7 +85,7 @@ int Device::FreePipeId(bool fallback) const {
   }
   for (uint32_t id = 0; id < kMaxPipes; ++id) {
     if (is_free(id)) return static_cast<int>(id);
-    // Fallback ids must be contiguous from 0.
+    // Fallback IDs must be contiguous from 0.
     if (!pipes_[id].pipe.load(std::memory_order_relaxed)->fallback) return -1;
   }
   return -1;
@@ -127,7 +127,7 @@ void Device::ClosePipe(Pipe* pipe) {
 }
 
 int Device::StopFallback() {
-  // Only these pipes may become unreachable: flows may still steer frames to the others.
+  // Only these pipes may become unreachable, because flows may still steer frames to the others.
   std::vector<Pipe*> stopped;
   for (const auto& pipe : open_pipes_) {
     if (std::exchange(pipe->fallback, false)) stopped.push_back(pipe.get());
@@ -147,8 +147,8 @@ void Device::SettleHeadStores() {
 void Device::Quiesce() {
   SettleHeadStores();
   rte_delay_us_block(kInFlightUs);
-  // A register read returns after all earlier actions of the NIC, so that a model that was not
-  // running has caught up.
+  // The NIC completes a register read only after all earlier actions, so a model that was not
+  // running has then caught up.
   for (int i = 0; i < 2; ++i) bar_.Read32(PipePage(0) + kRxTail);
 }
 

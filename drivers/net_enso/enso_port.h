@@ -25,7 +25,7 @@ struct rte_flow {
   bool tcp;
   bool counted;
   int counter;       ///< Index in RxQueue::rules while bound and counted, else −1.
-  uint64_t packets;  ///< Packets that earlier bindings counted since the last reset.
+  uint64_t packets;  ///< Packets that were counted by earlier bindings since the last reset.
   uint64_t bytes;
 };
 
@@ -35,15 +35,15 @@ inline constexpr uint16_t kMaxQueues = 256;
 inline constexpr uint32_t kMaxFrameBytes = regs::enso::kMaxRxFlits * regs::enso::kFlitBytes;
 inline constexpr uint16_t kMaxMtu = kMaxFrameBytes - RTE_ETHER_HDR_LEN;
 
-/// Counters of a queue. Only its thread writes them; any thread may read them. Aligned words cannot
-/// tear, and readers need only a recent value.
+/// Counters of a queue. Only the queue's thread writes them; any thread may read them. Aligned
+/// words cannot tear, and readers do not need the latest value.
 struct QueueTraffic {
   uint64_t packets = 0;
   uint64_t bytes = 0;
 };
 
-/// A rule with hits counted in software. The control thread sets `key` and `tcp` and then `active`;
-/// the queue's thread counts.
+/// A rule whose hits are counted in software. The control thread sets `key` and `tcp` and then
+/// `active`; the queue's thread counts.
 struct CountedRule {
   std::atomic<bool> active{false};
   FlowKey key;
@@ -52,7 +52,7 @@ struct CountedRule {
   std::atomic<uint64_t> bytes{0};
 };
 
-/// One receive queue: a notification buffer and the pipes that report to it.
+/// A receive queue: a notification buffer and the pipes that report to it.
 struct RxQueue {
   static constexpr uint32_t kStock = 64;  ///< Number of mbufs allocated at once.
   static constexpr uint32_t kSpans = 16;
@@ -66,7 +66,7 @@ struct RxQueue {
 
   NotificationBuffer* nb = nullptr;
   rte_mempool* pool = nullptr;
-  uint64_t flags = 0;  ///< ol_flags bits of all mbufs of the pool.
+  uint64_t flags = 0;  ///< ol_flags bits that all mbufs of the pool have.
   uint64_t rearm = 0;  ///< Initial data_off, refcnt, nb_segs and port of an mbuf.
   uint32_t room = 0;   ///< Bytes that fit into one mbuf.
   uint32_t stocked = 0;
@@ -95,8 +95,8 @@ struct RxQueue {
   bool deferred_start = false;
 };
 
-/// One transmit queue: a TX pipe on a separate buffer, because another thread may poll the receive
-/// queue of the same number.
+/// A transmit queue: a TX pipe on a separate buffer, because the receive queue with the same number
+/// may be polled by another thread.
 struct TxQueue {
   NotificationBuffer* nb = nullptr;
   Pipe* pipe = nullptr;  ///< `own`, or `none` while the queue is stopped.
@@ -119,13 +119,13 @@ struct Port {
   uint32_t pipes_per_queue = 1;
   rte_ether_addr mac{};
   bool link_allowed = true;  ///< Set by rte_eth_dev_set_link_up/down.
-  bool up = false;  ///< The wire is enabled: the link is allowed, and the port is started or used
-                    ///< natively.
+  bool up = false;  ///< Whether the wire is enabled: the link is allowed, and the port is started
+                    ///< or used natively.
   std::atomic<bool> loss_reported{false};
   uint32_t packet_types = kPacketTypeMask;   ///< See Wanted::packet_types.
   std::vector<uint16_t> reta;                ///< Queue of each fallback pipe.
   std::string exception_name;                ///< Empty if none is configured.
-  std::unique_ptr<ExceptionPort> exception;  ///< Null until the port of that name is acquired.
+  std::unique_ptr<ExceptionPort> exception;  ///< Null until the port with that name is acquired.
   std::vector<std::unique_ptr<RxQueue>> rx;
   std::vector<std::unique_ptr<TxQueue>> tx;
   std::vector<std::unique_ptr<rte_flow>> flows;
@@ -136,33 +136,34 @@ struct Port {
   static Port& Of(const rte_eth_dev* dev) { return *static_cast<Port*>(dev->data->dev_private); }
 };
 
-/// Creates an ethdev named `name` over a probed back end. Frames that the device cannot send go to
-/// the ethdev `exception`, unless it is empty. On failure releases all resources, logs the reason
-/// and returns a negative errno.
+/// Creates an ethdev named `name` on a probed back end. Frames that the device cannot send go to
+/// the ethdev `exception`, unless this name is empty. On failure, releases all resources, logs the
+/// reason and returns a negative errno.
 int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> backend,
                const Geometry& geometry, uint32_t pipes_per_queue,
                const std::string& exception = {});
-/// Closes and releases the port of that name, if it exists. A secondary process releases it only
+/// Closes and releases the port with that name, if it exists. A secondary process releases it only
 /// locally.
 int RemovePort(const char* name);
 
 // Implemented in enso_ctrl.cc:
 inline constexpr const char* kSecondaryChannel = "net_enso_ports";
-/// Attaches the primary's port of that name in a secondary process. Returns 0 or a negative errno.
+/// In a secondary process, attaches the primary's port with that name. Returns 0 or a negative
+/// errno.
 int AttachSecondaryPort(rte_device* device, const char* name);
 extern const eth_dev_ops kEthdevOps;
 extern const rte_flow_ops kFlowOps;
 
-// Implemented in enso_queue.cc: start and stop of the queues. These functions require the device's
+// Implemented in enso_queue.cc: start and stop of the queues. The caller must hold the device's
 // lock.
 int StartQueues(Port& port);
 void StopQueues(Port& port);
 
-// Implemented in enso_rss.cc: selection of the queue of a frame that matches no rule.
+// Implemented in enso_rss.cc: selects the queue of frames that match no rule.
 inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP |
                                       RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
-/// Returns the number of fallback pipes of all queues: a power of two, because the NIC spreads by a
-/// mask, and at least one per queue.
+/// Returns the total number of fallback pipes of all queues: a power of two, because the NIC
+/// distributes frames by a mask, and at least one per queue.
 uint32_t FallbackPipes(const Port& port);
 /// Assigns queues to pipes round-robin. Called while the port is being configured.
 void ResetReta(Port& port);
@@ -171,8 +172,8 @@ int QueryReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 int UpdateRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int GetRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
-// Implemented in enso_flow.cc: insertion of the port's rules into the NIC's table when the port
-// starts, and their removal when it stops.
+// Implemented in enso_flow.cc: inserts the port's rules into the NIC's table when the port starts,
+// and removes them when it stops.
 int BindRules(Port& port);
 void UnbindRules(Port& port);
 
@@ -205,30 +206,30 @@ int StopTxQueue(rte_eth_dev* dev, uint16_t id);
 int GetRxBurstMode(rte_eth_dev* dev, uint16_t id, rte_eth_burst_mode* mode);
 int GetTxBurstMode(rte_eth_dev* dev, uint16_t id, rte_eth_burst_mode* mode);
 int CleanTxQueue(void* queue, uint32_t free_count);
-// Called by the queue's thread. A receive queue's descriptors are frames, as many as it was set up
-// with; a transmit queue's descriptors are flits.
+// Called by the queue's thread. The descriptors of a receive queue are frames, and their number is
+// that with which the queue was set up. The descriptors of a transmit queue are flits.
 dpdk::QueueCount CountRxQueue(void* queue);
 int GetRxStatus(void* queue, uint16_t offset);
 int GetTxStatus(void* queue, uint16_t offset);
 
-// Bursts. The exact variants use the packet boundaries of notify=packet. The described variants and
-// the one with checksums fill in the fields that the application requests.
+// Burst functions. The exact variants use the packet boundaries of notify=packet. The described
+// variants, and the one with checksums, fill in the fields that the application requests.
 uint16_t RxBurst(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstExact(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstDescribed(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstExactDescribed(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t TxBurst(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t TxBurstChecksums(void* queue, rte_mbuf** packets, uint16_t count);
-/// Returns the number of frames that have arrived and were not received yet, at most `limit`.
+/// Returns the number of frames that have arrived but have not been received yet, at most `limit`.
 /// Called by the queue's thread.
 uint32_t CountPending(RxQueue& queue, uint32_t limit);
-/// Discards the bytes that the queue's pipes still hold and counts their frames as stop_drops. Then
-/// returns the stocked mbufs to the pool. Leaves max_spans at kSpans.
+/// Discards the bytes that the queue's pipes still hold, and counts their frames as stop_drops.
+/// Then returns the stocked mbufs to the pool and sets max_spans to kSpans.
 void DiscardPending(RxQueue& queue);
 
 }  // namespace sluice::net_enso
 
-/// Log type of the driver, "pmd.net.enso"; registered in enso_vdev.cc.
+/// The driver's log type, "pmd.net.enso"; registered in enso_vdev.cc.
 extern int net_enso_log_type;
 #define ENSO_LOG(level, format, ...) \
   rte_log(RTE_LOG_##level, net_enso_log_type, "net_enso: " format "\n" __VA_OPT__(, ) __VA_ARGS__)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Queues of the ethdev port: set-up by the application, start and stop with the port or
-// individually.
+// Sets up the queues of the ethdev port, and starts and stops them with the port or individually.
 //
 // The NIC cannot stop a queue: a frame that reaches a disabled pipe wedges it. The pipes of a
 // stopped receive queue therefore fill until the NIC drops frames (or, with pause=on, until the
@@ -21,7 +20,7 @@
 namespace sluice::net_enso {
 namespace {
 
-/// Returns the initial fields of a received mbuf as one word, which a burst stores.
+/// Returns the initial fields of a received mbuf as one word, for a single store.
 uint64_t RearmWord(uint16_t port) {
   rte_mbuf mbuf{};
   mbuf.data_off = RTE_PKTMBUF_HEADROOM;

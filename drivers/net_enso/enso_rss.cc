@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Presents the NIC's fallback pipes as ethdev's RSS. The NIC's hash selects one of 2^n pipes, and
+// Presents the NIC's fallback pipes as ethdev RSS. The NIC's hash selects one of 2^n pipes, and
 // each pipe reports to one queue. The hash has no key and no choice of fields. The queue of a pipe
 // can be chosen until the pipe is opened.
 #include <algorithm>
@@ -61,7 +61,7 @@ int QueryReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 }
 
 /// ethdev has checked that kRssTypes contains the types. A subset is accepted, although the NIC
-/// always uses all.
+/// always uses all types.
 int UpdateRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
   const char* missing = conf->rss_key != nullptr ? "the NIC's hash has no key: omit the key"
                         : conf->rss_hf == 0 ? "RSS cannot be disabled on this NIC: give a hash type"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Receive burst of the ethdev port: divides the bytes of a pipe into frames and copies each into an
-// mbuf. A pipe carries no lengths; they come from the frames' headers or, with notify=packet, from
-// the notifications (docs/enso-hardware.md, "Receiving"). Each burst function has two variants:
-// plain, and with the fields that software computes (enso_describe.h).
+// mbuf. A pipe does not contain frame lengths; they are read from the frames' headers or, with
+// notify=packet, from the notifications (docs/enso-hardware.md, "Receiving"). Each burst function
+// has two variants: plain, and with the fields that software computes (enso_describe.h).
 #include <netinet/in.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -20,18 +20,18 @@ namespace {
 
 using packet::kFlitBytes;
 
-/// Number of bytes after which a walk gives memory back to the NIC before the end of its span.
+/// Number of bytes after which a walk gives memory back to the NIC even before the end of its span.
 constexpr uint32_t kReleaseBytes = 32 * 1024;
 
-/// Result of the next step of a walk.
+/// The next step of a walk.
 struct Step {
   uint32_t length;  ///< Length of the frame; 0 if these flits belong to no frame.
   uint32_t span;    ///< Bytes to advance, > 0, ≤ end − position.
 };
 
-/// Returns the frame at `position`, with the length from its headers. If the length does not fit
-/// before `end`, where the NIC's notification ends, the header is invalid and the walk skips one
-/// flit.
+/// Returns the frame at `position`, with the length that its headers state. If the frame does not
+/// end before `end`, where the NIC's notification ends, the header is invalid and the walk skips
+/// one flit.
 inline Step StepByHeaders(const uint8_t* position, const uint8_t* end) {
   const uint32_t length = packet::FrameLength(position);
   const uint32_t span = packet::FlitSpan(length);
@@ -41,8 +41,8 @@ inline Step StepByHeaders(const uint8_t* position, const uint8_t* end) {
   return {length, span};
 }
 
-/// Returns the frame at the walk's position; the NIC has notified its end. The headers only
-/// determine the padding in the last flit.
+/// Returns the frame at the walk's position. The NIC has reported where it ends; the headers
+/// determine only the padding in the last flit.
 inline Step StepByBoundary(RxQueue& queue) {
   Pipe* pipe = queue.pipe;
   const uint32_t left = static_cast<uint32_t>(queue.end - queue.position);
@@ -79,8 +79,8 @@ inline void InitMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint32_t length) {
   mbuf->data_len = static_cast<uint16_t>(length);
 }
 
-/// Distributes a frame that exceeds the first mbuf over as many mbufs as it needs. If the pool has
-/// too few, frees `first` with all its segments and returns false.
+/// Copies a frame that does not fit into the first mbuf to as many mbufs as it needs. If the pool
+/// does not have enough, frees `first` with all its segments and returns false.
 bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
   rte_mbuf* last = first;
   uint32_t done = 0;
@@ -102,7 +102,8 @@ bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
   }
 }
 
-/// Returns an mbuf with the frame at the walk's position, or null if the pool has too few mbufs.
+/// Returns an mbuf that contains the frame at the walk's position, or null if the pool does not
+/// have enough mbufs.
 inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
   rte_mbuf* mbuf = AllocateMbuf(queue);
   if (mbuf == nullptr) [[unlikely]]
@@ -139,7 +140,7 @@ void ReleasePassed(RxQueue& queue) {
   queue.released = queue.position;
 }
 
-/// Moves the walk to the next span of the last poll. Returns false if all are done.
+/// Moves the walk to the next span of the last poll. Returns false if there are no more spans.
 bool NextSpan(RxQueue& queue) {
   if (queue.released != queue.position) ReleasePassed(queue);
   if (queue.next_span == queue.span_count) return false;
@@ -193,7 +194,7 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
     } else {
       rte_mbuf* mbuf = CopyFrame(queue, step);
       if (mbuf == nullptr) [[unlikely]] {
-        // The frame stays in the pipe. When the pipe is full, the NIC drops and counts frames.
+        // The frame remains in the pipe. If the pipe fills up, the NIC drops and counts frames.
         ++queue.no_mbuf;
         break;
       }
@@ -215,8 +216,8 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
   return received;
 }
 
-/// Discards the frames that arrived before the call. Polls at most as often as needed to return
-/// each pipe of the queue once, so that the call ends even if frames arrive continuously.
+/// Discards the frames that arrived before the call. Polls at most as often as is needed to return
+/// each pipe of the queue once, so that the call ends even if frames keep arriving.
 template <bool kExact>
 void Discard(RxQueue& queue) {
   size_t polls = (queue.nb->pipes().size() + RxQueue::kSpans - 1) / RxQueue::kSpans;

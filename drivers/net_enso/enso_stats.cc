@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Basic and extended statistics. Every frame that is not delivered is counted in one of them. The
-// driver's counters come first, followed by the model's under their names.
+// driver's counters come first, followed by the model's counters under the names that the model
+// uses.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -72,7 +73,7 @@ std::vector<uint64_t> ModelValues(const Port& port) {
   return values;
 }
 
-/// Returns the number of frames that the NIC dropped on receive.
+/// Returns the number of received frames that the NIC dropped.
 uint64_t Missed(const Port& port) {
   constexpr std::string_view kPrefix = "model_";
   const std::vector<uint64_t> values = ModelValues(port);

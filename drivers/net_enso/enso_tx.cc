@@ -21,7 +21,7 @@ namespace {
 
 using packet::kFlitBytes;
 
-/// Number of bytes that the framing decision reads: Ethernet and IPv4 header.
+/// Number of bytes that are read to decide on the framing: the Ethernet and IPv4 headers.
 constexpr uint32_t kHeaderBytes = 34;
 
 inline bool Frameable(const rte_mbuf* mbuf) {
@@ -37,8 +37,8 @@ inline bool Frameable(const rte_mbuf* mbuf) {
          packet::TotalLengthCutsWell(static_cast<const uint8_t*>(header), length);
 }
 
-/// Copies a frame to `to` and zeroes the rest of its last flit, which the NIC sends if the frame's
-/// header includes it.
+/// Copies a frame to `to` and zeroes the rest of the frame's last flit, which the NIC sends if the
+/// frame's header includes it.
 inline void CopyFrame(uint8_t* to, const rte_mbuf* mbuf) {
   std::memset(to + packet::FlitSpan(mbuf->pkt_len) - kFlitBytes, 0, kFlitBytes);
   if (mbuf->nb_segs == 1) [[likely]] {
@@ -53,7 +53,7 @@ inline void CopyFrame(uint8_t* to, const rte_mbuf* mbuf) {
   }
 }
 
-/// Fills checksums in the mbuf's memory. Returns false if it is segmented or shared or if
+/// Fills in checksums in the mbuf's memory. Returns false if the mbuf is segmented or shared, or if
 /// FillChecksums fails.
 bool FillInPlace(rte_mbuf* mbuf) {
   if (mbuf->nb_segs != 1 || !RTE_MBUF_DIRECT(mbuf) || rte_mbuf_refcnt_read(mbuf) != 1) return false;
@@ -135,7 +135,7 @@ uint16_t TxBurstChecksums(void* queue, rte_mbuf** packets, uint16_t count) {
 }
 
 int CleanTxQueue(void* opaque, uint32_t) {
-  // mbufs are copied and freed within the burst, so none is outstanding.
+  // mbufs are copied and freed within the burst, so none of them is outstanding.
   auto* const nb = static_cast<TxQueue*>(opaque)->nb;
   if (nb != nullptr) nb->ReapCompletions();  // Null if the port is stopped.
   return 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probing of `--vdev=net_enso<n>[,key=value…]`: the NIC is a model in this process or in another
-// one.
+// Probes `--vdev=net_enso<n>[,key=value…]`: the NIC is a model in this process or in another one.
 //
 // Bus addresses are virtual addresses of the driver's rings. Mbufs are never passed to the device,
 // so EAL's IOVA mode does not matter.
@@ -60,7 +59,7 @@ int Probe(rte_vdev_device* vdev) {
       emulator::EnsoSettings(geometry.pipe_flits, geometry.nb_entries, geometry.notify_per_packet),
       arguments.passed_on, &error);
   if (attachment == nullptr) {
-    // The program reads rte_errno with the line (runtime/start_log.h).
+    // The program reads rte_errno together with the log line (runtime/start_log.h).
     rte_errno = errno == ENODEV || errno == ENOMEM ? errno : EINVAL;
     ENSO_LOG(ERR, "%s: %s", name, error.c_str());
     return -rte_errno;

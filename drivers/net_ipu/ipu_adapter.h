@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One port of net_ipu: the results of probing and ethdev's configuration. It is stored in ethdev's
-// dev_private, which secondary processes can read; they use only members without pointers. Control
-// path, ordered by the application's ethdev calls. Bursts access only their queue (ipu_queue.h),
-// polls only their link (ipu_link.h).
+// dev_private, which secondary processes can read; they use only members without pointers. The
+// adapter belongs to the control path, which the application's ethdev calls serialize. Bursts
+// access only their queue (ipu_queue.h), and polls only their link (ipu_link.h).
 //
-// A device in another process can return from power-on while workers run. The first worker that
-// notices it writes the port's configuration again (Reapply). Every thread that changes or writes
-// the configuration therefore holds `configuration`. Workers only try that lock.
+// A device in another process can be power-cycled while workers run. The first worker that notices
+// this writes the port's configuration again (Reapply). Every thread that changes or writes the
+// configuration therefore holds `configuration`. Workers only try that lock.
 #pragma once
 
 #include <bus_vdev_driver.h>
@@ -32,10 +32,10 @@
 #include "net_ipu/ipu_queue.h"
 #include "regs/ipu_port.h"
 
-/// A counter shared by rules: rte_flow's indirect count action.
+/// A counter that rules share: rte_flow's indirect count action.
 struct rte_flow_action_handle {
   uint32_t rules = 0;  ///< Number of rules that use the counter.
-  uint64_t hits = 0;   ///< Hits that the device no longer counts, since the last reset.
+  uint64_t hits = 0;   ///< Hits since the last reset that the device no longer counts.
   uint64_t bytes = 0;  ///< Bytes of the frames in `hits`.
 };
 
@@ -53,7 +53,7 @@ struct rte_flow {
   uint32_t mark;
   bool count;
   rte_flow_action_handle* counter;  ///< Shared counter, or null.
-  uint32_t age_s;                   ///< Timeout in seconds; 0 without action age.
+  uint32_t age_s;                   ///< Timeout in seconds; 0 without an age action.
   void* context;                    ///< Identifies the aged rule to the application.
   bool aged;                        ///< The rule is in Adapter::aged.
 };
@@ -62,10 +62,11 @@ namespace sluice::net_ipu {
 
 struct ExternalRange {
   uint64_t bytes;
-  const rte_mempool* pool;  ///< Pool of the memory; null if mapped by rte_dev_dma_map.
+  const rte_mempool* pool;  ///< Pool that owns the memory; null if mapped by rte_dev_dma_map.
 };
 
-/// Number of descriptors of a ring that covers the turns of a device on a CPU.
+/// Number of descriptors of a ring that is large enough for the intervals at which a device on a
+/// CPU is stepped.
 inline constexpr uint32_t kUsualRing = 512;
 
 struct Adapter {
@@ -76,7 +77,7 @@ struct Adapter {
   uint32_t ring_entries = kUsualRing;  ///< Ring size that the port recommends to applications.
   /// Value of Attachment::Generation() when the port's configuration was last written.
   std::atomic<uint32_t> generation{0};
-  /// Number of starts of the port and of its clock. Secondary processes choose their burst
+  /// Number of times that the port or its clock was started. Secondary processes choose their burst
   /// functions again after each start.
   std::atomic<uint32_t> starts{0};
 
@@ -107,9 +108,9 @@ struct Adapter {
   bool link_allowed = true;  ///< Set by rte_eth_dev_set_link_up/down.
   // EAL's interrupt thread also reads the following members.
   std::atomic<bool> wire_enabled{false};
-  std::atomic<uint32_t> started_generation{0};  ///< Generation for which the rings were enabled.
+  std::atomic<uint32_t> started_generation{0};  ///< Generation in which the rings were enabled.
   uint32_t removal_told = 0;  ///< Last generation with a reported removal; interrupt thread only.
-  std::mutex link_update;     ///< Held from reading the link until ethdev's data is updated.
+  std::mutex link_update;     ///< Held from the reading of the link until ethdev's data is updated.
   rte_intr_handle* port_interrupt = nullptr;
   std::array<std::unique_ptr<rte_pmd_ipu_link>, regs::ipu::kMaxQueues> links;
   LinkTotals closed_links;  ///< Totals of closed links.
@@ -117,8 +118,8 @@ struct Adapter {
   std::array<std::unique_ptr<rte_pmd_ipu_endpoint>, regs::ipu::kMaxQueues> endpoints;
   LineTotals closed_endpoints{};
   LineTotals line_base{};
-  /// Values at the last reset: the device's counters and the attachment's list, which has a fixed
-  /// length after probing.
+  /// Values at the last reset, of the device's counters and of the attachment's list, whose length
+  /// is fixed after probing.
   std::array<uint64_t, regs::ipu::kStatisticCount> device_base{};
   std::vector<uint64_t> attachment_base;
 };
@@ -127,15 +128,15 @@ inline Adapter& AdapterOf(const rte_eth_dev* dev) {
   return *static_cast<Adapter*>(dev->data->dev_private);
 }
 
-/// Bytes of a received frame in addition to the MTU: Ethernet header and two VLAN tags.
+/// Maximum bytes of a received frame in addition to the MTU: Ethernet header and two VLAN tags.
 inline constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN;
-/// Number of descriptors in use before transmitted mbufs are reclaimed: small enough that the mbufs
-/// stay in the cache, large enough that the device wrote the completion report long before the
-/// driver reads it.
+/// Number of descriptors that are in use before transmitted mbufs are reclaimed. It is small enough
+/// that the mbufs stay in the cache, and large enough that the device writes the completion report
+/// long before the driver reads it.
 inline constexpr uint32_t kTxInUse = 4 * kBatch;
 
-/// Partition of the device's table of addresses. The first entries are the port's addresses; entry
-/// 0 is the default address, which also has a separate register. The other entries are groups.
+/// Partition of the device's address table. The first entries are the port's addresses; entry 0 is
+/// the default address, which also has a separate register. The other entries are multicast groups.
 inline constexpr uint32_t kPortAddresses = 32;
 inline constexpr uint32_t kGroups = regs::ipu::kAddresses - kPortAddresses;
 
@@ -152,11 +153,11 @@ inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH
 void Log(uint32_t level, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 /// Creates the Adapter of a new ethdev port and sets identity, operations and events. Returns 0 and
-/// makes the port visible to the application; otherwise returns a negative errno, sets `error` and
-/// releases the port.
+/// makes the port visible to the application. On failure, returns a negative errno, sets `error`
+/// and releases the port.
 int CreatePort(rte_eth_dev* dev, std::unique_ptr<emulator::Attachment> attachment,
                Addresses addressing, uint32_t queues, uint32_t ring_entries, std::string* error);
-/// Closes and releases the port of that name, if it exists. A secondary process releases it only
+/// Closes and releases the port with that name, if it exists. A secondary process releases it only
 /// locally.
 int RemovePort(const char* name);
 
@@ -168,18 +169,19 @@ void SetOps(rte_eth_dev* dev);
 void RxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info);
 void TxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info);
 int TxDoneCleanup(void* queue, uint32_t limit);
-/// Sets the operations that access only rings, which any process can execute.
+/// Sets the operations that access only rings, and which any process can therefore execute.
 void SetRingOps(rte_eth_dev* dev);
 
-// Implemented in ipu_port.cc: writes of the port page. These functions use only posted writes and
-// require `configuration`.
+// Implemented in ipu_port.cc: writes to the port page. These functions use only posted writes. The
+// caller must hold `configuration`.
 void WritePortControl(Adapter& adapter);
 void WriteStation(Adapter& adapter);
-/// Programs RSS key, fields and table from the adapter.
+/// Programs the RSS key, fields and table with the adapter's values.
 void WriteRss(Adapter& adapter);
 /// Writes the complete port page and the flow rules to a device after power-on.
 void Reapply(Adapter& adapter);
-/// Calls Reapply if the device's generation differs from that of the written configuration.
+/// Calls Reapply if the device's generation differs from the one for which the configuration was
+/// written.
 void ReapplyIfNew(Adapter& adapter, uint32_t generation);
 
 // Implemented in ipu_port.cc: control path. The caller must not hold `configuration`.
@@ -187,11 +189,11 @@ void SetReceiving(Adapter& adapter, bool receiving);
 /// Starts or stops the port's wire and updates ethdev's link status.
 void EnableWire(rte_eth_dev* dev, bool enabled);
 /// Sets address, VLAN settings, checksum verification and maximum frame length from ethdev's data.
-/// Without a receive queue the port accepts frames up to kMaxFrameBytes, because its links have no
-/// MTU.
+/// Without receive queues, the port accepts frames of up to kMaxFrameBytes, because its links have
+/// no MTU.
 void ConfigureStation(rte_eth_dev* dev);
-/// Calls ConfigureStation and configures RSS over all queues round-robin according to ethdev's
-/// configuration. If no queue is configured, spreads over all open links.
+/// Calls ConfigureStation and configures RSS over all queues round-robin, according to ethdev's
+/// configuration. If no queue is configured, distributes frames over all open links.
 void ConfigurePort(rte_eth_dev* dev);
 int PromiscuousEnable(rte_eth_dev* dev);
 int PromiscuousDisable(rte_eth_dev* dev);
@@ -199,7 +201,7 @@ int AllMulticastEnable(rte_eth_dev* dev);
 int AllMulticastDisable(rte_eth_dev* dev);
 int MacAddressSet(rte_eth_dev* dev, rte_ether_addr* address);
 int MtuSet(rte_eth_dev* dev, uint16_t mtu);
-/// Returns whether frames of this MTU, with their tags, fit into the buffers of every queue.
+/// Returns whether frames with this MTU, including their tags, fit into the buffers of every queue.
 bool FitsBuffers(const rte_eth_dev* dev, uint32_t mtu);
 int LinkUpdate(rte_eth_dev* dev, int wait_to_complete);
 int SetLinkUp(rte_eth_dev* dev);
@@ -211,9 +213,11 @@ int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
 // Implemented in ipu_port.cc:
 
-/// Writes the address and VLAN tables to a device after power-on. Requires `configuration`.
+/// Writes the address and VLAN tables to a device after power-on. The caller must hold
+/// `configuration`.
 void WriteFilters(Adapter& adapter);
-/// Copies the VLAN settings (stripping and filter) from ethdev's data. Requires `configuration`.
+/// Copies the VLAN settings (stripping and filter) from ethdev's data. The caller must hold
+/// `configuration`.
 void ReadVlanOffloads(const rte_eth_dev* dev);
 int MacAddressAdd(rte_eth_dev* dev, rte_ether_addr* address, uint32_t index, uint32_t pool);
 void MacAddressRemove(rte_eth_dev* dev, uint32_t index);
@@ -223,7 +227,7 @@ int VlanOffloadSet(rte_eth_dev* dev, int mask);
 
 // Implemented in ipu_interrupt.cc:
 
-/// Starts delivery of port events in EAL's interrupt thread. Returns 0 or a negative errno.
+/// Starts to deliver port events in EAL's interrupt thread. Returns 0 or a negative errno.
 int WatchPort(rte_eth_dev* dev);
 void UnwatchPort(rte_eth_dev* dev);
 /// Reads the link's state and reports a change through RTE_ETH_EVENT_INTR_LSC if it is enabled.
@@ -264,11 +268,12 @@ int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 /// 0, or −1 with rte_errno set and the reason logged.
 int DmaMap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
 int DmaUnmap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
-/// Makes all mbufs of the pool reachable by the device until the pool is destroyed. Does nothing on
-/// a bus, where EAL or the application maps memory. Returns false and logs the reason on failure.
+/// Makes all mbufs of the pool reachable by the device until the pool is destroyed. On a bus, does
+/// nothing, because EAL or the application maps memory. Returns false and logs the reason on
+/// failure.
 bool MapPool(rte_eth_dev* dev, rte_mempool* pool);
-/// Register and unregister the callback that unmaps the memory of destroyed pools. It is registered
-/// from probing to closing.
+/// Register and unregister the callback that unmaps the memory of destroyed pools. The callback is
+/// registered from probing until closing.
 void WatchPools(Adapter& adapter);
 void ForgetPools(Adapter& adapter);
 
@@ -283,7 +288,7 @@ int XstatsReset(rte_eth_dev* dev);
 int FlowOpsGet(rte_eth_dev* dev, const rte_flow_ops** ops);
 /// Removes all rules from the driver and the device.
 void FlowClear(rte_eth_dev* dev);
-/// Programs all rules into a device without rules. Requires `configuration`.
+/// Programs all rules into a device that contains none. The caller must hold `configuration`.
 void FlowReplay(Adapter& adapter);
 
 // Implemented in ipu_flow.cc:
@@ -292,7 +297,7 @@ void FlowReplay(Adapter& adapter);
 /// again until the application has called GetAgedFlows.
 void CollectAged(rte_eth_dev* dev);
 int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_error* error);
-/// Removes the rule from Adapter::aged. Called before the rule is removed. Requires
+/// Removes the rule from Adapter::aged. Call it before the rule is removed. The caller must hold
 /// `configuration`.
 void ForgetAge(Adapter& adapter, rte_flow& flow);
 
