@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Defines the line of JSON that dpdk-pmdinfo.py finds in a plugin's .rodata, one per driver. DPDK's
-// build generates this line for in-tree drivers.
+// Defines the JSON line for a driver that dpdk-pmdinfo.py finds in a plugin's .rodata. DPDK's build
+// generates this line for in-tree drivers.
 #pragma once
 
-/// Version of the device arguments of both drivers (docs/devargs.md), "<major>.<minor>", part of
-/// each line. A new argument raises the minor number; an argument that is removed or changes its
-/// meaning raises the major number. tests/interfaces compares arguments with those of the last
-/// release.
+/// Version of the device arguments of both drivers (docs/devargs.md), "<major>.<minor>"; part of
+/// each line. A new argument increases the minor number; removing an argument or changing its
+/// meaning increases the major number. tests/interfaces compares the arguments with those of the
+/// last release.
 #define SLUICE_PARAMS_VERSION "1.1"
 
 /// Defines the line at namespace scope. `driver` is an identifier. `parameters` is a string.

@@ -2,10 +2,10 @@
 //
 // Registers a poll-mode driver once per process. EAL loads its plugin folder, an application may be
 // linked with the same library, and `-d` may name another copy. Each copy runs its constructors,
-// but only the one that was loaded first may register. Otherwise a device would have two drivers
+// but only the copy that was loaded first may register; otherwise, a device would have two drivers
 // with separate state.
 //
-// A driver calls it in its RTE_INIT instead of RTE_PMD_REGISTER_VDEV / _PCI:
+// A driver calls FirstLoaded in its RTE_INIT instead of RTE_PMD_REGISTER_VDEV / _PCI:
 //
 //   RTE_INIT(net_enso_register) {
 //     if (!sluice::drivers::FirstLoaded("librte_net_enso.so")) return;
@@ -27,8 +27,8 @@ struct LoadOrder {
   bool found_earlier;
 };
 
-/// dl_iterate_phdr callback. Objects come in load order, the executable first. A non-zero result
-/// ends the iteration.
+/// dl_iterate_phdr callback. Objects are visited in load order, the executable first. A non-zero
+/// result ends the iteration.
 inline int VisitObject(dl_phdr_info* object, size_t, void* argument) {
   auto* order = static_cast<LoadOrder*>(argument);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -46,9 +46,9 @@ inline int VisitObject(dl_phdr_info* object, size_t, void* argument) {
 
 }  // namespace internal
 
-/// Returns true unless an object with a file name that begins with `file_base` was loaded before
-/// the one that contains this call. Must be called from a constructor. Each object has a separate
-/// copy of this function (internal linkage), so that the function can find its object.
+/// Returns true unless an object whose file name begins with `file_base` was loaded before the
+/// object that contains this call. Must be called from a constructor. The function has internal
+/// linkage, so that each object has its own copy, which can find the object.
 static inline bool FirstLoaded(const char* file_base) {
   static const char own_address = 0;
   internal::LoadOrder order{file_base, reinterpret_cast<uintptr_t>(&own_address), false};

@@ -44,7 +44,7 @@ struct Question {
 };
 static_assert(sizeof(Question) <= RTE_MP_MAX_PARAM_LEN);
 
-/// Reply to a question. The attached file contains `bytes` bytes.
+/// Reply to a question. The attached file has `bytes` bytes.
 struct Answer {
   int32_t result;  ///< Result of the operation; −EAGAIN means retry.
   uint32_t bytes;
@@ -68,15 +68,15 @@ std::mutex answer_mutex;
 
 using Bytes = std::vector<uint8_t>;
 
-/// Resizes `bytes` to `count` zeroed values of T and returns the first.
+/// Resizes `bytes` to `count` zeroed values of type T, and returns the first one.
 template <typename T>
 T* Make(Bytes& bytes, size_t count) {
   bytes.assign(count * sizeof(T), 0);
   return reinterpret_cast<T*>(bytes.data());
 }
 
-/// Collects a list from a driver that first returns its size: `list(dev, values, count)` has the
-/// semantics of xstats_get.
+/// Collects a list from a driver whose function returns the required size if the array is too
+/// small: `list(dev, values, count)` has the semantics of xstats_get.
 template <typename T, typename List>
 int Collect(rte_eth_dev* dev, List list, Bytes* bytes) {
   if (list == nullptr) return -ENOTSUP;
@@ -128,7 +128,7 @@ Answer AnswerTo(const rte_mp_msg& message, Bytes* bytes) {
   if (message.len_param != sizeof(question)) return {-EINVAL, 0};
   std::memcpy(&question, message.param, sizeof(question));
   question.port[sizeof(question.port) - 1] = '\0';
-  // Does not block: the thread that holds the lock may be waiting for this thread.
+  // Must not block, because the thread that holds the lock may be waiting for this thread.
   const std::unique_lock lock(answer_mutex, std::try_to_lock);
   if (!lock) return {-EAGAIN, 0};
   rte_eth_dev* const dev = rte_eth_dev_allocated(question.port);
@@ -138,7 +138,7 @@ Answer AnswerTo(const rte_mp_msg& message, Bytes* bytes) {
   return {result, static_cast<uint32_t>(bytes->size())};
 }
 
-/// Returns a file descriptor with the contents `bytes`, or −1.
+/// Returns a file descriptor of a file that contains `bytes`, or −1.
 int FileOf(const Bytes& bytes) {
   const int fd = memfd_create("answer", MFD_CLOEXEC);
   if (fd >= 0 && write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
@@ -169,8 +169,8 @@ int OnQuestion(const rte_mp_msg* message, const void* peer) {
 
 // ----------------------------------------------------------------- secondary
 
-/// Sends one request and waits up to 5 s for the answer. Returns false without a valid answer, for
-/// example if the primary process has ended or does not support the request.
+/// Sends one request and waits up to 5 s for the answer. Returns false if there is no valid answer,
+/// for example because the primary process has ended or does not support the request.
 bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
   rte_mp_msg request{};
   std::snprintf(request.name, sizeof(request.name), "%s", channel_of_driver);
@@ -199,7 +199,7 @@ bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
 }
 
 /// Sends a request until the result is not -EAGAIN, at most kTries times. Returns the operation's
-/// result, or -EIO without a valid answer. Stores the values that the operation returned.
+/// result, or -EIO if there is no valid answer. Stores the values that the operation returned.
 template <typename T = uint8_t>
 int Ask(const rte_eth_dev* dev, Subject subject, std::vector<T>* values = nullptr) {
   constexpr int kTries = 100;
@@ -265,7 +265,7 @@ int Request(rte_eth_dev* dev) {
 
 int Close(rte_eth_dev*) { return 0; }
 
-/// Per port, the message that its burst functions log once; null afterwards.
+/// For each port, the message that its burst functions log once; null afterwards.
 std::array<std::atomic<const char*>, RTE_MAX_ETHPORTS> refusals;
 
 uint16_t Refuse(uint16_t port) {
@@ -275,7 +275,7 @@ uint16_t Refuse(uint16_t port) {
   return 0;
 }
 
-/// Replaces a queue. Bursts receive only this pointer, so it identifies the port.
+/// Replaces a queue. A burst function gets only this pointer, so it identifies the port.
 struct NoQueue {
   uint16_t port;
 };

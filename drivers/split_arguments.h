@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Splits device arguments, "key=value,key=value", at commas and at the first '=' of each.
-// rte_kvargs is not suitable: it splits at the last '=' of a pair, and a wire's value can contain
-// '=' ("wire=gen:size=64+flows=1000").
+// Splits device arguments, "key=value,key=value", at the commas and at the first '=' of each
+// argument. rte_kvargs is not suitable: it splits at the last '=' of a pair, and a wire's value can
+// contain '=' ("wire=gen:size=64+flows=1000").
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace sluice::drivers {
 
-/// Stores the pairs of `text` (may be null) in their order. If a part lacks a key or '=', returns
-/// false and sets `error` to one line.
+/// Stores the key-value pairs of `text` (may be null) in order. If a pair lacks a key or '=',
+/// returns false and sets `error` to one line.
 inline bool SplitArguments(const char* text,
                            std::vector<std::pair<std::string, std::string>>* arguments,
                            std::string* error) {

@@ -2,9 +2,9 @@
  *
  * Native API of net_enso: Ensō pipes without mbufs. A notification buffer (NB)
  * belongs to one thread; pipes report to the NB on which they were opened. Only
- * that thread makes datapath calls on an NB and its pipes. Open, close and bind
- * are control path: they may be called by one thread at a time while the NB's
- * thread does not poll.
+ * that thread may make datapath calls on an NB and its pipes. Open, close and bind
+ * are control-path calls: only one thread at a time may make them, and only while
+ * the NB's thread does not poll.
  *
  * The ethdev port (rte_eth_rx_burst, …) and fallback pipes share the device's
  * fallback table. While the port is started, the ethdev owns the table, and opening
@@ -13,13 +13,14 @@
  *
  * The wire of a model NIC is initially off; rte_eth_dev_start enables it. With
  * native fallback pipes the port is not started: the user calls
- * rte_eth_dev_set_link_up(port) after opening and binding the pipes, and no frame
- * arrives before. rte_eth_dev_set_link_down(port) stops reception from the wire;
- * earlier frames stay in the pipes, and transmission continues. To lose no frame,
- * stop the wire, poll until all frames are read, then close pipes and NBs. A link
- * that was set down stays down, across stop and start, until it is set up. Both
- * calls are control path, may be repeated, and return when they are in force. On
- * hardware they return -ENOTSUP, because the wire is always on.
+ * rte_eth_dev_set_link_up(port) after opening and binding the pipes; no frame
+ * arrives before this call. rte_eth_dev_set_link_down(port) stops reception from
+ * the wire; earlier frames stay in the pipes, and transmission continues. To avoid
+ * losing frames, stop the wire, poll until all frames have been read, then close
+ * pipes and NBs. A link that was set down stays down, across stop and start, until
+ * it is set up. Both calls are control-path calls, may be repeated, and return
+ * when they have taken effect. On hardware they return -ENOTSUP, because the wire
+ * is always on.
  *
  * The NIC does not filter by destination address: rte_eth_promiscuous_disable(port)
  * and rte_eth_allmulticast_disable(port) return -ENOTSUP.
@@ -85,7 +86,7 @@ bool rte_pmd_enso_supported(uint16_t port_id);
 int rte_pmd_enso_nb_open(uint16_t port_id, struct rte_pmd_enso_nb** nb);
 
 /** Closes an NB after waiting, for a bounded time, for its transmissions. Its pipes must
- * be closed before. */
+ * already be closed. */
 void rte_pmd_enso_nb_close(struct rte_pmd_enso_nb* nb);
 
 /**
@@ -110,7 +111,7 @@ int rte_pmd_enso_pipe_bind(struct rte_pmd_enso_pipe* pipe, const struct rte_pmd_
 int rte_pmd_enso_pipe_unbind(struct rte_pmd_enso_pipe* pipe, const struct rte_pmd_enso_flow* flow);
 
 /** Return the memory of a pipe and its size in bytes. The memory is mapped twice in
- * succession, so that twice the size is readable. */
+ * succession, so that twice the size can be read. */
 uint8_t* rte_pmd_enso_pipe_memory(const struct rte_pmd_enso_pipe* pipe);
 uint32_t rte_pmd_enso_pipe_bytes(const struct rte_pmd_enso_pipe* pipe);
 /** Set and return a pointer for use by the caller; initially null. */
@@ -159,18 +160,18 @@ void rte_pmd_enso_flush(struct rte_pmd_enso_nb* nb);
 /** Returns the free bytes of a TX pipe, which are contiguous from `*data`. */
 uint32_t rte_pmd_enso_tx_room(struct rte_pmd_enso_pipe* pipe, uint8_t** data);
 
-/** Returns the bytes sent on this NB with incomplete transmission. */
+/** Returns the bytes sent on this NB whose transmission is not complete. */
 uint32_t rte_pmd_enso_tx_pending(const struct rte_pmd_enso_nb* nb);
 
-/** Returns false if the device stopped responding; calls then have no effect. */
+/** Returns false if the device has stopped responding; calls then have no effect. */
 bool rte_pmd_enso_link_up(const struct rte_pmd_enso_nb* nb);
 
 /** Device-wide settings (EnableTimeStamping, EnableRateLimiting, … in the Ensō paper), applied
  * through configuration notifications. Return 0, -ENODEV (not a net_enso port), -EINVAL,
  * -ENOSPC or -ENOMEM (the first call opens an internal notification buffer if no other
- * was opened before), or -EIO. A setting is in force for frames that are sent or arrive
- * after the return. The NIC applies it before incomplete transmissions, so those may be
- * sent with the old or the new setting; to avoid that, wait until
+ * was opened before), or -EIO. A setting applies to frames that are sent or arrive
+ * after the call has returned. Transmissions that are incomplete at that time may use
+ * the old or the new setting; to avoid that, wait until
  * rte_pmd_enso_tx_pending is 0 on every NB before the call.
  * Round robin steps (x + 1) & mask in every 5 ns cycle of the NIC. The mask is the
  * largest power of two ≤ the number of fallback pipes, minus one; further pipes get no

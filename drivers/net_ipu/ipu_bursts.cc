@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Selection of a port's burst functions, and their names.
+// Selects a port's burst functions, and names them.
 #include <ethdev_driver.h>
 #include <rte_errno.h>
 #include <rte_net.h>
@@ -41,7 +41,7 @@ constexpr BurstName kBurstNames[] = {
 };
 #undef SLUICE_VECTORS
 
-/// ThreadSanitizer reports the vector path's 16-byte loads as a race.
+/// ThreadSanitizer reports the 16-byte loads of the vector path as a race.
 #ifdef __SANITIZE_THREAD__
 constexpr bool kVectorAllowed = false;
 #else
@@ -76,7 +76,7 @@ void ChooseBursts(rte_eth_dev* dev) {
                                  RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_TCP_TSO;
   const bool full = (offloads & kPerFrame) != 0 || AdapterOf(dev).timesync;
   dev->tx_pkt_burst = full ? TxBurstFull : TxBurstSimple;
-  // Uses one store, because another thread of a secondary process may load the pointer
+  // Uses a single store, because another thread of a secondary process may load the pointer
   // concurrently.
   dev->tx_pkt_prepare =
       (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_TCP_TSO)) != 0 ? PrepareSums : nullptr;

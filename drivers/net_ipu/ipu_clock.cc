@@ -33,8 +33,8 @@ int Switch(rte_eth_dev* dev, bool on) {
   return 0;
 }
 
-/// Reads the timestamp of the first stamped frame and frees its register for the next. Returns
-/// -EINVAL without a timestamp.
+/// Reads the timestamp of the first stamped frame, and frees the register for the next one. Returns
+/// -EINVAL if there is no timestamp.
 int ReadStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time) {
   Adapter& adapter = AdapterOf(dev);
   const uint64_t stamp_ns = adapter.registers.Read64(offset);
@@ -46,7 +46,7 @@ int ReadStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time)
 
 }  // namespace
 
-/// If the port is started with the transmit burst that ignores frame flags, switches to the full
+/// If the port was started with the transmit burst that ignores frame flags, switches to the full
 /// burst.
 int TimesyncEnable(rte_eth_dev* dev) {
   if (dev->data->dev_started && dev->tx_pkt_burst == TxBurstSimple) {
@@ -54,7 +54,7 @@ int TimesyncEnable(rte_eth_dev* dev) {
     rte_eth_fp_ops[dev->data->port_id].tx_pkt_burst = TxBurstFull;
   }
   const int error = Switch(dev, true);
-  // Makes secondary processes choose their burst functions again, too.
+  // Makes secondary processes choose their burst functions again.
   AdapterOf(dev).starts.fetch_add(1, std::memory_order_release);
   return error;
 }

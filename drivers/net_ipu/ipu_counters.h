@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The driver's counters. Each has one row, from which the port's extended statistics, the counters
-// of rte_pmd_ipu.h and the reports' table of drops derive.
+// in rte_pmd_ipu.h and the table of drops in reports are derived.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace sluice::net_ipu {
 
-/// Counters of rings.
+/// Ring counters.
 enum DriverStat : uint32_t {
   kRxBadWriteback,
   kRxStopDiscards,
@@ -31,18 +31,18 @@ inline constexpr auto kDriverRows = base::CounterRows<DriverStat, kDriverStats>(
      {kTxBadPacket, "tx_bad_packet", base::Dropped::kHost},
      {kTxStopDiscards, "tx_stop_discards", base::Dropped::kHost}});
 
-/// A counter of links or endpoints. `Host` contains the counters of the host's end, `Native` those
-/// of rte_pmd_ipu.h.
+/// A counter of links or endpoints. `Host` contains the counters of the host's end; `Native`
+/// contains those in rte_pmd_ipu.h.
 template <typename Host, typename Native>
 struct EndCounter {
-  const char* name;          ///< The sum over open and closed ends in the extended statistics.
-  uint64_t Host::*host;      ///< Null if the driver counts.
+  const char* name;          ///< Extended statistic: the sum over open and closed ends.
+  uint64_t Host::*host;      ///< Null if the driver does the counting.
   uint64_t Native::*native;  ///< Null if only the extended statistics contain the counter.
   base::Dropped at = base::Dropped::kNowhere;
 };
 
-/// The last rows are frames lost when a link was closed: received but not fetched, and given but
-/// not sent.
+/// The last rows count frames that were lost when a link was closed: frames received but not
+/// fetched, and frames given but not sent.
 inline constexpr auto kLinkCounters = [] {
   using Host = swap::HostLinkCounters;
   using Native = rte_pmd_ipu_link_stats;
@@ -62,8 +62,9 @@ inline constexpr auto kLinkCounters = [] {
 inline constexpr size_t kLinkRxStopDiscards = kLinkCounters.size() - 2;
 inline constexpr size_t kLinkTxStopDiscards = kLinkCounters.size() - 1;
 
-/// The last rows are power-ons of the device, and frames lost when an endpoint was closed: received
-/// but not read by the application, and handed over but not read by the device.
+/// The last rows count power-ons of the device, and frames that were lost when an endpoint was
+/// closed: frames received but not read by the application, and frames handed over but not read by
+/// the device.
 inline constexpr auto kLineCounters = [] {
   using Host = coherent::FrameHostCounters;
   using Native = rte_pmd_ipu_endpoint_stats;
@@ -90,7 +91,7 @@ static_assert(sizeof(swap::HostLinkCounters) == kLinkRxStopDiscards * sizeof(uin
 using LinkTotals = std::array<uint64_t, kLinkCounters.size()>;
 using LineTotals = std::array<uint64_t, kLineCounters.size()>;
 
-/// Reads the counters of the host's end, from any thread. The driver's counters are 0.
+/// Reads the counters of the host's end. May be called by any thread. The driver's counters are 0.
 template <typename Host, typename Native, size_t kRows>
 std::array<uint64_t, kRows> ReadCounters(const std::array<EndCounter<Host, Native>, kRows>& rows,
                                          const Host& host) {
@@ -103,7 +104,7 @@ std::array<uint64_t, kRows> ReadCounters(const std::array<EndCounter<Host, Nativ
   return totals;
 }
 
-/// Stores the totals in a structure of rte_pmd_ipu.h.
+/// Stores the totals in a structure defined in rte_pmd_ipu.h.
 template <typename Host, typename Native, size_t kRows>
 void StoreCounters(const std::array<EndCounter<Host, Native>, kRows>& rows,
                    const std::array<uint64_t, kRows>& totals, Native* stats) {

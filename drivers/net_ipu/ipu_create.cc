@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Creates a port over a probed device, independent of its bus.
+// Creates a port on a probed device, independently of the device's bus.
 #include <ethdev_driver.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -81,7 +81,7 @@ int CreatePort(rte_eth_dev* dev, std::unique_ptr<emulator::Attachment> attachmen
 int RemovePort(const char* name) {
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) return drivers::RemoveSecondary(name);
   rte_eth_dev* const dev = rte_eth_dev_allocated(name);
-  if (dev == nullptr) return 0;  // The port was closed before.
+  if (dev == nullptr) return 0;  // The port has already been closed.
   dev->dev_ops->dev_close(dev);
   return rte_eth_dev_release_port(dev);
 }

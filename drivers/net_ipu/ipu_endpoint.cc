@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening and closing of an endpoint. Its memory is freed when this process ends; frames in its
-// lines are then lost, like those in rings.
+// Opens and closes an endpoint. The endpoint's memory is freed when this process ends; frames in
+// its lines are then lost, like those in rings.
 #include "net_ipu/ipu_endpoint.h"
 
 #include <ethdev_driver.h>
@@ -22,7 +22,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Time limit in milliseconds for the device to read the frames handed over. It exceeds the 15 ms
+/// Time in milliseconds that the device has to read the frames handed over. It exceeds the 15 ms
 /// after which the device answers a load with TRYAGAIN.
 constexpr uint64_t kTakenOutMs = 500;
 
@@ -40,8 +40,8 @@ void Program(rte_pmd_ipu_endpoint& endpoint) {
 }
 
 /// Withdraws the endpoint after the device has read the frames handed over, or after kTakenOutMs.
-/// Returns the counters, including handed-over frames that it did not read and received frames that
-/// the application did not read.
+/// Returns the counters, including handed-over frames that the device did not read and received
+/// frames that the application did not read.
 LineTotals Settle(rte_pmd_ipu_endpoint& endpoint) {
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kTakenOutMs / 1000;
   coherent::FrameHost& host = endpoint.host;
@@ -68,7 +68,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   Adapter& adapter = AdapterOf(dev);
   if (queue >= adapter.max_queues) return -EINVAL;
   if (HasLink(adapter, queue) || HasRings(dev, queue)) return -EBUSY;
-  // Reads the number of endpoints from the current device; a device that replaces it may offer
+  // Reads the number of endpoints from the current device, because a replaced device may offer
   // another number.
   const uint32_t offered = adapter.registers.Read32(kEndpoints);
   if (!adapter.registers.LinkUp()) return -EIO;
@@ -84,7 +84,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   endpoint->adapter = &adapter;
   endpoint->queue = queue;
   endpoint->memory = std::move(memory);
-  // Read before the first write, so that the endpoint's thread detects a power-on after this point.
+  // Read before the first write, so that the endpoint's thread detects any later power-on.
   endpoint->generation = adapter.attachment->Generation();
   if (!adapter.attachment->Map(endpoint->memory)) {
     return adapter.registers.LinkUp() ? -ENOMEM : -EIO;

@@ -70,7 +70,7 @@ uint32_t RingEntries(uint16_t wanted) {
   return std::bit_ceil<uint32_t>(std::max<uint32_t>(wanted, kMinRing));
 }
 
-/// Enables timestamps if the port's configuration requests them, which may have changed after the
+/// Enables timestamps if the port's configuration requests them. It may have changed since the
 /// queue was set up. Returns 0 or a negative errno.
 int StampIfAsked(const rte_eth_dev* dev, RxQueue& queue) {
   const bool asked = (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
@@ -131,7 +131,7 @@ void TxQueueRelease(rte_eth_dev* dev, uint16_t id) {
   dev->data->tx_queues[id] = nullptr;
 }
 
-/// A link or an endpoint replaces both rings of its number.
+/// A link or an endpoint replaces both rings with the same number.
 bool HasLink(const rte_eth_dev* dev, uint16_t id) { return HasLink(AdapterOf(dev), id); }
 
 int RxQueueStart(rte_eth_dev* dev, uint16_t id) {
@@ -175,8 +175,8 @@ int Configure(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Stops the traffic source, then the transmit rings, which first send their posted frames
-/// (TxStop), then reception unless a link is open, then the receive rings.
+/// Stops the traffic source; then the transmit rings, which first send their posted frames
+/// (TxStop); then reception, unless a link is open; and then the receive rings.
 int Stop(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   dev->data->dev_started = 0;
@@ -188,14 +188,14 @@ int Stop(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Returns whether the queue is started with the port: no link replaces it and its start is not
-/// deferred.
+/// Returns whether the queue is started with the port, i.e. no link replaces it and its start is
+/// not deferred.
 template <typename Queue>
 bool StartsNow(const rte_eth_dev* dev, uint16_t id, const Queue* queue) {
   return !HasLink(dev, id) && queue != nullptr && !queue->deferred_start;
 }
 
-/// Returns a queue that a rule uses and that ethdev and links no longer serve, or −1.
+/// Returns a queue that a rule uses but that neither ethdev nor a link serves any longer, or −1.
 int QueueWithoutServer(const rte_eth_dev* dev) {
   for (const rte_flow& flow : AdapterOf(dev).flows) {
     const auto queue = static_cast<uint16_t>(flow.action & kFlowActionQueueMask);
@@ -243,8 +243,8 @@ int Start(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Restores the device's state after power-on, except for the counters, and configures the port and
-/// its filters again. ethdev has stopped the port. All rules are removed.
+/// Restores the device to its state after power-on, except for the counters, and configures the
+/// port and its filters again. ethdev has stopped the port. All rules are removed.
 int Reset(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   if (AnyLinkOpen(adapter)) {
@@ -277,7 +277,7 @@ int Close(rte_eth_dev* dev) {
   CloseEndpoints(dev);
   ForgetPools(AdapterOf(dev));
   const std::scoped_lock lock(drivers::AnswerMutex());
-  AdapterOf(dev).~Adapter();  // Stops the model.
+  AdapterOf(dev).~Adapter();  // This stops the model.
   rte_free(dev->data->dev_private);
   dev->data->dev_private = nullptr;
   return 0;
@@ -359,21 +359,21 @@ int RxDescriptorStatus(void* queue, uint16_t offset) {
                                                                : RTE_ETH_RX_DESC_AVAIL;
 }
 
-/// `offset` counts from the next descriptor to be written. Completions are known per batch.
+/// `offset` counts from the next descriptor to be written. Completion is known only per batch.
 int TxDescriptorStatus(void* queue, uint16_t offset) {
   const TxQueue& tx = *static_cast<TxQueue*>(queue);
   if (offset > tx.mask) return -EINVAL;
   const uint32_t used = tx.tail - tx.cleaned;
   if (offset < tx.mask + 1 - used) return RTE_ETH_TX_DESC_DONE;
-  const uint32_t index = tx.tail + offset - (tx.mask + 1);  // Descriptor of the previous lap.
+  const uint32_t index = tx.tail + offset - (tx.mask + 1);  // A descriptor of the previous lap.
   const uint32_t report = index | (kBatch - 1);
   const bool posted = static_cast<int32_t>(tx.tail - report) > 0;
   return posted && LoadHigh(tx.ring[report & tx.mask]) == kDone ? RTE_ETH_TX_DESC_DONE
                                                                 : RTE_ETH_TX_DESC_FULL;
 }
 
-/// Layout of a dump: the port page up to the end of the statistics, then for every queue pair the
-/// registers of its RX ring and of its TX ring, kRingBase to kRingTail.
+/// Layout of a dump: the port page up to the end of the statistics; then, for every queue pair, the
+/// registers kRingBase to kRingTail of its RX ring and of its TX ring.
 constexpr uint32_t kPortWords = StatisticRegister(kStatisticCount) / 4;
 constexpr uint32_t kRingWords = kRingTail / 4 + 1;
 

@@ -46,7 +46,8 @@ void Post(bar::Bar& registers, const rte_flow& flow, FlowCommand command) {
   registers.Write32(kFlowCommand, static_cast<uint32_t>(command));
 }
 
-/// Executes a command for a rule. Returns the device's status. Requires `configuration`.
+/// Executes a command for a rule. Returns the device's status. The caller must hold
+/// `configuration`.
 FlowStatus Command(Adapter& adapter, const rte_flow& flow, FlowCommand command) {
   Post(adapter.registers, flow, command);
   return static_cast<FlowStatus>(adapter.registers.Read32(kFlowStatus));
@@ -89,7 +90,7 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
 }
 
 /// Adds the device's counts for the rule to `count`. Returns false if the device does not respond.
-/// Requires `configuration`.
+/// The caller must hold `configuration`.
 bool AddCount(Adapter& adapter, const rte_flow& flow, bool reset, rte_flow_query_count* count) {
   const auto command = reset ? FlowCommand::kQueryAndClear : FlowCommand::kQuery;
   if (Command(adapter, flow, command) != FlowStatus::kOk) return false;
@@ -98,8 +99,8 @@ bool AddCount(Adapter& adapter, const rte_flow& flow, bool reset, rte_flow_query
   return true;
 }
 
-/// Removes the rule from the device. A shared counter keeps the rule's final counts. Requires
-/// `configuration`.
+/// Removes the rule from the device. A shared counter keeps the rule's final counts. The caller
+/// must hold `configuration`.
 FlowStatus RemoveRule(Adapter& adapter, rte_flow& flow) {
   ForgetAge(adapter, flow);
   const FlowStatus status = Command(adapter, flow, FlowCommand::kRemove);
@@ -156,7 +157,7 @@ int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void*
                               "the device does not answer the query");
   }
   if (count->reset != 0 &&
-      flow->counter != nullptr) {  // The shared counter keeps the counts that this query reset.
+      flow->counter != nullptr) {  // The shared counter keeps the counts reset here.
     flow->counter->hits += count->hits;
     flow->counter->bytes += count->bytes;
   }
@@ -208,7 +209,7 @@ int QueryCounter(rte_eth_dev* dev, const rte_flow_action_handle* handle, void* d
   count->hits = counter->hits, count->bytes = counter->bytes;
   for (const rte_flow& flow : adapter.flows) {
     if (flow.counter != counter || AddCount(adapter, flow, count->reset != 0, count)) continue;
-    // Keeps the counts that were already cleared in the device.
+    // Keeps the counts that have already been cleared in the device.
     if (count->reset != 0) counter->hits = count->hits, counter->bytes = count->bytes;
     return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
                               "the device does not answer the query");
@@ -255,8 +256,8 @@ constinit const rte_flow_ops kFlowOps = [] {
 void FlowClear(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  // Removes the rules with a shared counter one by one, the newest first, so that the counter
-  // misses no hit. Then removes all others at once.
+  // Removes the rules with a shared counter one by one, the newest first, so that the counter does
+  // not miss any hits. Then removes all others at once.
   for (auto flow = adapter.flows.rbegin(); flow != adapter.flows.rend(); ++flow) {
     if (flow->counter != nullptr) RemoveRule(adapter, *flow);
   }
@@ -276,15 +277,15 @@ int FlowOpsGet(rte_eth_dev*, const rte_flow_ops** ops) {
 }
 
 // Aging of flow rules. A rule ages if it has no hits for the time in its age action. The device
-// detects this and raises an interrupt. It identifies the rule by the rule's address in the driver,
-// which the driver looks up among the known rules.
+// detects this, raises an interrupt, and identifies the rule by its address in the driver. The
+// driver looks up this address among the known rules.
 
 void CollectAged(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   bool tell = false;
   {
     const std::scoped_lock lock(adapter.configuration);
-    // Limits the iterations to the number of rules, even if the device returns more.
+    // Limits the iterations to the number of rules, in case the device returns more.
     for (size_t left = adapter.flows.size(); left != 0; --left) {
       adapter.registers.Write32(kFlowCommand, static_cast<uint32_t>(FlowCommand::kPopAged));
       if (adapter.registers.Read32(kFlowStatus) != static_cast<uint32_t>(FlowStatus::kOk)) break;

@@ -66,7 +66,7 @@ bool ParseProtocol(rte_flow* flow, uint8_t spec, uint8_t mask) {
   return true;
 }
 
-/// Requires `tags` VLAN tags. Returns false if the rule already requires another number.
+/// Requires `tags` VLAN tags. Returns false if the rule already requires a different number.
 bool DemandTags(rte_flow* flow, uint32_t tags) {
   const uint32_t before = (flow->shape & kFlowShapeTags) >> kFlowShapeTagsShift;
   if (flow->fields & kFlowMatchTags && before != tags) return false;
@@ -84,7 +84,7 @@ struct Follower {
   bool type_given = false;
   rte_be16_t type = 0;
 
-  /// Stores the type, if the item specifies one. Returns false if it is partly masked.
+  /// Stores the type if the item specifies one. Returns false if the type is partly masked.
   bool SetType(rte_be16_t spec, rte_be16_t mask) {
     *this = {mask != 0, spec};
     return mask == 0 || mask == 0xffff;
@@ -202,7 +202,7 @@ int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   return 0;
 }
 
-/// UDP and TCP headers begin with the same two ports.
+/// UDP and TCP headers begin with the same two port fields.
 int ParseTransportItem(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   const bool udp = item->type == RTE_FLOW_ITEM_TYPE_UDP;
   const uint32_t protocol = udp ? IPPROTO_UDP : IPPROTO_TCP;
@@ -235,7 +235,7 @@ int ParsePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* err
     kTag,
     kNetwork,
     kTransport
-  } layer = kStart;  // Layer of the last item; never decreases.
+  } layer = kStart;  // Layer of the last item. Never decreases.
   Follower follower;
   for (const rte_flow_item* item = items; item->type != RTE_FLOW_ITEM_TYPE_END; ++item) {
     int result = 0;
@@ -313,8 +313,7 @@ int ParseQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* 
   return 0;
 }
 
-/// Parses an rss action. Accepts only the RSS that the port applies to frames without a matching
-/// rule.
+/// Parses an rss action. Accepts only the RSS that the port applies to frames that match no rule.
 int ParseRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_error* error) {
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const auto& rss = *static_cast<const rte_flow_action_rss*>(action->conf);
@@ -416,7 +415,7 @@ int ParseActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flo
   return 0;
 }
 
-// Prints rules as text for inspection of a running port (testpmd: flow dump).
+// Prints rules as text, for inspecting a running port (testpmd: flow dump).
 
 void DumpFlow(const rte_flow& flow, FILE* file) {
   const bool v6 = flow.protocol >> 8 == 6;

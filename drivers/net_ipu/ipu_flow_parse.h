@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Converts an rte_flow rule to an entry of the device's exact-match table, or reports the reason
-// why it cannot.
+// Converts an rte_flow rule to an entry of the device's exact-match table, or reports why this is
+// impossible.
 #pragma once
 
 #include <rte_flow.h>
@@ -13,8 +13,8 @@
 namespace sluice::net_ipu {
 
 /// Fills `flow` from [eth] [/ vlan] / ipv4|ipv6 [/ udp|tcp], each field matched exactly or not
-/// matched, and from the actions of ParseActions. Returns 0, or a negative errno with `error`
-/// filled. Reads only queues, links, RSS types and shared counters of the device.
+/// matched, and from the actions of ParseActions. Returns 0, or a negative errno, and then fills
+/// `error`. Reads only the device's queues, links, RSS types and shared counters.
 ///
 /// An EtherType, or has_vlan 0, requires a frame without a tag before IP; a vlan item requires
 /// exactly one tag. rss and passthru both select the port's RSS, because only one of several

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Assigns secondary processes to lanes of a port's register queue.
+// Assigns the lanes of a port's register queue to secondary processes.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ class Guests {
  public:
   static constexpr uint32_t kMost = bar::PostedQueue::kGuests;
 
-  /// Returns the number of the process named `process`: its earlier number, or else the first
-  /// number that no live process has. `is_alive(name)` returns whether a process lives. Returns
-  /// kMost if all numbers are in use.
+  /// Returns the number of the process named `process`: its earlier number or, if it has none, the
+  /// first number that no live process has. `is_alive(name)` returns whether a process is alive.
+  /// Returns kMost if all numbers are in use.
   template <typename IsAlive>
   uint32_t NumberOf(const std::string& process, IsAlive&& is_alive) {
     uint32_t number = 0;

@@ -18,7 +18,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Reports the loss of a device in another process as a removal, once per generation of the device.
+/// Reports the loss of a device in another process as a removal, once per device generation.
 void ReportRemoval(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   const uint32_t generation = adapter.attachment->Generation();  // Read before the link state.
@@ -95,7 +95,7 @@ int OpenRxInterrupts(rte_eth_dev* dev) {
 void CloseRxInterrupts(rte_eth_dev* dev) {
   if (dev->intr_handle == nullptr) return;
   rte_intr_free_epoll_fd(
-      dev->intr_handle);  // Removes epoll registrations that the application did not remove.
+      dev->intr_handle);  // Removes epoll registrations that the application has not removed.
   rte_intr_vec_list_free(dev->intr_handle);
   rte_intr_instance_free(dev->intr_handle);
   dev->intr_handle = nullptr;

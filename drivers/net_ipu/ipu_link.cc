@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening and closing of a link. Its memory is named, so that a device in another process keeps it
-// when this process dies; the next process that opens the link resumes it.
+// Opens and closes a link. The link's memory is named, so that a device in another process keeps it
+// when this process dies. The next process that opens the link resumes it.
 #include "net_ipu/ipu_link.h"
 
 #include <ethdev_driver.h>
@@ -24,7 +24,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Time limit in milliseconds for the device to send the last regions given to it.
+/// Time in milliseconds that the device has to send the last regions given to it.
 constexpr uint64_t kDrainTimeoutMs = 500;
 
 using swap::RegionKind;
@@ -91,8 +91,8 @@ T Load(const T& field) {
   return bar::LoadOnce(field, std::memory_order_acquire);
 }
 
-/// Returns the number of frames in the regions of `mask` with this `kind`. In regions to send,
-/// excludes frames before the region's cursor, which the device has processed.
+/// Returns the number of frames in the regions of `mask` with this `kind`. In regions to send, does
+/// not count frames before the region's cursor, because the device has processed them.
 uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mask) {
   const swap::Geometry& geometry = link.layout.geometry();
   uint64_t frames = 0;
@@ -145,7 +145,7 @@ int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
   link->dev = dev;
   link->adapter = &adapter;
   link->queue = queue;
-  // Read before the first write, so that the link's thread detects a power-on after this point.
+  // Read before the first write, so that the link's thread detects any later power-on.
   link->generation = adapter.attachment->Generation();
   if (!Resume(*link, geometry, suspect_cycles)) {
     if (const int error = StartNew(*link, geometry, suspect_cycles); error != 0) return error;
@@ -197,7 +197,7 @@ bool AnyLinkOpen(const Adapter& adapter) {
 
 void StartReceiving(rte_eth_dev* dev, bool first) {
   if (dev->data->nb_rx_queues == 0) {
-    // Without configuration the port receives all frames, because a link has no filter.
+    // A port without configuration receives all frames, because a link has no filter.
     if (first) PromiscuousEnable(dev), dev->data->promiscuous = 1;
     ConfigurePort(dev);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A link of regions that replaces the rings of a queue pair: the host side of the swaps
+// A link whose regions replace the rings of a queue pair: the host side of the swaps
 // (swap/host_link.h), the memory that it shares with the device, and the registers that contain the
 // memory's address.
 #pragma once
@@ -22,11 +22,11 @@ struct Adapter;
 
 }  // namespace sluice::net_ipu
 
-/// State of one open link. Only the link's thread uses `host`, `fruitless` and `generation`.
+/// State of an open link. Only the link's thread uses `host`, `fruitless` and `generation`.
 struct rte_pmd_ipu_link {
   std::unique_ptr<sluice::swap::HostLink> host;
-  uint32_t fruitless = 0;   ///< Number of polls without an answer.
-  uint32_t generation = 0;  ///< Device generation at the time of the register writes.
+  uint32_t fruitless = 0;   ///< Number of consecutive polls without an answer.
+  uint32_t generation = 0;  ///< Device generation when the registers were written.
   std::atomic<bool> faulted{false};
 
   rte_eth_dev* dev;
@@ -45,27 +45,27 @@ inline constexpr uint32_t kPollsPerLook = 1024;
 /// rte_pmd_ipu_link_open.
 int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
              uint64_t suspect_cycles, rte_pmd_ipu_link** link);
-/// Waits, for a bounded time, until the device has sent or answered outstanding frames; then frees
-/// the link.
+/// Waits, for a bounded time, until the device has sent or answered the outstanding frames, then
+/// frees the link.
 void CloseLink(rte_eth_dev* dev, uint16_t queue);
 void CloseLinks(rte_eth_dev* dev);
 
-// The following functions apply to links and endpoints (ipu_endpoint.h), which replace rings.
+// The following functions apply to links and to endpoints (ipu_endpoint.h); both replace rings.
 bool AnyLinkOpen(const Adapter& adapter);
 /// Returns whether a link or an endpoint is open on the queue.
 bool HasLink(const Adapter& adapter, uint16_t queue);
 /// Returns whether a ring of the queue pair is started.
 bool HasRings(const rte_eth_dev* dev, uint16_t queue);
-/// Starts reception. Called after the first (`first`) and each further link was opened.
+/// Starts reception. Called after each link has been opened; `first` is true for the first one.
 void StartReceiving(rte_eth_dev* dev, bool first);
-/// Stops reception if no link remains and the port is not started. Without receive queues, spreads
-/// frames over the remaining links. Called after a link was removed from the adapter and before it
-/// is stopped, so that the wire delivers no more frames to it.
+/// Stops reception if no link remains and the port is not started. Without receive queues,
+/// distributes frames over the remaining links. Called after a link was removed from the adapter
+/// but before it is stopped, so that the wire does not deliver any more frames to it.
 void StopReceiving(rte_eth_dev* dev);
 /// Returns the totals of open and closed links.
 LinkTotals SumLinks(const Adapter& adapter);
 
-/// Checks whether the device has returned from power-on and, if so, programs the port and the link
+/// Checks whether the device has been power-cycled and, if so, programs the port and the link
 /// again. Called by the link's thread; uses only posted stores and does not wait for a lock.
 void RepairLink(rte_pmd_ipu_link& link);
 

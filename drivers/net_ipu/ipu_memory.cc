@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory supplied by the application: memory mapped with rte_dev_dma_map, and the memory of receive
-// queues' pools. Bus addresses are virtual addresses; the IOVA that the application passes is
-// ignored.
+// Makes the application's memory reachable: memory mapped with rte_dev_dma_map, and the memory of
+// the receive queues' pools. Bus addresses are virtual addresses; the IOVA that the application
+// passes is ignored.
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -28,7 +28,7 @@ int FailWith(int error) {
   return -1;
 }
 
-/// Returns the port that owns `vdev`, or null. In a secondary process logs an error and returns
+/// Returns the port that owns `vdev`, or null. In a secondary process, logs an error and returns
 /// null.
 rte_eth_dev* PortOf(rte_vdev_device* vdev) {
   const char* const name = rte_vdev_device_name(vdev);
@@ -45,13 +45,14 @@ rte_device* InnerDevice(const rte_eth_dev* dev) {
   return rte_eth_dev_info_get(InnerOf(dev), &info) == 0 ? info.device : nullptr;
 }
 
-/// EAL's memory and that of its external heaps is always reachable.
+/// EAL's memory and its external heaps are always reachable.
 bool IsOfEal(const void* begin) {
   const rte_memseg_list* const list = rte_mem_virt2memseg_list(begin);
   return list != nullptr && (list->external == 0 || list->heap != 0);
 }
 
-/// Returns whether the device can reach [begin, begin + bytes). Requires `configuration`.
+/// Returns whether the device can reach [begin, begin + bytes). The caller must hold
+/// `configuration`.
 bool Holds(const Adapter& adapter, const void* begin, size_t bytes) {
   if (IsOfEal(begin)) return true;
   const auto first = reinterpret_cast<uint64_t>(begin);
@@ -62,8 +63,8 @@ bool Holds(const Adapter& adapter, const void* begin, size_t bytes) {
   return offset < range->second.bytes && bytes <= range->second.bytes - offset;
 }
 
-/// Search for the ranges of a pool that the device cannot reach. `missing` maps their first
-/// addresses to their ends.
+/// Finds the ranges of a pool that the device cannot reach. `missing` maps the start of each range
+/// to its end.
 struct Search {
   const Adapter& adapter;
   std::map<uint64_t, uint64_t> missing = {};
@@ -98,8 +99,8 @@ std::map<uint64_t, uint64_t> Merged(const std::map<uint64_t, uint64_t>& ranges) 
   return merged;
 }
 
-/// Maps a range. `pool` is the pool that it belongs to; null if the application mapped it. Returns
-/// 0 or a negative errno. Requires `configuration`.
+/// Maps a range. `pool` is the pool that the range belongs to, or null if the application mapped
+/// it. Returns 0 or a negative errno. The caller must hold `configuration`.
 int Map(Adapter& adapter, uint64_t begin, uint64_t bytes, const rte_mempool* pool,
         std::string* error) {
   void* const address = reinterpret_cast<void*>(begin);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kSuspectUs = 10'000;
 
-/// The public structure of sizes is one of C, and contains 0 for defaults.
+/// The public structure of sizes is a C structure, in which 0 selects the defaults.
 Geometry GeometryOf(const rte_pmd_ipu_link_conf& conf) {
   Geometry geometry;
   if (conf.regions != 0) geometry.regions = conf.regions;
@@ -37,7 +37,7 @@ static_assert(RTE_PMD_IPU_ENDPOINT_MAX_FRAMES == sluice::coherent::FrameHost::kM
               RTE_PMD_IPU_ENDPOINT_MIN_FRAME == sluice::coherent::kMinFrameBytes &&
               RTE_PMD_IPU_ENDPOINT_MAX_FRAME == sluice::coherent::kMaxFrameBytes);
 
-/// Returns null, or the reason why an endpoint cannot have this geometry.
+/// Returns the reason why an endpoint cannot have this geometry, or null if it can.
 const char* WhyNot(const sluice::coherent::Geometry& geometry) {
   if (const char* const error = geometry.Error(); error != nullptr) return error;
   if (geometry.headroom_bytes % 64 != 0) return "headroom_bytes: give a multiple of 64";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// net_ipu as a function on a PCI bus (regs/pci_function.h): the differences from an attached model
-// (emulator/attach.h). EAL maps the BARs through vfio-pci or uio_pci_generic. The device accesses
-// mbufs and rings by their IOVAs; links and endpoints are in one of the device's BARs. Interrupts
-// are MSI-X, which only vfio-pci supports.
+// Implements net_ipu for a function on a PCI bus (regs/pci_function.h), where it differs from an
+// attached model (emulator/attach.h). EAL maps the BARs through vfio-pci or uio_pci_generic. The
+// device accesses mbufs and rings by their IOVAs; links and endpoints are in one of the device's
+// BARs. Interrupts are MSI-X, which only vfio-pci supports.
 #include <bus_pci_driver.h>
 #include <ethdev_driver.h>
 #include <rte_eal.h>
@@ -43,7 +43,7 @@ class LinesBar {
   static constexpr size_t kUnit = bar::RingMemory::kHugePageBytes;
   static constexpr size_t kUnits = kIpuLinesBarBytes / kUnit;
 
-  /// `begin` is its mapped address, or null if it is not mapped.
+  /// `begin` is the BAR's mapped address, or null if it is not mapped.
   explicit LinesBar(void* begin) : begin_(static_cast<uint8_t*>(begin)) {}
 
   bar::RingMemory Allocate(size_t bytes) {
@@ -79,7 +79,8 @@ class PciFunction final : public emulator::Attachment {
  public:
   /// Returns null and sets errno if memory cannot be allocated.
   static std::unique_ptr<PciFunction> Create(rte_pci_device* device) {
-    // Shared memory, because queues and therefore secondary processes have pointers to it.
+    // Allocated in shared memory, because queues, and therefore secondary processes, have pointers
+    // to it.
     void* const link = rte_zmalloc("net_ipu", sizeof(bar::FunctionLink), 0);
     if (link == nullptr) {
       errno = ENOMEM;
@@ -111,11 +112,12 @@ class PciFunction final : public emulator::Attachment {
     return -ENOTSUP;
   }
   int UnmapExternal(void*, size_t) override { return -EINVAL; }
-  /// Always empty: the memory of a function is lost when it is reset.
+  /// Always returns an empty object, because the memory of a function is lost when the function is
+  /// reset.
   bar::RingMemory Adopt(std::string_view) override { return {}; }
 
-  /// Always 1: a lost function does not return to this driver; its successor is probed as a new
-  /// device.
+  /// Always returns 1, because a lost function does not return to this driver; its successor is
+  /// probed as a new device.
   uint32_t Generation() const override { return 1; }
   int InterruptFd(uint32_t vector) override {
     if (!interrupts_) {
@@ -148,8 +150,8 @@ class PciFunction final : public emulator::Attachment {
     const uint64_t address = registers_.Read64(regs::ipu::kPermanentAddress);
     std::memcpy(mac, &address, RTE_ETHER_ADDR_LEN);
   }
-  /// No effect: the driver does not control the wire of hardware. Only kPortReceive controls
-  /// whether frames are accepted.
+  /// Has no effect, because the driver does not control the wire of hardware. Only kPortReceive
+  /// controls whether frames are accepted.
   void EnableWire(bool) override {}
 
  private:

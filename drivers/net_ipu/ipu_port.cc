@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Settings of the port, as opposed to those of a queue: filters, addresses, MTU, link, RSS.
+// Settings of the port, as opposed to those of its queues: filters, addresses, MTU, link and RSS.
 #include <rte_ether.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::array<uint8_t, kRssKeyBytes> kDefaultKey = {
     0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
     0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
 
-/// ethdev's RSS types that kRssIpv4 or kRssIpv6 covers.
+/// ethdev RSS types that kRssIpv4 or kRssIpv6 covers.
 constexpr uint64_t kIpv4Types =
     RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
 constexpr uint64_t kIpv6Types =
@@ -48,7 +48,7 @@ void WriteBlock(bar::Bar& registers, uint32_t offset, const uint8_t* data, uint3
   }
 }
 
-/// The queues among which RSS spreads frames.
+/// The queues among which RSS distributes frames.
 struct Targets {
   std::array<uint8_t, kMaxQueues> queues{};
   uint32_t count = 0;
@@ -87,8 +87,8 @@ uint64_t EntryOf(const rte_ether_addr* address) {
   return entry | kAddressValid;
 }
 
-/// Stores an entry of the address table and writes it to the device if it has changed. Requires
-/// `configuration`.
+/// Stores an entry of the address table, and writes it to the device if it has changed. The caller
+/// must hold `configuration`.
 void SetEntry(Adapter& adapter, uint32_t index, uint64_t entry) {
   if (adapter.addresses[index] == entry) return;
   adapter.addresses[index] = entry;
@@ -172,7 +172,7 @@ void ConfigurePort(rte_eth_dev* dev) {
     const rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
     adapter.rss_types = rss.rss_hf & kRssTypes;
     used = targets.count;
-    if (rss.rss_key != nullptr) {  // Configure has checked its length.
+    if (rss.rss_key != nullptr) {  // Configure has checked the length of the key.
       std::copy_n(rss.rss_key, kRssKeyBytes, adapter.rss_key.begin());
     }
   }
@@ -206,7 +206,7 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
   Adapter& adapter = AdapterOf(dev);
   const uint32_t frame = mtu + kFrameOverhead;
   if (frame > kMaxFrameBytes) return -EINVAL;
-  // The choice between scattered and unscattered receive is made at start.
+  // Scattered or unscattered receive is chosen when the port starts.
   if (dev->data->dev_started && !dev->data->scattered_rx && !FitsBuffers(dev, mtu)) {
     Log(RTE_LOG_ERR, "%s: MTU %u requires scattered receive; stop the port first", dev->data->name,
         mtu);
@@ -220,7 +220,8 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
 
 int LinkUpdate(rte_eth_dev* dev, int) {
   Adapter& adapter = AdapterOf(dev);
-  // Serializes reading and storing, so that an older state never overwrites a newer one.
+  // Serializes reads and stores of the link state, so that an older state never overwrites a newer
+  // one.
   const std::scoped_lock lock(adapter.link_update);
   rte_eth_link link{};
   // Rings do not survive a power-on of the device; the port is down until it is restarted.
@@ -297,8 +298,8 @@ int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
   return 0;
 }
 
-// Receive filters of the port: addresses, groups and VLANs, from ethdev's operations to the
-// device's tables.
+// Receive filters of the port: ethdev's operations set addresses, groups and VLANs in the device's
+// tables.
 
 void WriteFilters(Adapter& adapter) {
   for (uint32_t i = 0; i < kAddresses; ++i) {

@@ -37,7 +37,7 @@ int log_type;
 struct Arguments {
   uint32_t queues = regs::ipu::kMaxQueues;
   uint32_t ring = 0;  ///< 0: not given.
-  std::string port;   ///< Port to wrap; empty selects a model.
+  std::string port;   ///< Port to wrap; if empty, a model is created.
   std::vector<emulator::Argument> model;
 };
 
@@ -47,8 +47,8 @@ std::string KnownKeys() {
   return keys;
 }
 
-/// Parses one device argument. On failure returns false and sets `error` to one line that names the
-/// key and the fix.
+/// Parses one device argument. On failure, returns false and sets `error` to one line that names
+/// the key and the fix.
 bool ParseArgument(const std::string& key, const std::string& text, Arguments* arguments,
                    std::string* error) {
   if (key == kQueuesKey) {
@@ -80,8 +80,8 @@ bool ParseArgument(const std::string& key, const std::string& text, Arguments* a
   return true;
 }
 
-/// Returns the ring size to recommend. A turn of a device on a GPU lasts longer than one of a
-/// device on a CPU, so more descriptors are in progress.
+/// Returns the ring size to recommend. A device on a GPU takes longer per turn than a device on a
+/// CPU, so more descriptors are in progress.
 uint32_t RingEntries(const Arguments& arguments) {
   if (arguments.ring != 0) return arguments.ring;
   const bool on_gpu = std::ranges::any_of(arguments.model, [](const emulator::Argument& argument) {
@@ -104,7 +104,8 @@ bool ParseArguments(const char* text, Arguments* arguments, std::string* error) 
   return false;
 }
 
-/// Logs one line and returns `code`. The program reads rte_errno with it (runtime/start_log.h).
+/// Logs one line and returns `code`. The program reads rte_errno together with this line
+/// (runtime/start_log.h).
 int Fail(rte_vdev_device* vdev, const std::string& error, int code) {
   rte_errno = -code;
   Log(RTE_LOG_ERR, "%s: %s", rte_vdev_device_name(vdev), error.c_str());

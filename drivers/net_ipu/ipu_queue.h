@@ -22,8 +22,8 @@ namespace sluice::net_ipu {
 /// two that divides every ring size.
 inline constexpr uint32_t kBatch = 32;
 
-/// The addresses by which the device accesses memory. A model maps the memory at the process's
-/// addresses and uses virtual addresses. A function on a bus uses IOVAs, which are stored in each
+/// The addresses that the device uses to access memory. A model maps the memory at the process's
+/// addresses, and uses virtual addresses. A function on a bus uses IOVAs, which are stored in each
 /// mbuf.
 enum class Addresses : uint8_t { kVirtual, kIova };
 
@@ -34,7 +34,7 @@ inline size_t AddressField(Addresses addresses) {
 #endif
   return offsetof(rte_mbuf, buf_addr);
 }
-/// Returns the device's address of the buffer, read from that field.
+/// Returns the buffer's address for the device, read from that field.
 inline uint64_t BufferBus(const rte_mbuf* mbuf, size_t field) {
   uint64_t address;
   std::memcpy(&address, reinterpret_cast<const uint8_t*>(mbuf) + field, sizeof(address));
@@ -51,11 +51,11 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   uint32_t tail;
   uint32_t room;   ///< Writable bytes at every posted address.
   uint64_t rearm;  ///< First 8 bytes of mbuf::rearm_data.
-  uint64_t flags;  ///< ol_flags bits of all mbufs of the pool.
+  uint64_t flags;  ///< ol_flags bits that all mbufs of the pool have.
   uint64_t
       address_offset;  ///< Posted address minus mbuf address; 0 if it must be read from the mbuf.
   rte_mempool* pool;
-  uint64_t packets;  ///< Statistics: written by the queue's thread, read by others.
+  uint64_t packets;  ///< Statistics; written by the queue's thread, read by other threads.
   uint64_t bytes;
 
   bar::Bar registers;
@@ -63,7 +63,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   rte_mbuf* first_segment;  ///< Scattered frame in progress, or null.
   rte_mbuf* last_segment;
   uint64_t no_mbuf;        ///< Failed buffer allocations.
-  uint64_t bad_writeback;  ///< Completions that are invalid for the posted buffer.
+  uint64_t bad_writeback;  ///< Completions that are not valid for the posted buffer.
   uint64_t stop_discards;  ///< Received frames not fetched when the queue was stopped.
 
   const rte_memzone* zone;
@@ -79,7 +79,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   rte_mbuf none;         ///< Placeholder for mbufs while the queue is stopped.
 };
 
-/// A transmit queue. `cleaned` ≤ `tail` are free-running. The device may access the mbufs of
+/// A transmit queue. `cleaned` ≤ `tail` are free-running. The device may access the mbufs in
 /// [cleaned, tail).
 struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   regs::ipu::Descriptor* ring;
@@ -87,7 +87,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   uint32_t mask;
   uint32_t tail;
   uint32_t cleaned;
-  uint32_t clean_from;     ///< Number of descriptors in use at which mbufs are reclaimed.
+  uint32_t clean_from;     ///< Number of descriptors in use from which on mbufs are reclaimed.
   uint32_t address_field;  ///< Result of AddressField.
   uint64_t packets;        ///< Written and read as in RxQueue.
   uint64_t bytes;
@@ -96,8 +96,8 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   bar::Bar registers;
   uint32_t page;
   uint64_t bad_packet;     ///< Packets with too many segments or too long headers.
-  uint64_t stop_discards;  ///< Frames that were not transmitted when the queue was stopped;
-                           ///< included in `packets`.
+  uint64_t stop_discards;  ///< Posted frames not transmitted when the queue was stopped; included
+                           ///< in `packets`.
 
   const rte_memzone* zone;
   Addresses addresses;
@@ -122,7 +122,8 @@ int RxStamp(RxQueue& queue);
 int RxStart(RxQueue& queue, bool scatter);
 /// Disables the ring and frees every buffer.
 void RxStop(RxQueue& queue);
-/// Returns the number of received frames that were not fetched; stops counting at the first gap.
+/// Returns the number of received frames that have not been fetched; stops counting at the first
+/// gap.
 uint32_t RxPending(const RxQueue& queue);
 
 TxQueue* TxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
@@ -130,16 +131,16 @@ TxQueue* TxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint3
                   Addresses addresses = Addresses::kVirtual);
 void TxDestroy(TxQueue* queue);
 int TxStart(TxQueue& queue);
-/// Waits, for a bounded time, until all posted frames are transmitted, then disables the ring and
-/// frees its mbufs.
+/// Waits, for a bounded time, until all posted frames have been transmitted, then disables the ring
+/// and frees its mbufs.
 void TxStop(TxQueue& queue);
 /// Frees the mbufs of whole completed batches until this call has freed at least `limit`
-/// descriptors (0: no limit) or no batch is complete. Returns the number of freed descriptors,
-/// which may exceed `limit`.
+/// descriptors (0: no limit) or no more batches are complete. Returns the number of freed
+/// descriptors, which may exceed `limit`.
 uint32_t TxClean(TxQueue& queue, uint32_t limit);
 
 /// Burst functions with ethdev's signatures; `queue` is an RxQueue or a TxQueue. The scalar and the
-/// vector function require unscattered frames and have equal results.
+/// vector function require unscattered frames and return the same results.
 uint16_t RxBurstScalar(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstVector(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t RxBurstScattered(void* queue, rte_mbuf** packets, uint16_t count);
@@ -152,7 +153,7 @@ uint16_t RxBurstScatteredStamped(void* queue, rte_mbuf** packets, uint16_t count
 uint16_t TxBurstSimple(void* queue, rte_mbuf** packets, uint16_t count);
 uint16_t TxBurstFull(void* queue, rte_mbuf** packets, uint16_t count);
 
-/// Returns the number of descriptors that the driver has consumed and not posted again.
+/// Returns the number of descriptors that the driver has consumed but not posted again.
 inline uint32_t Consumed(const RxQueue& queue) {
   return queue.mask + 1 - (queue.tail - queue.head);
 }

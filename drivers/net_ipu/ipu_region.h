@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The region of a link as the native API describes it.
+// Describes a link's region as the native API does.
 #pragma once
 
 #include "net_ipu/rte_pmd_ipu.h"

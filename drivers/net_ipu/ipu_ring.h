@@ -15,7 +15,7 @@
 
 namespace sluice::net_ipu {
 
-/// Creates a zeroed queue with ring, mbufs, mask, zone, ids and addresses set. Returns null if
+/// Creates a zeroed queue, and sets its ring, mbufs, mask, zone, IDs and addresses. Returns null if
 /// memory cannot be allocated.
 template <typename Queue>
 Queue* CreateQueue(const char* direction, uint16_t port_id, uint16_t queue_id, uint32_t entries,
@@ -58,8 +58,8 @@ void ClearRing(Queue& queue) {
 }
 
 /// Makes the burst functions return 0 for a stopped queue: no descriptor is free and none is
-/// complete. The vector version writes to the mbufs of a group before it counts the complete ones,
-/// so it needs valid mbufs.
+/// complete. The vector version writes to a group's mbufs before it counts the complete ones, so it
+/// needs valid mbufs.
 inline void Close(RxQueue& queue) {
   ClearRing(queue);
   std::fill_n(queue.mbufs, kBatch, &queue.none);

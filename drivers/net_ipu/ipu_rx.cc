@@ -22,11 +22,11 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Exceeds the number of segments of the longest frame. If a frame has even more, the device has
-/// lost the frame's end.
+/// Exceeds the number of segments of the longest frame. If a frame has more segments than this, the
+/// device has lost the end of the frame.
 constexpr uint32_t kMaxRxSegments = kMaxFrameBytes / kMinBuffer + 1;
 
-/// Returns the distance from an mbuf to its posted buffer if it is equal for the whole pool and
+/// Returns the distance from an mbuf to its posted buffer if it is the same for the whole pool and
 /// addresses are virtual; otherwise 0.
 uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
   if (addresses == Addresses::kIova) return 0;
@@ -36,8 +36,8 @@ uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
 }
 
 /// Moves kBatch mbufs from the pool to `mbufs`. If this lcore's cache contains enough mbufs, copies
-/// them in their order in the cache, which rte_mempool_get_bulk would reverse. Returns false if the
-/// pool has fewer mbufs.
+/// them in the cache's order, which rte_mempool_get_bulk would reverse. Returns false if the pool
+/// has fewer mbufs.
 bool AllocateBatch(rte_mempool* pool, rte_mbuf** mbufs) {
   rte_mempool_cache* const cache = rte_mempool_default_cache(pool, rte_lcore_id());
   if (cache == nullptr || cache->len < kBatch) [[unlikely]]
@@ -66,7 +66,8 @@ bool PostBatch(RxQueue& queue) {
     }
     return true;
   }
-  // Two descriptors at a time: each is an address and a zero word, written by one 16-byte store.
+  // Handles two descriptors at a time. Each is an address and a zero word, which a single 16-byte
+  // store writes.
   const cpu::Words offsets = cpu::FromLongs(offset, offset);
   const cpu::Words zero = {};
 #pragma GCC unroll 4
@@ -164,7 +165,7 @@ int RxStart(RxQueue& queue, bool scatter) {
 void RxStop(RxQueue& queue) {
   if (!queue.started) return;
   queue.registers.Write32(queue.page + kRingControl, 0);
-  // The read returns after the store: the device has then released the ring.
+  // The read is ordered after the store. When it returns, the device has released the ring.
   queue.registers.Read32(queue.page + kRingStatus);
   queue.stop_discards += RxPending(queue);
   DropPartial(queue);
@@ -253,8 +254,8 @@ uint16_t RxBurstScattered(void* opaque, rte_mbuf** packets, uint16_t count) {
   return received;
 }
 
-// Receive burst functions of queues with timestamps: they call the plain burst functions, then copy
-// the time before each frame to DPDK's dynamic field.
+// Receive burst functions for queues with timestamps. They call the plain burst functions, then
+// copy the time in front of each frame to DPDK's dynamic field.
 
 uint16_t RxBurstScalarStamped(void* queue, rte_mbuf** packets, uint16_t count) {
   return Stamped<RxBurstScalar>(queue, packets, count);

@@ -16,7 +16,8 @@
 
 namespace sluice::net_ipu {
 
-/// The device's flags and class codes equal those of an mbuf, so they need no translation.
+/// The device's flags and class codes are the same as those of an mbuf, so they need no
+/// translation.
 static_assert(regs::ipu::kRxTag == RTE_MBUF_F_RX_VLAN);
 static_assert(regs::ipu::kRxTagStripped == RTE_MBUF_F_RX_VLAN_STRIPPED);
 static_assert(regs::ipu::kRxPtp == RTE_MBUF_F_RX_IEEE1588_PTP);
@@ -41,7 +42,8 @@ inline uint64_t LoadHigh(const regs::ipu::Descriptor& descriptor) {
 
 inline bool Done(uint64_t high) { return (high & regs::ipu::kDone) != 0; }
 
-/// Returns the bytes of the segment, or 0 if the write-back's length is 0 or exceeds the buffer.
+/// Returns the length of the segment in bytes, or 0 if the length in the write-back is 0 or exceeds
+/// the buffer.
 inline uint32_t SegmentLength(const RxQueue& queue, uint64_t high) {
   const uint32_t length = static_cast<uint16_t>(high);
   return length <= queue.room ? length : 0;
@@ -55,7 +57,7 @@ inline void* RearmField(rte_mbuf* mbuf) {
 /// Flags of write-backs with additional fields: a mark or a tag.
 inline constexpr uint64_t kRareFlags = RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_VLAN;
 
-/// Copies a mark and a tag, if present, to the mbuf.
+/// Copies the mark and the tag, if present, to the mbuf.
 inline void FillRare(rte_mbuf* mbuf, uint64_t low, uint64_t high) {
   if (mbuf->ol_flags & RTE_MBUF_F_RX_FDIR) {
     mbuf->hash.fdir.hi = static_cast<uint32_t>(low >> regs::ipu::kRxMarkShift);

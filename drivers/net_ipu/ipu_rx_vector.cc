@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kGroup = 4;
 
-// The 16-byte stores below cover exactly these fields.
+// The 16-byte stores below write exactly these fields.
 static_assert(offsetof(rte_mbuf, ol_flags) == offsetof(rte_mbuf, rearm_data) + 8);
 static_assert(offsetof(rte_mbuf, rearm_data) % 16 == 0);
 static_assert(offsetof(rte_mbuf, rx_descriptor_fields1) % 16 == 0);
@@ -43,9 +43,9 @@ void StoreMbuf(rte_mbuf* mbuf, cpu::Words descriptor, cpu::Words rearm) {
 }
 
 #ifdef SLUICE_X86_VECTORS
-/// Loads the descriptors of a group from the last to the first. The device completes them in order,
-/// so every descriptor before one that is seen as done is also done. Aligned 16-byte loads and the
-/// device's low-then-high stores do not tear on x86 with AVX.
+/// Loads the descriptors of a group from the last to the first. The device completes descriptors in
+/// order, so every descriptor before one that is seen as done is also done. Aligned 16-byte loads
+/// and the device's stores, low word first, do not tear on x86 with AVX.
 struct Group {
   explicit Group(const Descriptor* ring) {
     d[3] = cpu::LoadAligned(ring + 3);
@@ -60,9 +60,9 @@ struct Group {
   cpu::Words d[kGroup];
 };
 #else
-/// Loads may be reordered, and 16-byte loads may tear into words. Therefore loads the high words
-/// first, then, after a fence, the low words. A done bit counts only if all earlier descriptors are
-/// done.
+/// Loads may be reordered, and a 16-byte load may be split into words. Therefore loads the high
+/// words first, then, after a fence, the low words. A done bit counts only if all earlier
+/// descriptors are done.
 struct Group {
   explicit Group(const Descriptor* ring) {
     uint64_t high[kGroup];
@@ -111,8 +111,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
   cpu::Words bytes = {};
   uint32_t last_bytes = 0;
   RunEnd end = RunEnd::kLimit;
-  // Prefetches these descriptors for the refill, which writes them, but only if one is complete:
-  // fetching lines that the device is about to write would delay both.
+  // Prefetches these descriptors for the refill, which writes them. Does so only if one is
+  // complete, because fetching cache lines that the device is about to write would delay both.
   if (Done(bar::LoadOnce(ring->high))) {
     for (const Descriptor* line = ring + kGroup; line < limit; line += kGroup) {
       __builtin_prefetch(line, 1);
@@ -124,8 +124,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     const cpu::Words high23 = cpu::InterleaveHigh(group.d[2], group.d[3]);
     const cpu::Words lengths = cpu::LowHalves(high01, high23) & low16;
     const cpu::Words status = cpu::HighHalves(high01, high23);
-    // Bits 31 and 30 of status: done, end of packet. Length − 1 wraps for 0, which fails the
-    // comparison.
+    // Bits 31 and 30 of the status mean done and end of packet. If the length is 0, length − 1
+    // wraps, and the comparison fails.
     const cpu::Words last = lengths - cpu::AllOf(1);
     const cpu::Words fits = cpu::EqualLanes(cpu::Least(last, room), last);
     if (!cpu::SignsWithin(status, fits & cpu::Doubled(status))) [[unlikely]] {
@@ -137,8 +137,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     if (cpu::AnyInCommon(status, rare)) [[unlikely]]
       StoreRare(group, mbufs);
     if (const uint32_t done = cpu::SignBits(status); done != (1u << kGroup) - 1) {
-      // Completions may become visible in another order than the device wrote them. A completion
-      // after an unfinished one is counted in a later call.
+      // Completions may become visible in a different order from that in which the device wrote
+      // them. A completion after an unfinished one is counted in a later call.
       const auto leading = static_cast<uint32_t>(std::countr_one(done));
       for (uint32_t i = 0; i < leading; ++i) {
         last_bytes += static_cast<uint16_t>(cpu::HighHalf(group.d[i]));
@@ -173,7 +173,7 @@ uint16_t RxBurstVector(void* opaque, rte_mbuf** packets, uint16_t count) {
   } while (end == RunEnd::kLimit && received < limit);
   queue.packets += received;
   if (end != RunEnd::kDrained &&
-      received < count) {  // Less than a group, or an invalid completion.
+      received < count) {  // Fewer descriptors than a group, or an invalid completion.
     const auto rest = static_cast<uint16_t>(count - received);
     return static_cast<uint16_t>(received + RxBurstScalar(opaque, packets + received, rest));
   }

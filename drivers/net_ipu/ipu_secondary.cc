@@ -28,8 +28,7 @@ namespace {
 
 constexpr const char* kRegistersChannel = "net_ipu_registers";
 
-/// Reply to a request with a port's name: the location of its registers in the file that is
-/// attached.
+/// Reply to a request that names a port: the location of the port's registers in the attached file.
 struct Registers {
   int32_t error;  ///< Negative errno: −ENOTSUP for a wrapping port; −EAGAIN means retry.
   uint32_t guest;
@@ -88,14 +87,14 @@ int OnRequest(const rte_mp_msg* message, const void* peer) {
 // ----------------------------------------------------------------- secondary
 
 /// This process's mapping of a port's registers, which threads may use until the port is closed,
-/// and the value of Adapter::starts for which its burst functions were chosen.
+/// and the value of Adapter::starts for which the port's burst functions were chosen.
 struct Local {
   bar::RingMemory* registers = nullptr;
   std::atomic<uint32_t> starts{0};
 };
 std::array<Local, RTE_MAX_ETHPORTS> locals;
 
-/// Requests the registers of `name`. The caller owns `*file`, if there is one.
+/// Requests the registers of the port `name`. The caller owns `*file`, if there is one.
 Registers RequestOnce(const char* name, int* file) {
   rte_mp_msg request{};
   std::snprintf(request.name, sizeof(request.name), "%s", kRegistersChannel);
@@ -146,9 +145,9 @@ const char* MapRegisters(const char* name, bar::RingMemory* memory) {
 }
 static_assert(Guests::kMost == 15, "the message above contains the limit 15");
 
-/// Returns the port with the burst functions for its current configuration, which the primary
-/// process may change while the port is stopped. Threads that detect a change concurrently all
-/// choose the same functions.
+/// Returns the port, with the burst functions for its current configuration; the primary process
+/// may change this configuration while the port is stopped. Threads that detect a change
+/// concurrently all choose the same functions.
 rte_eth_dev* Current(uint16_t port) {
   rte_eth_dev* const dev = &rte_eth_devices[port];
   std::atomic<uint32_t>& chosen = locals[port].starts;
@@ -231,8 +230,7 @@ int Attach(rte_device* device, const char* name, const char* refusal, bar::RingM
   auto& calls = rte_eth_fp_ops[dev->data->port_id];
   if (calls.rxq.data == nullptr) calls.rxq.data = no_queues.data();
   if (calls.txq.data == nullptr) calls.txq.data = no_queues.data();
-  // ethdev's function pointers are fixed now; the burst functions that they call may
-  // change later.
+  // From here on, ethdev's function pointers do not change; the burst functions that they call may.
   ChooseBursts(dev);
   return 0;
 }
@@ -241,7 +239,8 @@ int Attach(rte_device* device, const char* name, const char* refusal, bar::RingM
 
 void ServeSecondaries() {
   drivers::AnswerSecondaries(kSecondaryChannel);
-  // Neither registration has an effect after the first call or without secondary processes.
+  // Neither registration has an effect if it has been made before or if there are no secondary
+  // processes.
   rte_mp_action_register(kRegistersChannel, OnRequest);
 }
 

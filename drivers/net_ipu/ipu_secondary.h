@@ -13,14 +13,15 @@ namespace sluice::net_ipu {
 
 inline constexpr const char* kSecondaryChannel = "net_ipu_ports";
 
-/// Primary process: answers requests of secondary processes and gives them access to registers.
+/// Primary process: answers requests from secondary processes and gives them access to registers.
 /// Needs to be called only once.
 void ServeSecondaries();
 
-/// Secondary process: attaches to the primary's port. Without registers, as for a wrapping port,
-/// it cannot transfer packets. Returns 0 or a negative errno.
+/// Secondary process: attaches to the primary's port. A port without registers, such as a wrapping
+/// port, cannot transfer packets in this process. Returns 0 or a negative errno.
 int ProbeSecondary(rte_vdev_device* vdev);
-/// The overload for a PCI function; EAL must have mapped its registers at the primary's address.
+/// Overload for a PCI function. EAL must have mapped the function's registers at the primary's
+/// address.
 int ProbeSecondary(rte_pci_device* device);
 
 }  // namespace sluice::net_ipu

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Statistics: the queues' counts of frames that the application received and sent, the sums over
-// links, and the device's counters. The device's counters come from the attachment, together with
-// the wire's, so that they continue after a power-on of the device.
+// links, and the device's counters. The device's counters are read from the attachment, together
+// with the wire's, so that they continue to count after a power-on of the device.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -111,7 +111,7 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
     queues->q_errors[i] = Relaxed(queue.bad_writeback);
   });
   ForEachTx(dev, [&](uint32_t i, const TxQueue& queue) {
-    const uint64_t packets = Relaxed(queue.packets);  // Includes packets discarded by a stop.
+    const uint64_t packets = Relaxed(queue.packets);  // Includes the packets that a stop discarded.
     const uint64_t bytes = Relaxed(queue.bytes);
     stats->opackets += packets;
     stats->obytes += bytes;
@@ -122,8 +122,8 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   });
   const DeviceStats device = DeviceSinceReset(adapter);
   if (dev->data->nb_rx_queues == 0) {
-    // If the port has only links, the application counts the frames in its regions, so this uses
-    // the device's counters.
+    // If the port has only links, the application counts the frames in its regions, so the device's
+    // counters are used here.
     stats->ipackets = device[kStatRxFrames];
     stats->ibytes = device[kStatRxBytes];
     stats->opackets = device[kStatTxFrames];

@@ -20,7 +20,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Time limit of TxStop for draining a ring.
+/// Time in milliseconds that TxStop waits for a ring to drain.
 constexpr uint64_t kDrainTimeoutMs = 500;
 
 constexpr uint64_t kChecksumFlags =
@@ -38,7 +38,7 @@ bool BatchDone(TxQueue& queue) {
          bar::LoadFromDevice(queue.ring[report].high) == kDone;
 }
 
-/// Frees the segments of `mbufs`, in runs of one pool.
+/// Frees the segments of `mbufs`, in runs from the same pool.
 void FreeSegments(rte_mbuf** mbufs, uint32_t count) {
   rte_mbuf* run[kBatch];
   uint32_t pending = 0;
@@ -86,7 +86,7 @@ inline uint64_t DataAddress(const rte_mbuf* mbuf, size_t field) {
 
 /// Fills a descriptor for a frame. Returns the frame's length in bytes.
 inline uint64_t FillOne(Descriptor& descriptor, const rte_mbuf* mbuf, size_t field) {
-  static_assert(kTxEndOfPacket > UINT16_MAX);  // The sum below is therefore a combination of bits.
+  static_assert(kTxEndOfPacket > UINT16_MAX);  // So the sum below is a combination of bits.
   const uint64_t length = mbuf->data_len;
   descriptor.low = DataAddress(mbuf, field);
   descriptor.high = length + kTxEndOfPacket;
@@ -245,8 +245,8 @@ uint16_t TxBurstFull(void* opaque, rte_mbuf** packets, uint16_t count) {
       continue;
     }
     if (Free(queue) < packet->nb_segs) [[unlikely]] {
-      // Reclaims more descriptors: the regular threshold may keep fewer of them free than this
-      // frame needs.
+      // Reclaims more descriptors, because this frame may need more of them than the regular
+      // threshold keeps free.
       Clean(queue);
       if (Free(queue) < packet->nb_segs) break;
     }

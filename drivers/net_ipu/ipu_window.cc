@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The window functions of rte_pmd_ipu.h: one end of a line carrier, and an optional trace. The ends
-// of a window in this process find each other by port and back end; the window exists as long as
-// one of them is open.
+// of a window in this process find each other by port and back end. A window exists as long as at
+// least one end is open.
 #include <ethdev_driver.h>
 
 #include <cerrno>
@@ -83,7 +83,7 @@ struct rte_pmd_ipu_window {
 
   rte_pmd_ipu_trace_entry* entries = nullptr;  ///< Owned by the caller; null without a trace.
   uint32_t capacity = 0;
-  uint64_t first = 0;  ///< Number of the first operation stored in `entries`.
+  uint64_t first = 0;  ///< Number of the first operation that is stored in `entries`.
   bar::WindowEvent event;
   bar::WindowTrace trace{std::span(&event, 1)};
 
@@ -139,7 +139,7 @@ int OpenEnd(const rte_pmd_ipu_window_conf& conf, Window& window, rte_pmd_ipu_win
       }
       return 0;
     default: {
-      // A BAR does not show whether the device can store to host memory.
+      // The BAR does not reveal whether the device can store to host memory.
       auto pci = bar::PciWindow::Open(conf.bar, conf.offset, conf.lines);
       if (pci == nullptr) return errno;
       end.end = std::move(pci);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Life cycle of a port around another port: ownership, events, closing.
+// Life cycle of a port that wraps another port: ownership, events, closing.
 #include "net_ipu/ipu_wrap.h"
 
 #include <ethdev_vdev.h>
@@ -22,14 +22,14 @@ namespace sluice::net_ipu {
 namespace {
 
 /// Handles an event of the wrapped port; `argument` is the wrapping port. ethdev keeps callbacks
-/// registered for a port number, so the function ignores events of a later port with that number.
+/// registered for a port number, so this function ignores events of later ports with that number.
 int OnEvent(uint16_t port, rte_eth_event_type event, void* argument, void* result) {
   auto* const dev = static_cast<rte_eth_dev*>(argument);
   if (!IsWrapper(dev) || InnerOf(dev) != port) return 0;
   if (event == RTE_ETH_EVENT_DESTROY) {
     WrapperOf(dev).inner = RTE_MAX_ETHPORTS;
   } else {
-    // If events are enabled, ethdev relies on the last reported link state.
+    // If events are enabled, ethdev relies on the link state that was last reported.
     if (event == RTE_ETH_EVENT_INTR_LSC) dev->dev_ops->link_update(dev, 0);
     rte_eth_dev_callback_process(dev, event, result);
   }
@@ -149,11 +149,11 @@ bool IsWrapper(const rte_eth_dev* dev) {
   return dev->dev_ops != nullptr && dev->dev_ops->dev_close == Close;
 }
 
-// Operations of a wrapping port, which call ethdev's functions for the wrapped port.
+// Operations of a wrapping port. They call ethdev's functions for the wrapped port.
 //
-// Bursts have no additional cost: after start the two ports have the same burst functions and queue
-// pointers, so that ethdev calls the wrapped driver directly. As a consequence, mbuf::port is the
-// number of the wrapped port.
+// Bursts have no additional cost: after the start, the two ports have the same burst functions and
+// queue pointers, so that ethdev calls the wrapped driver directly. As a consequence, mbuf::port is
+// the number of the wrapped port.
 
 namespace {
 
@@ -255,7 +255,7 @@ int LinkUpdate(rte_eth_dev* dev, int wait) {
   const int error = wait != 0 ? rte_eth_link_get(InnerOf(dev), &link)
                               : rte_eth_link_get_nowait(InnerOf(dev), &link);
   if (error != 0)
-    link = {};  // The link is reported as down after an error, also if the port is gone.
+    link = {};  // After an error, the link is reported as down, even if the port no longer exists.
   return rte_eth_linkstatus_set(dev, &link);
 }
 
@@ -269,7 +269,7 @@ int Start(rte_eth_dev* dev) {
   dev->rx_descriptor_status = inner.rx_descriptor_status;
   dev->tx_descriptor_status = inner.tx_descriptor_status;
   dev->intr_handle = inner.intr_handle;
-  // Copied at each start, because some drivers recreate their queues then.
+  // Copied at each start, because some drivers recreate their queues at start.
   std::copy_n(inner.data->rx_queues, dev->data->nb_rx_queues, dev->data->rx_queues);
   std::copy_n(inner.data->tx_queues, dev->data->nb_tx_queues, dev->data->tx_queues);
   dev->data->scattered_rx = inner.data->scattered_rx;
@@ -289,7 +289,7 @@ int Stop(rte_eth_dev* dev) {
 // ------------------------------------------------------------------ addresses
 
 int MacAddressAdd(rte_eth_dev* dev, rte_ether_addr* address, uint32_t, uint32_t pool) {
-  // ethdev restores the default address at start; it is all zeros for a port without an address.
+  // ethdev restores the default address at start. For a port without an address, it is all zeros.
   if (rte_is_zero_ether_addr(address)) return 0;
   return rte_eth_dev_mac_addr_add(InnerOf(dev), address, pool);
 }
@@ -300,7 +300,7 @@ int McAddressList(rte_eth_dev* dev, rte_ether_addr* list, uint32_t count) {
   return rte_eth_dev_set_mc_addr_list(InnerOf(dev), list, count);
 }
 int VlanOffloadSet(rte_eth_dev* dev, int) {
-  // ethdev has already stored the new setting when it calls this.
+  // ethdev has already stored the new setting when it calls this function.
   const uint64_t offloads = dev->data->dev_conf.rxmode.offloads;
   int flags = 0;
   if (offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) flags |= RTE_ETH_VLAN_STRIP_OFFLOAD;
@@ -310,8 +310,8 @@ int VlanOffloadSet(rte_eth_dev* dev, int) {
   return rte_eth_dev_set_vlan_offload(InnerOf(dev), flags);
 }
 
-/// Copies the burst pointer, because the wrapped driver may choose a burst that reads timestamp
-/// flags.
+/// Updates the burst pointer, because the wrapped driver may choose a burst function that reads
+/// timestamp flags.
 int TimesyncEnable(rte_eth_dev* dev) {
   const int error = rte_eth_timesync_enable(InnerOf(dev));
   if (error == 0 && dev->data->dev_started) {
@@ -323,7 +323,7 @@ int TimesyncEnable(rte_eth_dev* dev) {
 
 }  // namespace
 
-/// Sets only the operations that the wrapped driver has, because ethdev reports a null operation as
+/// Sets only the operations that the wrapped driver has, so that ethdev reports the others as
 /// unsupported.
 eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner) {
   eth_dev_ops ops{};

@@ -4,13 +4,13 @@
  *
  * Links of regions (bilateral). Host and NIC swap ownership of regions of memory: the host
  * gives a region of frames to send and gets, in the same swap, a region of received
- * frames. The number of regions is constant, every region has one owner at every instant,
- * and no memory is allocated per frame. A link replaces the rings of the queue pair of the
+ * frames. The number of regions is constant, every region has exactly one owner at any time,
+ * and no memory is allocated per frame. A link replaces the rings of the queue pair with the
  * same number; RSS and rte_flow steer to it as they do to queues.
  *
  * Endpoints (coherent). Frames are exchanged in pairs of cache lines. The host's load of one
- * line waits until the device answers it with frames. The host's next load, of the other
- * line, hands the answers back. An endpoint also replaces the rings of a queue pair.
+ * line waits until the device answers it with frames. The host's next load, from the other
+ * line, returns the host's answers. An endpoint also replaces the rings of a queue pair.
  *
  * Window. Pairs of 64-byte lines between host and NIC, for custom protocols: swaps of small
  * state, one-way queues. Capability bits describe its carrier.
@@ -25,8 +25,8 @@
 extern "C" {
 #endif
 
-/** Returns true if net_ipu drives the port, including ports around another port. May be called by
- * any thread. */
+/** Returns true if net_ipu drives the port. This includes ports that wrap another port. May be
+ * called by any thread. */
 bool rte_pmd_ipu_supported(uint16_t port_id);
 
 /* ------------------------------------------------------------------ links */
@@ -58,12 +58,12 @@ struct rte_pmd_ipu_region {
 struct rte_pmd_ipu_link_stats {
   uint64_t swaps;    /**< Committed swaps. */
   uint64_t rejected; /**< Offers returned after a cancel. */
-  uint64_t too_late; /**< Cancels that came after the swap was committed. */
+  uint64_t too_late; /**< Cancels that arrived after the swap was committed. */
   uint64_t suspects; /**< Periods of suspect_us without progress. */
   uint64_t resets;   /**< Power-ons of the NIC. */
   uint64_t in_doubt; /**< Swaps unresolved at a reset or restart and resolved later. At most one at
                         a time. */
-  uint64_t discarded_pkts; /**< Frames of a region that an earlier process owned when it died. */
+  uint64_t discarded_pkts; /**< Frames in a region that an earlier process owned when it died. */
   uint64_t faults;         /**< Protocol violations by the NIC; the link then stops. */
 };
 
@@ -98,16 +98,16 @@ void rte_pmd_ipu_link_close(struct rte_pmd_ipu_link* link);
 
 /**
  * Describes in `region` the region that the host owns. Returns false while the host owns none.
- * After opening, the host owns an empty region (received == 0), unless a swap of an earlier
- * process is still pending.
+ * After the link is opened, the host owns an empty region (received == 0), unless a swap by
+ * an earlier process is still pending.
  */
 bool rte_pmd_ipu_link_region(struct rte_pmd_ipu_link* link, struct rte_pmd_ipu_region* region);
 /**
- * Gives the owned region to the NIC, which sends the frames of its first `frames` (at most
- * `capacity`) entries in their order; the frames may be anywhere in the region. With
- * `wait_for_frames` the NIC swaps when it has received frames, otherwise as soon as
- * possible. The host must own the region before the call, and must not access it afterwards
- * until poll returns a region.
+ * Gives the owned region to the NIC, which sends the frames of the region's first `frames`
+ * entries (at most `capacity`) in order; the frames may be anywhere in the region. If
+ * `wait_for_frames` is set, the NIC swaps once it has received frames; otherwise, it swaps
+ * as soon as possible. The host must own the region before the call, and must not access it
+ * afterwards until poll returns a region.
  */
 void rte_pmd_ipu_link_give(struct rte_pmd_ipu_link* link, uint32_t frames, bool wait_for_frames);
 /**
@@ -121,7 +121,8 @@ bool rte_pmd_ipu_link_poll(struct rte_pmd_ipu_link* link, uint64_t now_cycles,
 bool rte_pmd_ipu_link_cancel(struct rte_pmd_ipu_link* link);
 
 /** Returns false while the device is gone or the wire has no carrier, and after a fault. May be
- * called by any thread. Control path, because it may query a device in another process. */
+ * called by any thread, but only on the control path, because it may query a device in another
+ * process. */
 bool rte_pmd_ipu_link_up(const struct rte_pmd_ipu_link* link);
 /** Returns recent values. May be called by any thread. */
 void rte_pmd_ipu_link_stats_get(const struct rte_pmd_ipu_link* link,
@@ -130,7 +131,7 @@ void rte_pmd_ipu_link_stats_get(const struct rte_pmd_ipu_link* link,
 /* --------------------------------------------------------------- endpoint */
 
 /** A queue's endpoint: a pair of control lines with overflow lines for received frames and their
- * answers, and another pair for frames that the host sends by itself. */
+ * answers, and another pair for frames that the host originates. */
 struct rte_pmd_ipu_endpoint;
 
 /** Minimum and maximum frame length of an endpoint in bytes without FCS. */
@@ -221,8 +222,8 @@ void rte_pmd_ipu_endpoint_flush(struct rte_pmd_ipu_endpoint* endpoint);
  * have read from the lines yet. */
 void rte_pmd_ipu_endpoint_outstanding(struct rte_pmd_ipu_endpoint* endpoint, uint64_t* frames,
                                       uint64_t* bytes);
-/** Ends the device's access to the lines; outstanding frames stay outstanding. Only outstanding,
- * memory and close may be called afterwards. */
+/** Ends the device's access to the lines; outstanding frames stay outstanding. Afterwards, only
+ * outstanding, memory and close may be called. */
 void rte_pmd_ipu_endpoint_withdraw(struct rte_pmd_ipu_endpoint* endpoint);
 /** Returns the memory of all lines, and stores its size in `bytes`. */
 const uint8_t* rte_pmd_ipu_endpoint_memory(const struct rte_pmd_ipu_endpoint* endpoint,
@@ -236,8 +237,8 @@ void rte_pmd_ipu_endpoint_stats_get(const struct rte_pmd_ipu_endpoint* endpoint,
 
 /* ----------------------------------------------------------------- window */
 
-/** Capability bits of a window. A protocol checks for its requirements: swaps need
- * LINE_ATOMIC and NIC_STORES_HOST, Wave's queues WC and WT (and INTERRUPT). */
+/** Capability bits of a window. A protocol must check for the bits that it requires: swaps need
+ * LINE_ATOMIC and NIC_STORES_HOST; Wave's queues need WC and WT (and INTERRUPT). */
 #define RTE_PMD_IPU_CAP_WC (1u << 0)              /**< A posted line is sent as one write. */
 #define RTE_PMD_IPU_CAP_WT (1u << 1)              /**< Reads may be cached until flushed. */
 #define RTE_PMD_IPU_CAP_LINE_ATOMIC (1u << 2)     /**< A line is written atomically. */
@@ -282,10 +283,10 @@ uint32_t rte_pmd_ipu_window_capabilities(const struct rte_pmd_ipu_window* window
  * returns -1. */
 int rte_pmd_ipu_window_fd(const struct rte_pmd_ipu_window* window);
 
-/* One thread per line and direction. `line` must be less than conf.lines. A line is 8 words,
- * 64-byte aligned; bits 32..63 of word 7 are reserved for the window. */
+/* Only one thread may use a line in each direction. `line` must be less than conf.lines. A line is
+ * 8 words, 64-byte aligned; bits 32..63 of word 7 are reserved for the window. */
 
-/** Writes this end's line; word 0 last. */
+/** Writes this end's line. Word 0 is written last. */
 void rte_pmd_ipu_window_post(struct rte_pmd_ipu_window* window, uint32_t line,
                              const uint64_t words[8]);
 /** Returns word 0 of the peer's line; all ones if the link is dead. */
@@ -320,8 +321,8 @@ struct rte_pmd_ipu_trace_entry {
 /**
  * Starts to record this end's operations into `entries`, a ring of `capacity` entries: the
  * i-th operation after the call, counted from 0, is stored at i % capacity. Null stops the
- * recording. The caller keeps ownership of the array. trace_count returns the number of
- * operations recorded by all calls together. Must be called by the end's thread.
+ * recording. The caller keeps ownership of the array. trace_count returns the total
+ * number of operations recorded by all calls. Must be called by the end's thread.
  */
 void rte_pmd_ipu_window_trace(struct rte_pmd_ipu_window* window,
                               struct rte_pmd_ipu_trace_entry* entries, uint32_t capacity);

@@ -35,7 +35,7 @@ int Bindings::Set(const std::string& node, sluice_engine* engine) {
     const bool is_its_kind = node == original || node.starts_with(original + "-");
     if (!is_its_kind || rte_node_from_name(node.c_str()) == RTE_NODE_ID_INVALID) return -EINVAL;
     if (kind == "kv" && workers != 1) return -ENOTSUP;
-    // Workers are assigned per node. Two nodes with the same engine would give one worker to two
+    // Workers are assigned per node. Two nodes with the same engine would assign one worker to two
     // graphs.
     for (const auto& [other, bound] : bindings_) {
       if (other != node && bound.engine == engine) return -EEXIST;
@@ -51,8 +51,9 @@ sluice_worker* Bindings::AssignWorker(const std::string& node, const std::string
                                       std::shared_ptr<void> state) {
   const std::scoped_lock lock(mutex_);
   Binding& binding = bindings_[node];
-  // DPDK does not list the graph that is being created yet, so Forget would release its workers. It
-  // has no worker of this node yet, because it contains the node only once.
+  // Forget releases the workers of all graphs that DPDK does not list, and the graph that is being
+  // created is not listed yet. It does not have a worker of this node yet, because a graph contains
+  // a node only once.
   binding.Forget();
   const auto free = std::ranges::find(binding.places, std::string(), &Place::graph);
   if (free == binding.places.end()) return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One rte_graph node per kind of engine: mbufs in, one edge per verdict. Allocates only when a
-// graph is created, and for frames that the engine originates.
+// One rte_graph node per kind of engine. A node receives mbufs and has one edge per verdict. It
+// allocates memory only when a graph is created, and for frames that the engine originates.
 #include <rte_common.h>
 #include <rte_cycles.h>
 #include <rte_ether.h>
@@ -36,7 +36,7 @@ struct State {
   sluice_worker* worker = nullptr;
   std::array<rte_mbuf*, kBurst> mbufs{};
   std::array<sluice_frame, kBurst> frames{};
-  uint64_t unsent = 0;  ///< Originated frames for which no mbuf was available.
+  uint64_t unsent = 0;  ///< Originated frames that were lost for lack of an mbuf.
 };
 static_assert(sizeof(State*) <= RTE_NODE_CTX_SZ);
 
@@ -68,7 +68,7 @@ bool Fill(rte_mbuf* mbuf, const sluice_frame& frame) {
   return true;
 }
 
-/// Updates the mbuf to the engine's version of the frame. Returns false if the mbuf is too small.
+/// Copies the engine's changes of the frame to the mbuf. Returns false if the mbuf is too small.
 bool Update(rte_mbuf* mbuf, const sluice_frame& frame) {
   const uint8_t* const was = rte_pktmbuf_mtod(mbuf, const uint8_t*);
   if (frame.data == was && frame.length == mbuf->pkt_len) return true;
@@ -161,7 +161,8 @@ uint16_t Process(rte_graph* graph, rte_node* node, void** objects, uint16_t coun
   return count;
 }
 
-/// Returns a state with a worker, or without one if none is free; null if memory is insufficient.
+/// Returns a state with a worker, or without one if no worker is free; null if memory is
+/// insufficient.
 std::shared_ptr<State> MakeState(const rte_graph* graph, const rte_node* node) try {
   auto state = std::make_shared<State>();
   state->worker = Bindings::Get().AssignWorker(node->name, graph->name, state);
@@ -217,7 +218,7 @@ void Register(const std::string& name) {
   node->next_nodes[RTE_NODE_SLUICE_NEXT_FORWARD] = "pkt_cls";
   node->next_nodes[RTE_NODE_SLUICE_NEXT_PASS] = "pkt_cls";
   node->next_nodes[RTE_NODE_SLUICE_NEXT_DROP] = "pkt_drop";
-  __rte_node_register(node);  // The function copies the registration.
+  __rte_node_register(node);  // __rte_node_register copies the registration.
 }
 
 RTE_INIT(node_sluice_register) {

@@ -3,9 +3,9 @@
 // sluice-control [cpu cpu]: measures the current costs of this host's memory system, without a NIC.
 // scripts/throughput runs it before, between and after its samples.
 //
-//   ping_pong_cycles  a cache line handed to another core and back
-// ping_pong_us microseconds of single round trips of such a line: p50, p99
-//   stream_cycles     cost for a core per 64-byte line that another core has just written into a
+//   ping_pong_cycles  cycles to hand a cache line to another core and back
+//   ping_pong_us      microseconds of single round trips of such a line: p50, p99
+//   stream_cycles     a core's cost per 64-byte line that another core has just written into a
 //                     2 MiB ring, if the core only loads and stores one byte of the line. This is
 //                     a lower bound for every receiver of such a stream.
 #include <pthread.h>
@@ -66,7 +66,7 @@ double PingPongCycles(int cpu, int other_cpu) {
   PinTo(cpu);
   uint64_t begin = 0;
   for (uint64_t i = 1; i <= kRoundTrips; ++i) {
-    if (i == kRoundTrips / 10) begin = sluice::cpu::Cycles();  // Both threads are running.
+    if (i == kRoundTrips / 10) begin = sluice::cpu::Cycles();  // Both threads are running now.
     ping.value.store(i, std::memory_order_release);
     while (pong.value.load(std::memory_order_acquire) != i) {
     }
@@ -116,8 +116,8 @@ double StreamCycles(int cpu, int other_cpu) {
   madvise(ring, kRingBytes, MADV_HUGEPAGE);
   std::memset(ring, 1, kRingBytes);
 
-  Index head;  // Lines written; stored by the other core.
-  Index tail;  // Lines consumed; stored by this core.
+  Index head;  // Number of lines written; stored by the other core.
+  Index tail;  // Number of lines consumed; stored by this core.
   std::thread producer([&] {
     PinTo(other_cpu);
     const uint8_t line[kLineBytes] = {1};
@@ -131,7 +131,7 @@ double StreamCycles(int cpu, int other_cpu) {
     }
   });
   PinTo(cpu);
-  uint64_t busy_cycles = 0;  // Excludes the time in which the consumer waits for the producer.
+  uint64_t busy_cycles = 0;  // Excludes the time during which the consumer waits for the producer.
   for (uint64_t next = 0; next < kLines;) {
     const uint64_t begin = sluice::cpu::Cycles();
     const uint64_t end =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-pauses: measures on this host the trade-off in choosing a time-out: how often a process
-// that is alive is silent for longer than the time-out (a false suspicion), and after which time a
-// killed process is detected, by time-outs and by the end of its connection. Prints Markdown.
+// sluice-pauses: measures the trade-off in choosing a time-out on this host: how often a live
+// process is silent for longer than the time-out (a false suspicion), and how long it takes to
+// detect a killed process, by a time-out and by the end of its connection. Prints Markdown.
 #include <gflags/gflags.h>
 #include <poll.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ constexpr Detector kDetectors[] = {
     {"no time-out", 0},
 };
 
-/// Shared memory of a process and its watcher.
+/// Memory shared by a process and its watcher.
 struct Shared {
   std::atomic<uint64_t> progress{0};
 };
@@ -67,9 +67,9 @@ std::vector<double> MeasureGaps(double seconds, double shortest) {
   return gaps;
 }
 
-// Starts a process that makes progress until it is killed, and kills it after a millisecond.
-// Returns the microseconds from the kill to its detection, or a negative number if the process
-// could not be started.
+// Starts a process that makes progress until it is killed, and kills it after one millisecond.
+// Returns the time from the kill to its detection in microseconds, or a negative number if the
+// process could not be started.
 double MeasureDetection(Shared& shared, double window_us) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
                   above(detector.window_us) / FLAGS_duration_s, detection);
     }
   }
-  // Estimates the exponent of a Pareto distribution by maximum likelihood (Hill).
+  // Estimates the exponent of a Pareto distribution by maximum likelihood (Hill estimator).
   double logs = 0;
   for (const double gap : gaps) logs += gap > kShortestUs ? std::log(gap / kShortestUs) : 0;
   const double pauses = above(kShortestUs);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-rpc-kernel SECONDS: measures the round trip of a null call over the kernel's UDP on the
-// loopback interface, to a server of libtirpc on a separate CPU, with the service and the clients
-// of sluice-rpc. The client polls, as a model NIC does, so that the values include only the
+// sluice-rpc-kernel SECONDS: measures the round trip of a null call over kernel UDP on the loopback
+// interface. The server uses libtirpc and runs on a separate CPU; the service and the clients are
+// those of sluice-rpc. The client polls, as a model NIC does, so that the values include only the
 // server's wake-up. Prints JSON.
 //
-// sluice-rpc-kernel calls N: executes N calls with client and server in one thread, for callgrind.
+// sluice-rpc-kernel calls N: executes N calls with the client and the server in one thread, for
+// callgrind.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sched.h>
@@ -30,10 +31,10 @@
 
 extern "C" {
 void nothing_program_1(struct svc_req* request, SVCXPRT* transport);
-// Required by rpcgen's server; no result owns memory.
+// Required by the server code that rpcgen generates; results do not own memory.
 int nothing_program_1_freeresult(SVCXPRT*, xdrproc_t, caddr_t) { return 1; }
 
-// The server polls its socket once, and handles the pending call.
+// The server polls its socket once and handles the pending call.
 [[gnu::noinline]] void WorkerServe(pollfd* socket) {
   poll(socket, 1, -1);
   svc_getreq_poll(socket, 1);
@@ -57,7 +58,8 @@ uint64_t Now() {
                                    .count());
 }
 
-// Creates a UDP socket at a free port of the loopback address, and sets `address` to its address.
+// Creates a UDP socket on a free port of the loopback address, and sets `address` to the socket's
+// address.
 int Bind(sockaddr_in* address) {
   const int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   *address = {};
@@ -80,7 +82,7 @@ void Register(int socket) {
   }
 }
 
-// The clients of sluice-rpc; their calls are sent without the frames' headers.
+// sluice-rpc's clients. Their calls are sent without the frame headers.
 class Client {
  public:
   explicit Client(const sockaddr_in& server)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-barrier: runs a barrier of N workers in virtual time, by swaps among all of them and with
-// time-outs and aborts, under the same faults. Prints Markdown tables of beliefs and times;
-// docs/swap.md contains the output without flags.
+// sluice-barrier: runs a barrier of N workers in virtual time, once with swaps among all of them
+// and once with time-outs and aborts, under the same faults. Prints Markdown tables of beliefs and
+// times; docs/swap.md contains the output without flags.
 #include <gflags/gflags.h>
 
 #include <cstdio>
@@ -58,7 +58,7 @@ bool FlagsAreGood() {
          Check(FLAGS_seed > 0, "--seed: give 1 or more");
 }
 
-// Prints the cost of agreement in rounds without faults, by number of parties.
+// Prints the cost of agreement in fault-free rounds, by number of parties.
 void PrintSizes() {
   std::puts("| parties | swap: us per round | time-outs: us per round |\n|---|---|---|");
   for (const uint32_t parties : {2u, 4u, 16u, 64u, 256u, 1024u}) {
@@ -82,8 +82,8 @@ Pauses PausesOfFlags() {
   return pauses;
 }
 
-// Prints the trade-off of a time-out: how fast a dead party is detected, and how often a live one
-// is falsely suspected.
+// Prints the trade-off in choosing a time-out: how fast a dead party is detected, and how often a
+// live one is falsely suspected.
 void PrintDetectors() {
   struct Detector {
     const char* name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-fabric-costs: prints a Markdown table of the costs of exchanges between a host and a NIC
-// on the model of a PCIe link. Virtual time; docs/fabric.md contains the output.
+// sluice-fabric-costs: prints a Markdown table with the costs of exchanges between a host and a NIC
+// over a modelled PCIe link, in virtual time. docs/fabric.md contains the output.
 #include <cstdio>
 
 #include "base/standard_streams.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of chains of accelerators: through the CPU, and pushed by a programmable switch. Latencies
-// are simulated operation by operation, and given in round trips of the interconnect.
+// Rows for accelerator chains: through the CPU, and with data that devices push through a
+// programmable switch. Latencies are simulated operation by operation, and reported in round trips
+// of the interconnect.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ std::vector<Row> Experiments::ChainRows() const {
     parameters.link = inputs_.link;
     return PlayChain(parameters);
   };
-  // Data fits into one TLP, so no transfer waits for a link.
+  // The data fits into one TLP, so no transfer waits for a link.
   const auto latency = [](const ChainResults& results) {
     return static_cast<double>(results.latencies.front());
   };

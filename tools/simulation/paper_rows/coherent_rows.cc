@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of requests that are delivered in cache lines. The protocol's properties (its bound, its
-// lines) are measured on the implementation; times are modelled.
+// Rows for requests that are delivered in cache lines. The protocol's properties (its bound, the
+// number of lines) are measured on the implementation; times are modelled.
 #include <algorithm>
 #include <cstdint>
 
@@ -20,7 +20,7 @@ using coherent::Pair;
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 uint64_t Pieces(uint64_t bytes, uint32_t size) { return (bytes + size - 1) / size; }
 
-/// Number of line pairs that suffices for one core, independent of the duration of calls.
+/// Number of line pairs that is sufficient for one core, however long calls last.
 constexpr uint32_t kManyPairs = 16;
 
 /// Both ends of an endpoint.
@@ -53,8 +53,8 @@ double TryAgainMs(Picoseconds try_again) {
   return 0;
 }
 
-/// Returns the number of control lines transferred per call whose arguments and results fit into
-/// one line each.
+/// Returns the number of control lines transferred per call if the arguments and the results each
+/// fit into one line.
 double LinesOfCall() {
   constexpr uint32_t kCalls = 1000;
   constexpr uint32_t kArguments = 40;
@@ -126,7 +126,7 @@ std::vector<Row> Experiments::CoherentRows() const {
   const auto median = [&](ServingHost host, double load, uint32_t pairs = 1) {
     return Microseconds(play(host, 1, 1, 0, load, pairs).Percentile(0.5));
   };
-  // Calls per second that one pair of lines can carry; loads are fractions of this rate.
+  // Calls per second that one pair of lines can carry. Loads are fractions of this rate.
   const double pair_carries = 1e12 / (2 * static_cast<double>(inputs_.interconnect_rtt));
   const auto polling_carries = [&] {
     const Picoseconds work = inputs_.costs.host_cached_line + inputs_.rpc_decode +
@@ -254,7 +254,7 @@ std::vector<Row> Experiments::CoherentRows() const {
        {}},
   };
 
-  // Services share cores, and the set of popular services changes.
+  // Services share cores, and the set of popular services changes over time.
   const auto share = [&](char times_name, uint32_t times) {
     const auto id = [times_name](char letter) { return std::string("L8") + times_name + letter; };
     const std::string what = std::to_string(times) + " services per core, ";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows and curves of an echo of 64-byte frames for each interface: packet rate against workers, and
-// round trips against load. Links, processors and latencies are all modelled.
+// Rows and curves for an echo of 64-byte frames on each interface: packet rate against number of
+// workers, and round-trip time against load. Links, processors and latencies are all modelled.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -19,12 +19,13 @@ constexpr double kWireGbps = kWireBits / 1e9;
 constexpr double kGbps[] = {1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100};
 constexpr uint32_t kWorkers[] = {1, 2, 4, 8, 16};
 constexpr double kShareOfWorker = 1.0 / 16;
-// A run that sends a smaller fraction of the offered frames has lost frames, or will lose some.
+// If a run sends a smaller fraction of the offered frames than this, it has lost frames or would
+// eventually lose some.
 constexpr double kSustained = 0.99;
 
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 
-/// Returns the rate of sent frames on the wire in Gb/s, at most 100.
+/// Returns the rate at which sent frames use the wire, in Gb/s, at most 100.
 double GbpsOf(const EchoResults& results) {
   return std::min(results.frames_per_second * kWireBytes * 8 / 1e9, kWireGbps);
 }
@@ -71,9 +72,9 @@ std::vector<Row> Experiments::EchoRows() const {
   const double per_packet = GbpsOf(full(kNotifyPacket));
   const double reactive = GbpsOf(full(kReactive));
   const double prefetched = GbpsOf(full(kPrefetch));
-  // A request costs the same on both interfaces, which differ in the other costs of a frame.
+  // A request costs the same on both interfaces; only the other costs of a frame differ.
   const Names mica = {"mica_request"};
-  // Offered fraction of the wire's rate; more than a worker can serve.
+  // Offered load as a fraction of the wire rate; more than one worker can serve.
   constexpr double kAmple = 0.1;
   const auto serve = [&](NicInterface interface, double load) {
     EchoParameters parameters = Echo(interface, load);
@@ -89,9 +90,9 @@ std::vector<Row> Experiments::EchoRows() const {
     return 100 *
            (1 - Microseconds(results.Percentile(0.5)) / Microseconds(by_packets.Percentile(0.5)));
   };
-  // Returns whether the wire limits the rate: a faster NIC would not send more.
+  // Returns whether the wire limits the rate, i.e. a faster NIC would not send more.
   const auto capped = [](double gbps) { return gbps >= kSustained * kWireGbps; };
-  // Reactive notifications; frames are spread over the pipes round-robin.
+  // Uses reactive notifications and distributes frames over the pipes round-robin.
   const auto many_pipes = [&](const char* id, uint32_t workers, uint32_t each) -> Row {
     EchoParameters parameters = Echo(kReactive, 1);
     parameters.workers = workers;

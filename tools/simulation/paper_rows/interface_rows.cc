@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of the cost of frames on the link, by interface: every TLP of an echo is sent through both
-// directions of the model, and the busier direction sets the rate. Queues are deep, so neither
-// latencies nor processors are a limit.
+// Rows for the cost of frames on the link, by interface. All TLPs of an echo are sent through the
+// modelled link, and the busier direction determines the rate. Queues are deep, so neither
+// latencies nor processors limit the rate.
 #include <algorithm>
 
 #include "bar/tlp.h"
@@ -71,10 +71,10 @@ void Packetized(Traffic& traffic, const PacketRings& rings, uint32_t at_once) {
 /// `notified`: number of frames per notification. Frames are sent in batches of `batch`.
 void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
   for (uint32_t i = 0; i < kFrames; ++i) {
-    traffic.DeviceWrites(kLine);  // Each frame when it arrives.
+    traffic.DeviceWrites(kLine);  // Each frame is written when it arrives.
     if (i % notified == 0) traffic.DeviceWrites(kLine);
     if (i % batch != 0) continue;
-    traffic.HostWrites(kRegister);  // Frees space in the receive pipe; the next write announces the
+    traffic.HostWrites(kRegister);  // Frees space in the receive pipe. The next write announces the
                                     // frames to send.
     traffic.HostWrites(kRegister);
     traffic.DeviceReads(kLine);
@@ -83,7 +83,7 @@ void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
   }
 }
 
-/// Each swap of two messages moves one region up and one down.
+/// Each two-message swap moves one region up and one down.
 void Regions(Traffic& traffic) {
   for (uint32_t i = 0; i < kFrames; i += kRegionFrames) {
     traffic.DeviceWrites(kRegionFrames * kLine);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of single operations and exchanges, each simulated on the window and timed by its clock.
+// Rows for single operations and exchanges, each simulated on the window and timed with the
+// simulated clock.
 #include <algorithm>
 #include <stdexcept>
 
@@ -38,7 +39,7 @@ double ReadNanoseconds(const Inputs& inputs) {
 }
 
 struct InterruptTimes {
-  /// Time in ns that the NIC's core needs to send the interrupt, with the software path.
+  /// Time in ns that the NIC's core needs to send the interrupt, including the software path.
   double sent = 0;
   double received = 0;  ///< Time in ns from the NIC's register write until the host handles it.
 };
@@ -57,8 +58,8 @@ InterruptTimes Interrupt(const Inputs& inputs) {
   return times;
 }
 
-/// Returns the rate in Gb/s of lines that the device writes to the host in whole payloads, like a
-/// DMA engine.
+/// Returns the rate, in Gb/s, at which the device writes lines to the host in whole payloads, like
+/// a DMA engine.
 double DmaGigabits(const Inputs& inputs) {
   fabric::LinkDirection up(inputs.link, inputs.costs.pcie_oneway);
   constexpr uint32_t kWrites = 4096;
@@ -70,14 +71,14 @@ double DmaGigabits(const Inputs& inputs) {
   }
   return 8.0 * kWrites * inputs.link.maximum_payload / ToNanoseconds(last);
 }
-/// Returns the rate in Gb/s of uncached reads, one word after the other.
+/// Returns the rate, in Gb/s, of uncached reads of one word after the other.
 double ReadGigabits(const Inputs& inputs) {
   return 8.0 * sizeof(uint64_t) / ReadNanoseconds(inputs);
 }
 
 /// Result of a link failure while the last message of a swap, the answer, is in flight. `in_doubt`:
-/// number of ends that do not know the outcome. `disagree`: 1 if the ends' outcomes differ after
-/// the link is up again.
+/// number of ends that do not know the outcome. `disagree`: 1 if the outcomes at the two ends
+/// differ after the link is up again.
 struct LastMessageLost {
   int in_doubt = 0;
   int disagree = 0;
@@ -101,7 +102,7 @@ LastMessageLost LoseLastMessage(const Inputs& inputs) {
   host.MakeOffer({});
   queue.Run();
   bool committed = nic.Poll(cell) == swap::Event::kCommitted;
-  pair.SetLinkUp(false);  // before the answer arrives
+  pair.SetLinkUp(false);  // The link fails before the answer arrives.
   queue.Run();
   LastMessageLost result;
   result.in_doubt = int{!host.Poll().has_value()} + int{!committed};
@@ -119,7 +120,7 @@ LastMessageLost LoseLastMessage(const Inputs& inputs) {
   throw std::runtime_error("a swap was not resolved after its link came back");
 }
 
-/// Returns the time until the host's link suspects a NIC that dies after a swap; the host polls
+/// Returns the time until the host's link suspects a NIC that died after a swap. The host polls
 /// every microsecond.
 double SuspectedMs(Picoseconds window) {
   constexpr swap::Geometry kSmall = {
@@ -254,7 +255,7 @@ std::vector<Row> Experiments::LinkRows() const {
 }
 
 std::vector<Row> Experiments::BreakEvenRows() {
-  // Cost per switch: the host's part, then its wait.
+  // Cost per switch: the host's own work, then its wait.
   const fabric::Thinking thinking{inputs_.costs.agent_decision, inputs_.offerer_validates};
   const double own = ToNanoseconds(inputs_.costs.context_switch) / 1000;
   const auto per_switch = [&](Picoseconds at) { return own + ToNanoseconds(at) / 1000; };
@@ -267,8 +268,7 @@ std::vector<Row> Experiments::BreakEvenRows() {
   const fabric::Exchange wave = fabric::WaveWithInterrupt(inputs_.costs, thinking, false);
   for (const fabric::Milestone& milestone : wave.milestones)
     if (milestone.what == "interrupt handler") interrupted = per_switch(milestone.at);
-  // Returns the fraction h of hits, in percent, at which prestaging costs as much as a swap per
-  // decision.
+  // Returns the percentage of hits at which prestaging costs as much as a swap per decision.
   const auto break_even = [](double miss, double swapped, double staged) {
     return 100 * (miss - swapped) / (miss - staged);
   };
@@ -276,7 +276,7 @@ std::vector<Row> Experiments::BreakEvenRows() {
   const auto with = [&](const Names& more) { return all + more; };
   const Names ratio_msix = {"pcie_oneway",  "agent_decision", "msix_send",
                             "msix_receive", "msix_dispatch",  "mmio_read_cached"};
-  // The break-even fraction for whole systems, where the host's part continues during a swap.
+  // The break-even percentage for whole systems, in which the host continues to work during a swap.
   const SchedulingResults staged = Run(Busy(Mode::kPrestaged, 1));
   const SchedulingResults swapped = Run(Busy(Mode::kSwap, 1));
   const SchedulingResults missed = Run(Busy(Mode::kMapped, 1));

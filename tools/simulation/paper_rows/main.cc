@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-paper-rows [--set name=value ...] [--rows prefix,...] [--plots | --plot name]
-// [--progress]: computes this project's side of the reproduction table and prints it as JSON.
-// Virtual time: equal inputs give equal output. SIGINT and SIGTERM end it after the current group
-// of rows or plot; the JSON then contains the finished rows or plots, and "stopped".
+// [--progress]: computes this project's side of the reproduction table and prints it as JSON. It
+// uses virtual time, so the same inputs give the same output. SIGINT and SIGTERM end the program
+// after the current group of rows or plot; the JSON then contains the finished rows or plots, and
+// "stopped".
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -23,7 +24,7 @@ namespace {
 
 volatile std::sig_atomic_t stop = 0;
 
-// Rows that are computed together. `ids`: prefixes of their ids.
+// Rows that are computed together. `ids`: prefixes of the rows' IDs.
 struct Group {
   std::string_view ids;
   std::vector<Row> (*rows)(Experiments&);
@@ -43,7 +44,7 @@ constexpr Group kGroups[] = {
     {"B6", [](Experiments& e) { return e.BreakEvenRows(); }},
 };
 
-// Returns whether `wanted` is true for an item of a list with separators.
+// Returns whether `wanted` is true for any item of a list with separators.
 template <typename Predicate>
 bool Any(std::string_view list, char separator, Predicate wanted) {
   while (!list.empty()) {
@@ -53,7 +54,7 @@ bool Any(std::string_view list, char separator, Predicate wanted) {
   }
   return false;
 }
-// Returns whether a row is requested; without prefixes all are.
+// Returns whether a row is requested. Without prefixes, all rows are.
 bool IsWanted(std::string_view id, std::string_view prefixes) {
   return prefixes.empty() ||
          Any(prefixes, ',', [&](std::string_view prefix) { return id.starts_with(prefix); });
@@ -137,8 +138,8 @@ int Main(int argc, char** argv) {
   out["rows"] = nlohmann::ordered_json::array();
   const size_t steps = std::size(kGroups) + plots.size();
   size_t done = 0;
-  // Prints a line for scripts: the number of finished steps, the number of all steps, and the step
-  // that has finished.
+  // Prints a line for scripts: the number of finished steps, the total number of steps, and the
+  // step that has just finished.
   const auto step = [&](std::string_view what) {
     ++done;
     if (progress) {

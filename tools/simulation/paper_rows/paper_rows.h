@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The rows of the reproduction table that this project computes: values, and the inputs that they
-// depend on. The papers' values are in scripts/paper/values.json.
+// The rows of the reproduction table that this project computes: values, and the inputs on which
+// they depend. The papers' values are in scripts/paper/values.json.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ namespace sluice::simulation {
 using Names = std::vector<std::string>;
 Names operator+(Names a, const Names& b);
 
-/// Inputs of all whole-system runs. The agent's computing time is chosen so that Wave with every
-/// optimisation needs agent_decision per decision.
+/// Inputs of all whole-system runs. The agent's computing time is chosen so that Wave, with all
+/// optimisations, needs agent_decision per decision.
 extern const Names kWaveInputs;
 extern const Names kSwapInputs;  ///< kWaveInputs and the inputs of swaps.
 
@@ -31,7 +31,7 @@ struct Row {
   std::string unit;  ///< ns, us, ms, 1/s, Gb/s, %, or empty for a number.
   /// Names of all inputs that change the value.
   Names inputs;
-  /// For a counted fraction: the value expected by theory, its standard deviation, and the number
+  /// For a fraction that is counted: the theoretical value, its standard deviation, and the number
   /// of trials.
   struct Law {
     double expected = 0;
@@ -39,7 +39,7 @@ struct Row {
     uint64_t trials = 0;
   };
   std::optional<Law> law;
-  bool capped = false;  ///< The wire limits the value; the model could exceed it.
+  bool capped = false;  ///< The wire limits the value; the model could reach a higher one.
 };
 
 /// A point of a plot's line.
@@ -55,36 +55,37 @@ struct Series {
 };
 
 /// All plots: quantity of the x axis, then the panels:
-///   load     load of the CPUs: 99th percentile of latency in us; stale decisions in %
-///   change   changes per task and second: the same panels
-///   rtt      Gb/s of 64-byte frames, up to the rate that one worker sustains: median in us; 99th
+///   load load of the CPUs: 99th percentile of latency in us; stale decisions in % change changes
+///   per task per second: the same panels rtt Gb/s of 64-byte frames, up to the rate that one
+///   worker sustains: median in us; 99th
 ///            percentile in us
-///   workers  number of workers: Mpps if the full wire rate is offered; ns per frame of a worker if
-///            each is offered a sixteenth of it
+///   workers  number of workers: Mpps if the full wire rate is offered; a worker's ns per frame if
+///            each worker is offered 1/16 of the wire rate
 inline constexpr std::string_view kPlots[] = {"load", "change", "rtt", "workers"};
 
 class Experiments {
  public:
   explicit Experiments(const Inputs& inputs) : inputs_(inputs) {}
 
-  /// Returns times of single operations and exchanges.
+  /// Returns the times of single operations and exchanges.
   std::vector<Row> LinkRows() const;
   /// Returns the cost of frames on the link, by interface.
   std::vector<Row> InterfaceRows() const;
-  /// Returns latencies of chains of accelerators, through the CPU and pushed.
+  /// Returns the latencies of accelerator chains, with data moved by the CPU and with data pushed
+  /// between devices.
   std::vector<Row> ChainRows() const;
-  /// Returns costs and rates of an echo by each interface.
+  /// Returns the costs and rates of an echo on each interface.
   std::vector<Row> EchoRows() const;
-  /// Returns the cost of a call that is delivered in a cache line, and results of hosts with many
-  /// services.
+  /// Returns the cost of a call that is delivered in a cache line, and the results of hosts with
+  /// many services.
   std::vector<Row> CoherentRows() const;
-  /// Return results of whole systems.
+  /// Return the results of whole systems.
   std::vector<Row> SwitchRows();
   std::vector<Row> ThroughputRows();
   std::vector<Row> TailRows();
   std::vector<Row> FaultRows();
   std::vector<Row> StalenessRows();
-  /// Returns fractions of stale decisions, with the distribution of the process that made them
+  /// Returns the fractions of stale decisions, with the distribution of the process that made them
   /// stale.
   std::vector<Row> StaleShareRows();
   std::vector<Row> BreakEvenRows();
@@ -98,16 +99,16 @@ class Experiments {
   EchoParameters Echo(NicInterface interface, double load) const;
   /// Returns parameters for CPUs that always have work.
   SchedulingParameters Busy(Mode mode, uint32_t cpus);
-  /// Returns parameters for one task on one CPU, woken periodically, so that decisions do not
-  /// overlap.
+  /// Returns parameters for one task on one CPU that is woken periodically, so that decisions do
+  /// not overlap.
   SchedulingParameters Alone(Mode mode);
-  /// Returns the mean age, in ns, of the state on which the decisions of such a run are based.
-  /// `decision` is the agent's time per decision.
+  /// Returns the mean age, in ns, of the state on which decisions are based in a run with
+  /// parameters from Alone. `decision` is the agent's time per decision.
   double AgeOfState(Mode mode, bool interrupts, Picoseconds decision);
   /// Runs a simulation; throws if an invariant is violated.
   SchedulingResults Run(const SchedulingParameters& parameters);
-  /// Returns the computing time of an agent with which a decision costs agent_decision in total,
-  /// with every optimisation of Wave.
+  /// Returns the computing time of an agent for which a decision costs agent_decision in total,
+  /// with all of Wave's optimisations.
   Picoseconds AgentCompute();
 
   Inputs inputs_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Latency and stale decisions against load, and against the rate at which the state changes.
+// Plots latency and stale decisions against load, and against the rate at which the state changes.
 #include <array>
 #include <string>
 #include <string_view>
@@ -43,7 +43,8 @@ std::vector<Series> Experiments::SchedulingPlot(std::string_view plot) {
     const auto point = [&](double x, double load, double rate) {
       SchedulingParameters parameters = Busy(line.mode, inputs_.gap_cpus);
       parameters.interrupts = line.interrupts;
-      // Fraction of the rate that the CPUs could serve if a switch cost only the host's part.
+      // The load is a fraction of the rate that the CPUs could serve if a switch cost only the
+      // host's part.
       parameters.requests_per_second =
           load * inputs_.gap_cpus * 1e12 /
           static_cast<double>(inputs_.service + inputs_.costs.context_switch);

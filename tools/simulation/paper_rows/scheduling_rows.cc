@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of whole systems: a host, its agent and their requests in virtual time.
+// Rows for whole systems: a host, its agent and their requests in virtual time.
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -70,8 +70,8 @@ Picoseconds Experiments::AgentCompute() {
   if (agent_compute_) return *agent_compute_;
   const Picoseconds whole = inputs_.costs.agent_decision;
   agent_compute_ = whole;
-  // The cost of the agent's accesses to the window depends on the amount of work that it finds at a
-  // time, and thus on its speed. The computing time is therefore found by iteration.
+  // The cost of the agent's accesses to the window depends on how much work it finds at a time, and
+  // thus on its speed. The computing time is therefore found by iteration.
   double nearest = INFINITY;
   Picoseconds best = whole;
   for (int round = 0; round < 8; ++round) {
@@ -147,9 +147,9 @@ std::vector<Row> Experiments::ThroughputRows() {
   };
   const double optimised = rate(Mode::kPrestaged, inputs_.agent_bound_cpus);
   const double uncached = rate(Mode::kUncached, inputs_.agent_bound_cpus);
-  // An alternative explanation of the optimised value: the CPUs are the limit, and the agent costs
-  // nothing except its window. A request then occupies a CPU for CPUs / value, and the service time
-  // is this time without the switch.
+  // An alternative explanation of the optimised value: the CPUs are the bottleneck, and the agent's
+  // only cost is its accesses to the window. A request then occupies a CPU for CPUs / value, and
+  // the service time is this time without the switch.
   const auto worker_bound = [&](Mode mode) {
     SchedulingParameters parameters = Busy(mode, inputs_.agent_bound_cpus);
     parameters.agent_compute = 0;
@@ -165,7 +165,7 @@ std::vector<Row> Experiments::ThroughputRows() {
       parameters.policy = policy;
       parameters.slice = inputs_.slice;
       if (policy == PolicyKind::kShinjuku) {
-        // Services last several slices, so the agent has to preempt.
+        // Services last for several slices, so the agent has to preempt.
         parameters.service = {ServiceTime::Kind::kExponential, 2 * inputs_.slice};
       }
       return Run(parameters).RequestsPerSecond();
@@ -229,8 +229,8 @@ std::vector<Row> Experiments::TailRows() {
                           inputs_.range_share};
     parameters.requests_per_second =
         inputs_.load * parameters.cpus * 1e12 / parameters.service.Mean();
-    // More requests are needed, because the tail is a hundredth of them, and few of these are range
-    // queries.
+    // More requests are needed, because the tail contains only 1% of them, and few of these are
+    // range queries.
     parameters.requests = 16 * uint64_t{inputs_.requests};
     return Run(parameters);
   };
@@ -254,7 +254,7 @@ std::vector<Row> Experiments::FaultRows() {
   hung.watchdog = inputs_.watchdog;
   hung.agent_hangs_at = inputs_.watchdog / 4;
   hung.tick = inputs_.watchdog_tick;
-  // Enough requests for twice the watchdog's time.
+  // Enough requests for 2.5 times the watchdog's time.
   const double seconds = 2.5e-12 * static_cast<double>(inputs_.watchdog);
   hung.requests = static_cast<uint64_t>(hung.requests_per_second * seconds);
   const SchedulingResults found = Run(hung);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows about the age of the state on which decisions are based, and the stale decisions.
+// Rows for the age of the state on which decisions are based, and for stale decisions.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -47,7 +47,7 @@ std::vector<Row> Experiments::StaleShareRows() {
 double Experiments::AgeOfState(Mode mode, bool interrupts, Picoseconds decision) {
   SchedulingParameters parameters = Alone(mode);
   parameters.interrupts = interrupts;
-  // A shorter decision reduces only the agent's computing time, not its accesses to the window.
+  // A faster decision reduces only the agent's computing time, not its accesses to the window.
   const Picoseconds compute = parameters.agent_compute + decision;
   parameters.agent_compute = compute - std::min(compute, inputs_.costs.agent_decision);
   const Staleness calm = Run(parameters).staleness;
@@ -64,7 +64,7 @@ std::vector<Row> Experiments::StalenessRows() {
                     InputsOf(kind),
                     {}});
   }
-  double ages[2][2];  // Indexed by the speed of the cores, then by queues and swaps.
+  double ages[2][2];  // Indexed by the speed of the cores, then by method: queues or swaps.
   for (const int kind : {0, 1}) {
     ages[0][kind] = rows[2 * kind].value;  // D3a and D3c.
     ages[1][kind] = AgeOfState(kKinds[2 * kind].mode, true, inputs_.fast_decision);

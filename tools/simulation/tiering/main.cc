@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-tiering-run: simulates a trace of page accesses, or Zipf's law with a moving hot set, on a
-// host with two tiers of memory and an agent, in virtual time. Prints JSON.
+// sluice-tiering-run: simulates a trace of page accesses, or accesses that follow Zipf's law with a
+// moving hot set, on a host with two memory tiers and an agent, in virtual time. Prints JSON.
 #include <gflags/gflags.h>
 
 #include <algorithm>

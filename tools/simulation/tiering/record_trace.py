@@ -24,7 +24,8 @@ ROW_BYTES = 400
 def database(path, rows, lookups, seed):
     """Creates a database of rows, and of the keys in the order of the queries, so that the run
     itself is deterministic."""
-    # Zipf's law with the exponent 0.99 by inversion over cumulated weights; ids have random ranks.
+    # Samples Zipf's law with exponent 0.99 by inverting the cumulative weights; IDs have random
+    # ranks.
     rng = random.Random(seed)
     weights = [1 / rank**0.99 for rank in range(1, rows + 1)]
     ids = list(range(1, rows + 1))
