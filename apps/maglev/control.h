@@ -91,7 +91,7 @@ class Control {
   /// unless its VIP fails open (HealthCheck::fail_open). A recovered backend returns to the state
   /// that the file and the operator define.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
-  /// Counts a health check that this host could not perform. No state changes.
+  /// Counts a health check that this host could not perform. Does not change any state.
   void CountNoResult() { ++no_results_; }
   uint64_t no_results() const { return no_results_.load(); }
 

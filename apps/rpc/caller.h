@@ -68,7 +68,7 @@ class Caller {
   Callees::Found callee_;
   std::vector<uint8_t> xdr_;
   uint32_t xdr_bytes_ = 0;
-  /// Buffer with the size of a line's; used to check that the arguments fit.
+  /// Buffer of the same size as a line's; used to check that the arguments fit.
   std::vector<uint64_t> room_;
 };
 

@@ -22,7 +22,7 @@ struct ServiceFiles {
   std::string x;                       ///< Path of the `.x` file.
   uint16_t port = 0;                   ///< UDP port.
   std::vector<int> listeners{};        ///< Sockets on which its process also serves TCP; borrowed.
-  std::vector<std::string> callees{};  ///< Paths of the `.x` files of services that it calls.
+  std::vector<std::string> callees{};  ///< Paths of the `.x` files of services that it may call.
   std::string define{};  ///< Constants for all these files, in the format of --define.
 };
 

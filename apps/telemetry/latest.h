@@ -16,7 +16,7 @@ namespace sluice::telemetry {
 struct EpochTotals {
   uint64_t epochs = 0;
   engine::telemetry::Traffic traffic;
-  uint64_t exact_pkts = 0;  ///< Part of traffic.pkts: counted while every packet was counted.
+  uint64_t exact_pkts = 0;  ///< Part of traffic.pkts that was seen while every packet was counted.
   double other_pkts = 0;    ///< Estimated number of packets from which no key was read.
   double least_probability = 1;
 };

@@ -29,7 +29,7 @@ FlowKey KeyOfFrame(const uint8_t* flit);
 
 /// The contents of the NIC's table, provided that it was initially empty and that every entry was
 /// inserted through this class. On hardware, entries survive a soft reset and the end of the
-/// process; the mirror does not contain such entries.
+/// process that inserted them; the mirror does not contain such entries.
 class FlowTable {
  public:
   FlowTable();

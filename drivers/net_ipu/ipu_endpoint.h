@@ -26,7 +26,7 @@ struct rte_pmd_ipu_endpoint {
   explicit rte_pmd_ipu_endpoint(const sluice::coherent::EndpointMemory& layout) : host(layout) {}
 
   sluice::coherent::FrameHost host;
-  uint32_t fruitless = 0;   ///< Number of consecutive polls without an answer.
+  uint32_t fruitless = 0;   ///< Number of polls without an answer so far.
   uint32_t generation = 0;  ///< Device generation when the registers were written.
   std::atomic<uint64_t> resets{0};
 

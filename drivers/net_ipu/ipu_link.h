@@ -25,7 +25,7 @@ struct Adapter;
 /// State of an open link. Only the link's thread uses `host`, `fruitless` and `generation`.
 struct rte_pmd_ipu_link {
   std::unique_ptr<sluice::swap::HostLink> host;
-  uint32_t fruitless = 0;   ///< Number of consecutive polls without an answer.
+  uint32_t fruitless = 0;   ///< Number of polls without an answer so far.
   uint32_t generation = 0;  ///< Device generation when the registers were written.
   std::atomic<bool> faulted{false};
 

@@ -87,7 +87,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   uint32_t mask;
   uint32_t tail;
   uint32_t cleaned;
-  uint32_t clean_from;     ///< Number of descriptors in use from which on mbufs are reclaimed.
+  uint32_t clean_from;     ///< Number of descriptors in use at which mbufs are reclaimed.
   uint32_t address_field;  ///< Result of AddressField.
   uint64_t packets;        ///< Written and read as in RxQueue.
   uint64_t bytes;
