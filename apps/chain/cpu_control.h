@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Controls the CPU that mediates the chains of a graph with one Mediator per chain, and applies
-// changes to the graph. Unchanged chains continue. Changed chains get new rings; the old rings
-// accept no new messages and are freed when the messages in flight have ended.
+// Controls the CPU that mediates a graph's chains, with one Mediator per chain, and applies changes
+// to the graph. Unchanged chains continue. Changed chains get new rings; the old rings do not
+// accept new messages, and are freed when the messages in flight have ended.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ namespace sluice::chain_app {
 class CpuControl {
  public:
   using PortId = device::pcie_switch::PortId;
-  /// Runs a function on the thread of the CPU or of the switch, between two of its steps. Returns
-  /// when the function has returned.
+  /// Runs a function on the CPU's or the switch's thread, between two steps. Returns when the
+  /// function has returned.
   using Do = std::function<void(const std::function<void()>&)>;
-  /// Maps `memory` into a region of host memory, where devices can access it; an empty span unmaps
-  /// the region. Called on the switch's thread.
+  /// Maps `memory` into a region of host memory, so that devices can access it; an empty span
+  /// unmaps the region. Called on the switch's thread.
   using Map = std::function<void(uint32_t region, std::span<uint8_t> memory)>;
 
-  /// `link`: the link at the root port; it must outlive the object. Before the threads start,
+  /// `link`: the link at the root port, which must outlive the object. Before the threads start,
   /// `on_cpu` and `on_switch` may run functions immediately.
   CpuControl(uint32_t outstanding, device::stage::LinkMemory& link, Map map)
       : outstanding_(outstanding), link_(link.to_switch), map_(std::move(map)) {}

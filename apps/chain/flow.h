@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The source of one flow's messages and the receiver of their answers, as the NIC of a chain sees
-// them.
+// The interface through which the NIC of a chain gets a flow's messages and delivers their answers.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counts how the messages that arrived on the NIC ended: every message has exactly one ending.
+// Counts how the messages that arrived on the NIC ended. Every message has exactly one ending.
 // Additional answers are counted separately.
 #pragma once
 
@@ -41,8 +41,8 @@ class Ledger final : public Flow {
  public:
   static constexpr uint32_t kMemory = 1u << 16;  ///< Number of messages remembered.
 
-  /// `longest`: maximum bytes of the traffic's messages. `outstanding`: maximum messages in flight,
-  /// less than kMemory. `most`: total number of messages.
+  /// `longest`: maximum size of a message, in bytes. `outstanding`: maximum number of messages in
+  /// flight, less than kMemory. `most`: total number of messages.
   Ledger(std::unique_ptr<Traffic> traffic, uint32_t longest, uint32_t outstanding,
          uint64_t timeout_ns, uint64_t most);
 

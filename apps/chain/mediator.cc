@@ -162,8 +162,8 @@ void Mediator::Release(uint32_t buffer) {
   if (buffer != kNone && --references_[buffer] == 0) free_.push_back(buffer);
 }
 
-/// Ends a copy of a message. Unless the chain drains, the end of the last copy posts the token's
-/// receive buffer again.
+/// Ends a copy of a message. If it was the last copy, posts the token's receive buffer again,
+/// unless the chain is draining.
 void Mediator::End(uint32_t token) {
   if (--tokens_[token] == 0 && phase_ == Phase::kRuns) Receive(token);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The CPU's work for one conventional chain, in which the CPU moves every message from device to
-// device. Data stays in host memory: each device reads the output of its predecessor in place. The
-// CPU polls rings of records, writes descriptors, and rings the doorbell of a device once per poll
-// for all new descriptors. It does not copy or read data, sleep, handle interrupts, or allocate.
+// Does the CPU's work for one conventional chain, in which the CPU moves every message from device
+// to device. Data stays in host memory: each device reads the output of its predecessor in place.
+// The CPU polls rings of records, writes descriptors, and rings a device's doorbell once per poll
+// for all new descriptors. It does not copy or read data, sleep, handle interrupts, or allocate
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +82,7 @@ class Mediator {
   void Restore(PortId port);
   /// Stops accepting messages; messages in flight continue to their end.
   void Drain();
-  /// Returns whether all messages have ended and all requests to free nodes have been sent to
+  /// Returns whether all messages have ended, and all requests to free nodes have been sent to the
   /// devices.
   bool over() const { return phase_ == Phase::kFrees && to_send_.empty(); }
 
@@ -155,8 +156,9 @@ class Mediator {
   uint32_t stride_ = 0;  ///< Bytes per buffer.
   std::vector<uint32_t> free_;
   std::vector<uint16_t> references_;  ///< Per buffer: number of descriptors that read it.
-  /// Per token (a message that can be in flight): number of its copies in flight. An idle token's
-  /// receive buffer is posted and counts as one copy; 0 occurs only while the chain drains.
+  /// Indexed by token (a message that can be in flight): number of copies of the message in flight.
+  /// The posted receive buffer of an idle token counts as one copy. The number is 0 only while the
+  /// chain is draining.
   std::vector<uint16_t> tokens_;
   std::deque<Pending> to_send_;  ///< Pending setups, in order. They are sent before any doorbell.
   Phase phase_ = Phase::kRuns;

@@ -65,9 +65,9 @@ bool Nic::ReceiveMessages() {
   return any;
 }
 
-/// Handles the descriptors of one slot. A descriptor with an output buffer is for an incoming
-/// message: it waits, and is returned empty when the node drains. A descriptor without an output
-/// buffer contains a message that leaves the chain.
+/// Handles the descriptors of one slot. A descriptor with an output buffer waits for an incoming
+/// message, and is returned empty when the node drains. A descriptor without an output buffer
+/// contains a message that leaves the chain.
 bool Nic::ReceiveFromQueue(uint32_t where, NodeSlot& slot) {
   DescriptorQueue& queue = *slot.queue;
   bool any = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC of a chain: messages of flows enter and leave the chain here. Flows provide the messages
+// The NIC of a chain, where messages enter and leave the chain. Flows provide the messages
 // (flow.h). On PCIe, the NIC is a device like the stages; it uses the streaming or the legacy
 // interface.
 #pragma once

@@ -86,8 +86,8 @@ void PushControl::Write(const Wire& wire) {
   runner_.Write(SlotOf(wire.port, wire.slot) + kSetupOffset, bytes);
 }
 
-/// Flushes each node's window after those of all its predecessors, so that no message in flight is
-/// cut off.
+/// Flushes each node's window after the windows of all its predecessors, so that no message in
+/// flight is lost.
 void PushControl::Drain(const Running& running) {
   std::vector<Wire>& wires = wires_[running.opened.stream];
   for (NodeId node = 0; node < wires.size(); ++node) {

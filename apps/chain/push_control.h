@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The CPU's work for pushed chains: it applies graphs to the switch, sends node setups to devices,
-// and drains changed or ended chains by flushing their windows from the first node to the last. It
-// does not touch messages.
+// Does the CPU's work for pushed chains: applies graphs to the switch, sends node setups to
+// devices, and drains changed or ended chains by flushing their windows from the first node to the
+// last. It does not touch messages.
 #pragma once
 
 #include <cstdint>

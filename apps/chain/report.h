@@ -14,7 +14,8 @@ namespace sluice::chain_app {
 
 // The following functions are common to both programs. `stages` is indexed as in `run`.
 
-/// Returns lines with the host's cost per message, TLPs, counts per stage, and drops of the switch.
+/// Returns lines with the host's cost per message, the TLPs, the counts of each stage, and the
+/// switch's drops.
 std::string ChainTotals(const ChainSettings& settings, const std::vector<const StageSpec*>& stages,
                         const Figures& run);
 /// Adds the data of ChainTotals to a report as members, except `drops`.
@@ -22,8 +23,8 @@ void ExtendByChain(const ChainSettings& settings, const std::vector<const StageS
                    const Figures& run, nlohmann::ordered_json& report);
 /// Returns the switch's nonzero drop counts by name.
 nlohmann::ordered_json DropsOf(const Figures& run);
-/// Returns an error that names a stage that was down at the end of the run, and the reason; empty
-/// if all stages were up.
+/// If a stage was down at the end of the run, returns an error message that names the stage and the
+/// reason; otherwise returns an empty string.
 std::string DownFault(const Figures& run);
 
 // The following functions are for sluice-chain without frames.

@@ -22,7 +22,7 @@ std::optional<Ledgers> MakeLedgers(const ChainSettings& settings, uint64_t seed,
                                    std::string* error);
 
 /// Sends messages until the duration is over, all messages have ended, or SIGINT or SIGTERM
-/// arrives; then waits until each message has an ending, at most twice `settings.timeout_ns`.
+/// arrives; then waits, for at most twice `settings.timeout_ns`, until each message has an ending.
 /// SIGHUP reloads the graph. These signals must be blocked (host::BlockRunSignals). Prints one line
 /// per period.
 Figures Run(const Settings& settings, const Ledgers& ledgers, System& system);

@@ -27,7 +27,7 @@ class Slots {
   }
   void Free(PortId port, uint32_t slot) { allocated_[port] &= ~(1u << slot); }
 
-  /// Returns an error line if a device does not have enough slots for all nodes of these chains;
+  /// Returns an error message if a device does not have enough slots for all nodes of these chains;
   /// otherwise an empty string.
   std::string Fault(const engine::chain::Graph& graph,
                     std::span<const engine::chain::Chain* const> chains) const {

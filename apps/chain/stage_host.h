@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One stage of a running chain, as its owner sees it: a thread of this process, or a process that
-// can be killed and restarted. Each restart gets new memory.
+// Owns one stage of a running chain: a thread of this process, or a process that can be killed and
+// restarted. Each restart gets new memory.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds kinds of stages and of traffic by name. A name with a slash is the path of a shared object
-// with a custom stage (SLUICE_STAGE).
+// Finds kinds of stages and kinds of traffic by name. A name with a slash is the path of a shared
+// object with a custom stage (SLUICE_STAGE).
 #pragma once
 
 #include <string>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory that sluice-chain shares with one stage: the link, counters, and the result of the start.
-// It is a sealed file without a name, so that a stage can be a process; either end may die at any
-// time.
+// It is an unnamed, sealed file, so that a stage can be a process. Either end may die at any time.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs the programmable switch in real time; TLPs are exchanged over the links of its ports. The
-// root complex is at one port: devices read and write host memory there, and the CPU's posted
-// writes enter there. The model moves every byte that PCIe would move, and adds no delays.
+// Runs the programmable switch in real time. TLPs are exchanged over the links of its ports. One
+// port belongs to the root complex: devices read and write host memory through it, and the CPU's
+// posted writes enter through it. The model moves every byte that PCIe would move, and adds no
+// delays.
 #pragma once
 
 #include <array>
@@ -63,14 +64,14 @@ class SwitchRunner {
   }
   const Operations& operations(PortId port) const { return operations_[port]; }
   PortId root() const { return root_; }
-  /// Returns whether the device has broken the protocol of its link, or does not accept the
+  /// Returns whether the device has violated the protocol of its link, or does not accept the
   /// completions that it has requested.
   bool broken(PortId port) const {
     const Link& link = links_[port];
     return link.overrun || (link.reader && link.reader->broken());
   }
-  /// Maximum TLPs from the root port that wait for a device: two completions for each of its tags,
-  /// a doorbell for each message in flight at each of its nodes, and its setups.
+  /// Maximum number of TLPs from the root port that wait for a device: two completions for each of
+  /// the device's tags, a doorbell for each message in flight at each of its nodes, and its setups.
   static constexpr size_t kMostDue = size_t{1} << 17;
 
  private:
@@ -83,7 +84,7 @@ class SwitchRunner {
     bool blocked = false;
     Tlp waiting;  ///< If `blocked`: the TLP that the switch does not accept yet.
     /// Completions and posted writes for this device that enter at the root port, in order. A
-    /// device that accepts none does not block others.
+    /// device that does not accept any does not block others.
     std::deque<Tlp> due;
     bool overrun = false;  ///< More than kMostDue TLPs were due; the excess is lost.
   };

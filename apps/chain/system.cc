@@ -139,8 +139,8 @@ bool System::StartSwitch(std::string* error) {
   return true;
 }
 
-/// Returns a function that runs commands on the CPU's thread, or directly if this thread does not
-/// exist yet.
+/// Returns a function that runs commands on the CPU's thread, or on the calling thread if the CPU's
+/// thread does not exist yet.
 CpuControl::Do System::OnCpu() {
   return [this](const std::function<void()>& command) {
     if (cpu_thread_ == nullptr) return command();
@@ -234,8 +234,9 @@ void System::Kill(Watched& stage, uint64_t now) {
   stage.next_kill_ns = now + settings_.kill_ns;
 }
 
-/// Returns whether the stage has made no step for hang_ns although it had a CPU. It had a CPU if it
-/// waited for one for less than a quarter of the second half of hang_ns.
+/// Returns whether the stage has not made a step for hang_ns although it had a CPU. It is
+/// considered to have had a CPU if, during the second half of hang_ns, it waited for one for less
+/// than a quarter of the time.
 bool System::Hangs(Watched& stage, uint64_t now) {
   StageHost& host = *stage.host;
   const uint64_t half = settings_.hang_ns / 2;
@@ -274,8 +275,8 @@ std::string System::StartAgain(Watched& stage) {
   return stage.host->Restart(&error) ? "" : Wait(stage, error);
 }
 
-/// Handles a failed start: schedules the next one after a growing pause. Returns a message, or an
-/// empty string if the reason is the same as that of the previous failure.
+/// Handles a failed start: schedules the next one after a pause that grows with each failure.
+/// Returns a message, or an empty string if the previous failure had the same reason.
 std::string System::Wait(Watched& stage, const std::string& error) {
   stage.state = Watched::State::kDown;
   const std::chrono::nanoseconds pause = stage.pauses.Next();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A running chain: the switch, the NIC, the stages and the CPU, each stepped by a separate thread
-// or process, and their supervision.
+// A running chain: the switch, the NIC, the stages and the CPU, each of which is stepped by a
+// separate thread or process. Also supervises them.
 #pragma once
 
 #include <atomic>

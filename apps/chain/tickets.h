@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The numbers of messages in chains. Stages see these numbers and can change them. Therefore the
-// NIC accepts a number only from the chain to which it gave this number.
+// The numbers of messages in chains. Stages see these numbers and can change them. The NIC
+// therefore accepts a number only from the chain to which it issued the number.
 #pragma once
 
 #include <cstdint>

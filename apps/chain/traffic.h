@@ -19,8 +19,8 @@ class Traffic {
   virtual ~Traffic() = default;
   /// Writes message `number` and returns its length. `room` has TrafficOptions::max_message bytes.
   virtual uint32_t Write(uint64_t number, std::span<uint8_t> room) = 0;
-  /// Returns whether `answer` is the right answer to message `number`. `key`: the key as set by the
-  /// last stage.
+  /// Returns whether `answer` is the right answer to message `number`. `key`: the key that the last
+  /// stage set.
   virtual bool Right(uint64_t number, std::span<const uint8_t> answer,
                      const std::array<uint32_t, 2>& key) = 0;
   /// Returns false if a stage must refuse this message, for example because its tag is forged; any

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-device: a model NIC and its wire in a separate process, for one host process at a time.
-// The model is lib/emulator/running_model.h, its interface to hosts lib/emulator/front.h; this file
-// handles EAL, signals and the report.
+// The model is in lib/emulator/running_model.h, and its interface to hosts is in
+// lib/emulator/front.h; this file handles EAL, signals and the report.
 #include <rte_eal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>

@@ -14,8 +14,8 @@ namespace sluice::device_app {
 
 using Statistics = std::vector<emulator::Statistic>;
 
-/// Returns the rates of frames to and from hosts, over the `seconds` between two readings, and the
-/// total of corrupted frames.
+/// Returns the rates of frames to and from hosts during the `seconds` between two readings, and the
+/// total number of corrupted frames.
 std::string RatesLine(const Statistics& before, const Statistics& after, double seconds);
 /// Returns the totals of frames and faults over all hosts, and one line per drop reason that
 /// occurred.

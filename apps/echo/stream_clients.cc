@@ -174,8 +174,8 @@ void StreamClients::HalfClosed(ConnectionId id) {
   stack_->Abort(id);
 }
 
-// A connection that ends is opened again. Its message counts as lost, unless this end aborted it
-// and counted the message.
+// A connection that has ended is opened again. Its message counts as lost, unless this end aborted
+// the connection and has already counted the message.
 void StreamClients::Closed(ConnectionId id, transport::End end) {
   --(connections_[id].key != 0 ? open_ : opening_);
   if (end != transport::End::kAborted) CountLost();

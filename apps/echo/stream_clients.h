@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TCP clients of sluice-echo as the wire of a model NIC:
+// sluice-echo's TCP clients, which act as the wire of a model NIC:
 // wire=library:libsluice_echo_wire.so+OPTIONS. Each connection sends a message, waits until it has
 // returned, checks every byte, and sends the next. Times are those of the stepping thread, so
 // latencies include the device's work.

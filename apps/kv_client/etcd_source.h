@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads servers from etcd: one key per server below a prefix. The value has the format of a line of
-// a file (file_source.h).
+// Reads servers from etcd: one key per server below a prefix. The value has the format of a line in
+// a servers file (file_source.h).
 #pragma once
 
 #include <mutex>

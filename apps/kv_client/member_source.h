@@ -24,7 +24,8 @@ class MemberSource {
   virtual std::optional<Servers> Open(std::string* error) = 0;
 
   /// Returns the list if it has changed since the last call and is valid, otherwise nullopt. Does
-  /// not wait. If an error has occurred since the last call, sets `error` to one line about it.
+  /// not wait. If an error has occurred since the last call, sets `error` to one line that
+  /// describes it.
   virtual std::optional<Servers> Poll(std::string* error) = 0;
 };
 

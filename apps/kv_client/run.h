@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One run against servers: preload, measurement, lines of statistics.
+// One run against servers: preloads and measures them, and prints lines of statistics.
 #pragma once
 
 #include <csignal>

@@ -15,8 +15,8 @@
 
 namespace sluice::kv_client {
 
-/// A kernel UDP socket. Endpoints are numbered in the order of AddServer; all have the address
-/// family of the first one.
+/// A kernel UDP socket. Endpoints are numbered in the order in which AddServer adds them; all have
+/// the address family of the first one.
 class Sockets {
  public:
   static constexpr uint32_t kBurst = 32;

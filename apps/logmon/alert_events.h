@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Events of filters with alerts, grouped by host, on the way from a worker to the collector. Memory
-// is bounded.
+// Events of filters with alerts, grouped by host, on their way from a worker to the collector.
+// Memory is bounded.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace sluice::logmon {
 /// Events of a filter that name the same host.
 struct AlertEvent {
   size_t filter = 0;
-  /// Name of the host, at most kMaxHostBytes. Empty if the alert covers all hosts, or if the lines
-  /// contain no host.
+  /// Name of the host, at most kMaxHostBytes bytes. Empty if the alert covers all hosts, or if the
+  /// lines do not name a host.
   std::string_view host;
   std::string_view line;  ///< First kMaxLineBytes bytes of the last line; arbitrary bytes.
   uint64_t count = 0;

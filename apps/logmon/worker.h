@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engines of a worker lcore. Worker observes frames: a monitor, preceded by the responder for
-// neighbor requests. SyslogWorker serves TCP connections: a syslog server.
+// The engines of a worker lcore. Worker observes frames: it is a monitor, preceded by the responder
+// for neighbor requests. SyslogWorker serves TCP connections: it is a syslog server.
 #pragma once
 
 #include <cstdint>

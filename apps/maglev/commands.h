@@ -21,8 +21,8 @@ class Operator {
   Operator(Control& control, const Fleet& fleet, Steering* steering)
       : control_(control), fleet_(fleet), steering_(steering) {}
 
-  /// Reloads the file, updates the steering, and prints the result on standard error. Returns "" or
-  /// an error.
+  /// Reloads the file, updates the steering, and prints the result on standard error. Returns an
+  /// error message, or an empty string.
   std::string Reload();
   /// Applies etcd's additions to the latest text of the file, updates the steering, and prints the
   /// result on standard error.

@@ -58,8 +58,8 @@ class Control {
   runtime::Published<Tables>& published() { return published_; }
   const std::string& path() const { return path_; }
   void View(const Look& look) const;
-  /// Returns the setup that would be in force if `config` replaced the file, with the current
-  /// drains and health states.
+  /// Returns the setup that would apply if `config` replaced the file, with the current drains and
+  /// health states.
   engine::maglev::Setup Effective(const Config& config) const;
 
   bool Has(const BackendId& backend) const;

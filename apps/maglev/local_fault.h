@@ -8,8 +8,7 @@
 namespace sluice::maglev {
 
 /// Returns true if connect(2) or send(2) failed with `error` because this host lacks descriptors,
-/// memory, ports, an interface or the permission. Every failure of socket(2) has one of these
-/// causes.
+/// memory, ports, an interface or a permission. Every failure of socket(2) has one of these causes.
 bool IsLocalFault(int error);
 
 /// Returns ENOBUFS or EINVAL if one of them prevents this host from sending a datagram to `to`,

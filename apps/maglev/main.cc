@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-maglev: a load balancer. The engine is lib/engine/maglev; the current configuration and
-// its changes are in control.h; everything else is lib/runtime. Start reading here.
+// sluice-maglev: a load balancer. The engine is lib/engine/maglev; control.h contains the current
+// configuration and the functions that change it; everything else is lib/runtime. Start reading
+// here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -70,7 +71,7 @@ int RunReplay(const CommandLine& line, Origin origin) {
 }
 
 // Generates traffic to the VIPs on the embedded NIC, unless a flag selects other traffic. Returns
-// nullopt if it generates none; on failure, also sets `error` to one line.
+// nullopt if no traffic is generated; on failure, also sets `error` to one line.
 std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
                                          CommandLine* line, std::string* error) {
   sluice::runtime::Options& options = line->options;

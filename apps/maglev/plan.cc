@@ -199,7 +199,7 @@ Json Plan(const Setup& now, const Setup& next) {
   const auto after = by_name(next);
   const auto rule = RingRule(now);
   // The ring of a VIP does not depend on other VIPs. VIPs are compared one at a time, because
-  // loading the rings of thousands of VIPs from memory costs more time than the comparison.
+  // loading the rings of thousands of VIPs from memory takes longer than the comparison.
   RingCache rings;
   Setup one = now, other = next;
   Json plan = Json::object();

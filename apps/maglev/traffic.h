@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Traffic for the embedded NIC: packets of many clients to the configured VIPs, as a capture that
+// Traffic for the embedded NIC: packets from many clients to the configured VIPs, in a capture that
 // the NIC's wire replays. The NIC's generator does not know about VIPs.
 #pragma once
 

@@ -39,7 +39,8 @@ struct alignas(64) WorkerState {
   static constexpr uint64_t kPausePs = 500'000'000;
 };
 
-/// One thread creates, starts, settles and finishes a round; workers send and check meanwhile.
+/// One thread creates, starts, settles and finishes a round; in the meantime, workers send and
+/// check frames.
 class Round {
  public:
   /// `settings` must outlive the object. No frame is due at or after `options.end_ps`. Returns null
@@ -58,7 +59,7 @@ class Round {
   /// Returns 0 before Start.
   uint64_t start_cycles() const { return start_cycles_.load(std::memory_order_acquire); }
   /// Returns the time since the start at which sending stops, or kNever while it continues. A frame
-  /// that was due before this time and was not sent counts as unsent.
+  /// that was due before this time but was not sent counts as unsent.
   uint64_t stop_ps() const { return stop_ps_.load(std::memory_order_relaxed); }
 
   /// Returns whether all workers have ended, or the traffic's end time passed more than

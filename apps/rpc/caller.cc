@@ -101,7 +101,8 @@ bool Caller::Keep(const Callees::Found& callee, const void* arguments) {
              .error == rpc::UnmarshalError::kNone;
 }
 
-// The arguments are copied through XDR, because the line may still contain data that they point to.
+// The arguments are copied through XDR, because they may point to data in the line, which must not
+// be overwritten yet.
 bool Caller::Return(coherent::HostEnd& end, uint64_t data) {
   if (!std::exchange(asked_, false)) return false;
   head_.data = data;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The kernel's part in scheduling one core, on a thread of the supervisor. It waits at the core's
-// kernel endpoint until the device names a process, hands the core to the process by futex, and
-// waits until the core is returned. Only one of a core's threads runs at a time: this one or a
-// service's.
+// Does the kernel's part in scheduling one core, on a thread of the supervisor: it waits at the
+// core's kernel endpoint until the device names a process, hands the core to the process with a
+// futex, and waits until the core is returned. Only one of a core's threads runs at a time: this
+// one or a service's.
 #pragma once
 
 #include <sys/types.h>

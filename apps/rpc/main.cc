@@ -43,8 +43,8 @@ using sluice::rpc_app::NicThread;
 using sluice::rpc_app::Served;
 using sluice::rpc_app::Settings;
 
-// If the kernel also has the NIC's addresses, binds the services' UDP ports there, and lets the
-// port mapper listen at its TCP port.
+// If the kernel also has the NIC's addresses, binds the services' UDP ports to these addresses, and
+// lets the port mapper listen on its TCP port.
 std::optional<sluice::rpc_app::KernelPorts> BindPorts(Settings* settings, std::string* error) {
   std::set<uint16_t> ports;
   sluice::rpc_app::ServiceFiles* mapper = nullptr;

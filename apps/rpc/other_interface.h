@@ -6,7 +6,7 @@
 
 namespace sluice::rpc_app {
 
-/// Returns whether the arguments name an interface other than coherent, or ask for the list of
+/// Returns whether the arguments name an interface other than coherent, or request the list of
 /// interfaces.
 bool WantsOtherInterface(int argc, char** argv);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A Linux network interface as the wire of the embedded NIC, for external clients. The NIC then has
-// addresses, and answers neighbor requests like any other host (engine/neighbor). Datagrams longer
-// than the interface's MTU are sent in fragments. Requires CAP_NET_RAW.
+// A Linux network interface that acts as the wire of the embedded NIC, for external clients. The
+// NIC then has addresses, and answers neighbor requests like any other host (engine/neighbor).
+// Datagrams longer than the interface's MTU are sent in fragments. Requires CAP_NET_RAW.
 #pragma once
 
 #include <array>
@@ -56,8 +56,8 @@ class PacketWire final : public emulator::Wire {
   };
 
   PacketWire(base::OwnedFd socket, const packet::OwnAddresses& own, uint32_t mtu, bool shared);
-  /// Returns the length of the frame for the device in buffer `number`, which contains a received
-  /// frame of `length` bytes; 0 if there is none.
+  /// Handles the received frame of `length` bytes in buffer `number`. Returns the length of the
+  /// frame that the buffer then contains for the device, or 0 if there is none.
   uint32_t AcceptFrame(uint32_t number, uint32_t length, uint32_t status);
   /// Like AcceptFrame, for a frame that is addressed to this NIC. If the frame is the fragment that
   /// completes a datagram, the datagram replaces it in the buffer. Returns 0 for all other

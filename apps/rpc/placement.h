@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Adapts the policies of lib/engine/sched to the device's interface (device/rpc/placement.h). A
-// task is a core that a service requests or has; fair policies treat each service as a group.
+// task is a core that a service requests or owns; fair policies treat each service as a group.
 #pragma once
 
 #include <cstdint>

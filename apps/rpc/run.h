@@ -12,9 +12,9 @@
 namespace sluice::rpc_app {
 
 /// Runs the clients until the duration is over or SIGINT or SIGTERM arrives; both must be blocked
-/// (host::BlockRunSignals). Then stops new calls, and waits until every call has ended, but at most
-/// twice `settings.timeout_ns`. Prints one line per period. `clients`: the built-in clients; null
-/// if the wire is a network interface.
+/// (host::BlockRunSignals). Then stops new calls and waits, for at most twice
+/// `settings.timeout_ns`, until every call has ended. Prints one line per period. `clients`: the
+/// built-in clients; null if the wire is a network interface.
 Figures Run(const Settings& settings, LoadWire* clients, NicThread& nic, Supervision& supervision);
 
 }  // namespace sluice::rpc_app

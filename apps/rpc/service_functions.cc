@@ -131,8 +131,8 @@ void Answerer::AnswerAny(coherent::HostEnd& end, const coherent::Content& call) 
     end.Return(reply);
     return;
   }
-  // Pointed-to data is moved into the line after the result's structure. It goes through XDR,
-  // because the line may still contain the source of that data.
+  // Pointed-to data is moved into the line after the result's structure. The data is copied through
+  // XDR, because it may be in the line itself.
   const rpc::Marshalled xdr =
       rpc::Marshal(table_, type_index, rpc::Source::Own(result_.data()), xdr_.data(), kMaxXdr);
   reply.code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-rpc-service: the process of one service, started by sluice-rpc. It has one thread per
-// core, which runs while the core belongs to the service. The thread loads the line of its
-// endpoint, calls the function that the line names, and stores the result to the line. One more
-// thread serves sockets, if there are any.
+// core, which runs while the core belongs to the service. The thread loads its endpoint's line,
+// calls the function that the line names, and stores the result in the line. If there are sockets,
+// another thread serves them.
 #include <sys/prctl.h>
 #include <unistd.h>
 

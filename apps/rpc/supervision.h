@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Manages services from load to exit: registers them at the NIC, starts their processes, and
+// Manages services from load to exit: registers them with the NIC, starts their processes, and
 // restarts those that die. Services do not affect each other. Used by the main thread.
 #pragma once
 

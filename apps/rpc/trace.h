@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The twelve steps from a packet to a function (Xu and Roscoe, "The NIC should be part of the OS",
-// HOTOS '25, section 2), and the component that performed each step of one call.
+// HOTOS '25, section 2), and the component that performed each of these steps for one call.
 #pragma once
 
 #include <array>

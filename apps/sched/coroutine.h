@@ -2,7 +2,7 @@
 //
 // A function with a separate stack. It can be paused at any point and resumed later by any thread.
 // Boost.Context switches the stacks, which costs about ten instructions and no system call. The
-// low-level interface (fcontext) is used, because a coroutine that was interrupted by a signal
+// low-level interface (fcontext) is used because a coroutine that was interrupted by a signal
 // cannot be unwound. A coroutine that is dropped before its end is abandoned, and objects in its
 // frames leak.
 #pragma once

@@ -60,8 +60,8 @@ struct Result {
   uint64_t agents = 0;  ///< Number of agents started.
   Disturbance disturbance;
 
-  /// Returns whether time was stolen, or involuntary context switches exceeded 20 per second (20 in
-  /// total in a run of less than a second).
+  /// Returns whether time was stolen, or there were more than 20 involuntary context switches per
+  /// second (more than 20 in total if the run was shorter than a second).
   bool IsDisturbed() const;
 
   /// Returns the number of transactions that have a final status at the host.

@@ -55,8 +55,8 @@ class Fiber {
   friend class Processor;
   /// Releases the processor; returns when the fiber runs again.
   [[gnu::noinline]] void Leave();
-  // Relaxed order is sufficient: only a signal handler of the same thread can interrupt, and it
-  // restores the count before it returns.
+  // Relaxed order is sufficient, because only a signal handler on the same thread can interrupt,
+  // and it restores the count before it returns.
   void BeginUncut() {
     uncut_.store(uncut_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -78,8 +78,8 @@ class Fiber {
 
 class Processor {
  public:
-  /// A fiber that exceeds its time by `runaway_cycles` is cut; 0: never. `cycles_per_second`:
-  /// frequency of the TSC.
+  /// A fiber that exceeds its time by `runaway_cycles` is cut; 0: fibers are never cut.
+  /// `cycles_per_second`: frequency of the TSC.
   Processor(uint64_t runaway_cycles, uint64_t cycles_per_second)
       : runaway_cycles_(runaway_cycles), cycles_per_second_(cycles_per_second) {}
   ~Processor() { Leave(); }

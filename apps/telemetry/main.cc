@@ -55,7 +55,7 @@ uint64_t ClockUnixNs() {
 }
 
 // Generates traffic with heavy hitters for the embedded NIC, unless a flag selects other traffic.
-// Returns nullopt if it generates none; on failure, also sets `error` to one line.
+// If it does not generate any, returns nullopt; on failure, also sets `error` to one line.
 std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* line,
                                          std::string* error) {
   sluice::runtime::Options& options = line->options;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ethdev port: creation and removal, configuration, start and stop, link, and the table of
-// operations.
+// The ethdev port: creates, removes, configures, starts and stops it, reports its link, and defines
+// the table of operations.
 #include <ethdev_driver.h>
 #include <rte_dev_info.h>
 #include <rte_errno.h>

@@ -82,9 +82,9 @@ uint64_t TransportFlags(const uint8_t* frame, const Headers& headers) {
                                                                     : RTE_MBUF_F_RX_L4_CKSUM_BAD;
 }
 
-/// Returns whether the error is an invalid UDP or TCP header in a complete datagram: UDP's length
-/// is less than its header or exceeds the packet. A UDP length of 0 is used by jumbograms (RFC
-/// 2675), which are not Ethernet frames.
+/// Returns whether the error is an invalid UDP or TCP header in a complete datagram: the UDP length
+/// is less than that of the UDP header or exceeds the packet. A UDP length of 0 is used by
+/// jumbograms (RFC 2675), which are not Ethernet frames.
 bool IsUnsound(ParseError error) {
   return error == ParseError::kUdpTruncated || error == ParseError::kUdpLength ||
          error == ParseError::kTcpTruncated;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Mirror of the NIC's flow table. The NIC silently ignores an insert if all four rows of the key
-// are occupied. The driver therefore performs each insert here first and rejects those that the NIC
-// would lose (docs/enso-hardware.md, "Steering"). Used on the control path; the caller serializes
-// calls.
+// Mirror of the NIC's flow table. The NIC silently ignores an insertion if all four rows for the
+// key are occupied. The driver therefore performs each insertion here first, and rejects those that
+// the NIC would ignore (docs/enso-hardware.md, "Steering"). Used on the control path; the caller
+// serializes calls.
 #pragma once
 
 #include <array>

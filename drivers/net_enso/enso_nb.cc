@@ -225,8 +225,8 @@ void rte_pmd_enso_nb::StoreHead(Pipe* pipe) {
 }
 
 /// Sets head_credit_ to the number of free slots in the RX ring, because every rx_head store may
-/// add one notification. Costs one register read every few thousand stores. Returns false if no
-/// slot is free or the device stopped responding.
+/// add one notification. This requires one register read every few thousand stores. Returns false
+/// if no slot is free or the device stopped responding.
 bool rte_pmd_enso_nb::MeasureHeadCredit() {
   const uint32_t nic_tail = bar_.Read32(page_ + kRxTail);
   if (nic_tail > mask_) {
@@ -257,7 +257,7 @@ bool rte_pmd_enso_nb::MeasureHeadCredit() {
 }
 
 // Bring-up, configuration and tear-down of a notification buffer (docs/enso-hardware.md, "Bring-up
-// and tear-down"). Called by Device with its lock held.
+// and tear-down"). Device calls these functions with its lock held.
 
 rte_pmd_enso_nb::rte_pmd_enso_nb(Device* device, uint32_t id)
     : bar_(device->bar()),

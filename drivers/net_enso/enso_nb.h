@@ -62,8 +62,8 @@ struct rte_pmd_enso_nb {
   void Retire(const Pipe* pipe);
   /// Called after the pipe has been retired and disabled in the NIC.
   void RemovePipe(Pipe* pipe);
-  /// Accounts for all bytes that have arrived on `pipe`, including bytes that the NIC has not
-  /// notified: reads all notifications, then the pipe's tail register.
+  /// Accounts for all bytes that have arrived on `pipe`, including bytes for which the NIC has not
+  /// sent a notification: reads all notifications, then the pipe's tail register.
   void CatchUp(const Pipe* pipe);
   /// Sends a configuration slot. Waits, for a bounded time, until the NIC has completed all slots
   /// of the buffer and the command has taken effect. Returns 0 or -EIO.

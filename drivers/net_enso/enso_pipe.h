@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // State of one Ensō pipe (OSDI'23 section 4): a ring of flits that the NIC fills, empties, or both.
-// This is the definition of `struct rte_pmd_enso_pipe`. Its notification buffer owns it, and only
-// that buffer's thread accesses it; Device opens and closes it.
+// This is the definition of `struct rte_pmd_enso_pipe`. A pipe belongs to a notification buffer,
+// and only that buffer's thread accesses it; Device opens and closes it.
 #pragma once
 
 #include <cstdint>

@@ -293,8 +293,8 @@ void FlowReplay(Adapter& adapter);
 
 // Implemented in ipu_flow.cc:
 
-/// Reads the aged rules from the device. If any is new, raises RTE_ETH_EVENT_FLOW_AGED, but not
-/// again until the application has called GetAgedFlows.
+/// Reads the aged rules from the device. If there are new ones, raises RTE_ETH_EVENT_FLOW_AGED, but
+/// not again until the application has called GetAgedFlows.
 void CollectAged(rte_eth_dev* dev);
 int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_error* error);
 /// Removes the rule from Adapter::aged. Call it before the rule is removed. The caller must hold

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's clock for ethdev's timesync functions, and the timestamps of PTP frames.
+// Implements ethdev's timesync functions: the device's clock, and the timestamps of PTP frames.
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
 

@@ -41,8 +41,8 @@ namespace sluice::net_ipu {
 /// Number of fruitless polls between two checks of the device. A poll lasts about ten nanoseconds.
 inline constexpr uint32_t kPollsPerLook = 1024;
 
-/// Opens a link; used on the control path. `suspect_cycles` is in TSC cycles. Returns the errors of
-/// rte_pmd_ipu_link_open.
+/// Opens a link; used on the control path. `suspect_cycles` is in TSC cycles. Returns 0 or the
+/// errors of rte_pmd_ipu_link_open.
 int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
              uint64_t suspect_cycles, rte_pmd_ipu_link** link);
 /// Waits, for a bounded time, until the device has sent or answered the outstanding frames, then

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// net_ipu as a vdev: parses the device arguments and creates a port on a model, or a port around
-// another port.
+// Probes net_ipu as a vdev: parses the device arguments, and creates a port on a model or a port
+// that wraps another port.
 #include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The two rings of a queue pair: state, life cycle and burst functions. Depends on registers and
-// mbufs but not on ethdev; ipu_ethdev.cc connects them. All functions of one queue must be called
-// by one thread at a time.
+// mbufs but not on ethdev; ipu_ethdev.cc connects them. Only one thread at a time may call the
+// functions of a queue.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -113,8 +113,8 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
 RxQueue* RxCreate(bar::Bar registers, uint16_t port_id, uint16_t queue_id, uint32_t entries,
                   rte_mempool* pool, int socket, Addresses addresses = Addresses::kVirtual);
 void RxDestroy(RxQueue* queue);
-/// Enables timestamps, in DPDK's dynamic field, from the next start on. Returns 0 or a negative
-/// errno.
+/// Enables timestamps in DPDK's dynamic field, starting with the next start of the queue. Returns 0
+/// or a negative errno.
 int RxStamp(RxQueue& queue);
 /// Posts buffers and enables the ring. `scatter` allows frames to span buffers. Returns 0, -ENOMEM
 /// (the pool has too few mbufs for one batch) or -EIO (the device rejects the ring or does not

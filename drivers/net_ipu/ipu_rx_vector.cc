@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The vector receive path: four completions at a time, each converted to an mbuf by one shuffle and
-// two 16-byte stores. With -march=x86-64-v3 the compiler emits AVX instructions on x86. Selected at
-// start if EAL allows 128-bit vectors and frames are not scattered.
+// two 16-byte stores. With -march=x86-64-v3 the compiler emits AVX instructions on x86. This path
+// is selected at start if EAL allows 128-bit vectors and frames are not scattered.
 #include <rte_memcpy.h>
 
 #include <algorithm>

@@ -31,7 +31,7 @@ constexpr uint64_t kCommandFlags =
 uint32_t Free(const TxQueue& queue) { return queue.mask + 1 - (queue.tail - queue.cleaned); }
 
 /// Returns whether the oldest batch is complete. Every kBatch-th descriptor of the ring requests a
-/// report, which covers all earlier descriptors.
+/// completion report, which covers all earlier descriptors.
 bool BatchDone(TxQueue& queue) {
   const uint32_t report = (queue.cleaned + kBatch - 1) & queue.mask;
   return queue.tail - queue.cleaned >= kBatch &&

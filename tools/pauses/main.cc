@@ -53,8 +53,8 @@ struct Shared {
   std::atomic<uint64_t> progress{0};
 };
 
-// Returns the gaps of at least `shortest`, in microseconds, between two steps of a process that
-// does nothing but step.
+// Steps in a tight loop for `seconds`. Returns the gaps between two steps that are at least
+// `shortest`; gaps are in microseconds.
 std::vector<double> MeasureGaps(double seconds, double shortest) {
   std::vector<double> gaps;
   const auto begin = Clock::now();

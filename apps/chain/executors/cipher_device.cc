@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint16_t kNonceBytes = 12;
 constexpr uint16_t kTagBytes = 16;
-/// Software drivers do the work when they are polled for results. After this many polls an
-/// operation counts as stuck.
+/// Software drivers do the work when they are polled for results. An operation that is not complete
+/// after this many polls is considered stuck.
 constexpr uint32_t kPatience = 1u << 20;
 /// Drivers that use only virtual addresses, no IOVAs.
 constexpr std::array<std::string_view, 3> kDrivers = {"crypto_openssl", "crypto_aesni_gcm",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A software cryptodev that runs AES-GCM on batches of messages. It does not copy data, and
-// allocates nothing per message.
+// A software cryptodev that runs AES-GCM on batches of messages. It neither copies data nor
+// allocates memory per message.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ class CipherDevice {
   bool SetKey(uint32_t slot, std::span<const uint8_t> key, std::string* error);
   bool HasKey(uint32_t slot) const { return slot < kKeys && decrypting_[slot] != nullptr; }
 
-  /// Add a message to the batch, which must contain fewer than kMaxBatch messages. The slot must
-  /// have a key.
+  /// Add a message to the batch, which must contain fewer than kMaxBatch messages. A key must have
+  /// been created in the slot.
   void Encrypt(uint32_t slot, const Text& text) { Add(encrypting_[slot], text); }
   void Decrypt(uint32_t slot, const Text& text) { Add(decrypting_[slot], text); }
   /// Processes the batch and returns when all messages are done. A device that needs too many polls

@@ -20,8 +20,8 @@ namespace {
 using dnnl::memory;
 using Layout = memory::format_tag;
 
-/// The network of digit_network.h as oneDNN primitives, for a fixed number of images. Used by one
-/// thread; computes on that thread only. Throws dnnl::error.
+/// The network of digit_network.h, implemented with oneDNN primitives for a fixed number of images.
+/// Used by one thread, and computes only on that thread. Throws dnnl::error.
 class OneDnnNetwork {
  public:
   OneDnnNetwork(const dnnl::engine& engine, uint32_t images);

@@ -24,8 +24,8 @@ enum class ClassifyRefusal : uint8_t {
   kBadCommand,
 };
 
-/// Format of an answer: the digit, 1 if the network is certain of it, two zero bytes, and the
-/// scores, 4 bytes each, little-endian.
+/// Format of an answer: the digit (1 byte), 1 if the network is certain of the digit (1 byte), two
+/// zero bytes, and the scores (4 bytes each, little-endian).
 inline constexpr uint32_t kAnswerBytes = 4 + 4 * kDigits;
 struct Answer {
   uint8_t digit = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A software compressdev that deflates and inflates (RFC 1951). It does not copy data, and
-// allocates nothing per message.
+// A software compressdev that deflates and inflates (RFC 1951). It neither copies data nor
+// allocates memory per message.
 #pragma once
 
 #include <cstddef>

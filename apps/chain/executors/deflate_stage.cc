@@ -61,8 +61,8 @@ class Deflate final : public Executor {
     if (work.output.size() < kGzipHeaderBytes + kGzipTrailerBytes ||
         work.input.size() > CompressDevice::kLongest)
       return Refuse(work, DeflateRefusal::kTooLong);
-    // The output buffer includes the space for the trailer, because zlib reports a buffer that it
-    // fills completely as too small.
+    // The output buffer includes the space for the trailer, because zlib reports that a buffer is
+    // too small if zlib fills it completely.
     const CompressDevice::Result result =
         device_->Compress(work.input, Room(work.output.subspan(kGzipHeaderBytes)));
     const size_t after = kGzipHeaderBytes + result.produced;

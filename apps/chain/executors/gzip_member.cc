@@ -8,8 +8,8 @@ namespace {
 
 enum GzipFlag : uint8_t { kHeaderCrc = 2, kExtra = 4, kName = 8, kComment = 16, kReserved = 0xe0 };
 
-/// Returns the position after the zero byte that ends the text at `at`, or nullopt if no zero byte
-/// follows.
+/// Returns the position after the zero byte that ends the text at `at`, or nullopt if there is no
+/// zero byte.
 std::optional<size_t> AfterText(std::span<const uint8_t> bytes, size_t at) {
   const auto rest = bytes.subspan(at);
   const auto zero = std::ranges::find(rest, uint8_t{0});

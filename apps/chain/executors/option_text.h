@@ -15,7 +15,7 @@ namespace sluice::chain_app {
 
 class OptionText {
  public:
-  /// Returns nullopt, with one line in `error` that names the fix, if a key is not in `keys`,
+  /// Returns nullopt and sets `error` to one line that names the fix if a key is not in `keys`,
   /// occurs twice, or has no value.
   static std::optional<OptionText> Read(std::string_view text,
                                         std::span<const std::string_view> keys, std::string* error);
@@ -31,8 +31,8 @@ class OptionText {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-/// Decodes hexadecimal digits, two per byte, to `bytes`. Returns false if there are other
-/// characters, or not exactly two digits per byte of `bytes`.
+/// Decodes hexadecimal digits, two per byte, into `bytes`. Returns false if the text contains other
+/// characters or does not have exactly two digits per byte of `bytes`.
 bool FromHexadecimal(std::string_view digits, std::span<uint8_t> bytes);
 
 }  // namespace sluice::chain_app

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Wraps bytes in arbitrary memory as an mbuf for software drivers. They read only addresses and
-// lengths, so the mbuf has no pool.
+// Wraps bytes in arbitrary memory as an mbuf for software drivers. The drivers read only addresses
+// and lengths, so the mbuf has no pool.
 #pragma once
 
 #include <rte_mbuf.h>

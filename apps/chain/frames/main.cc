@@ -101,9 +101,9 @@ class Run {
     return clients.requests == settings_.messages * settings_.flows.size() &&
            clients.missing() == 0;
   }
-  // Waits until the messages in flight have been answered or have timed out: at most 2 * Timeout()
-  // with the built-in clients, otherwise at most kTheirs, because external clients may continue to
-  // send.
+  // Waits until the messages in flight have been answered or have timed out. Waits at most 2 *
+  // Timeout() with the built-in clients, and otherwise at most kTheirs, because external clients
+  // may continue to send.
   void Settle() {
     constexpr std::chrono::milliseconds kTheirs(100);
     StopClients();

@@ -82,8 +82,8 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
     line->options.wire = "library:libsluice_rpc_wire.so+" + client;
     line->options.traffic = "clients";
   }
-  // A call can be longer than a frame, so reassembly is enabled, unless the user has set
-  // --reassemble.
+  // Enables reassembly unless the user has set --reassemble, because a call can be longer than a
+  // frame.
   if (!settings.tcp && !FLAGS_ip.empty() &&
       google::GetCommandLineFlagInfoOrDie("reassemble").is_default) {
     line->options.reassemble = kDatagrams;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The key-value store as a service: one partition of MICA's table, in store mode.
-// SLUICE_RPC_STORE_MIB, set by sluice-rpc, limits its memory. Items that do not fit are rejected,
-// and stored items persist until the process ends. Threads read concurrently and write one at a
-// time.
+// A key-value store service: one partition of MICA's table, in store mode. SLUICE_RPC_STORE_MIB,
+// set by sluice-rpc, limits its memory. Items that do not fit are rejected, and stored items
+// persist until the process ends. Threads read concurrently and write one at a time.
 #include <sys/random.h>
 
 #include <cstdint>
