@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs EAL in a test program. The program removes its runtime folder when it ends. Like the
-// applications, the next program removes the folders of killed programs when it starts.
+// Runs EAL in a test program. The program removes its runtime folder when it ends. When it starts,
+// it removes the folders of killed programs, as the applications do.
 #pragma once
 
 #include <rte_eal.h>

@@ -92,7 +92,7 @@ class Gateway:
 
     def __init__(self, test, scripts):
         self.scripts, self.requests = {path: list(script) for path, script in scripts.items()}, []
-        self.times = []  # The times of requests, recorded before the reply.
+        self.times = []  # The times of requests, recorded before each reply.
         self.ending = threading.Event()
         gateway = self
 

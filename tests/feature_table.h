@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Compares a driver's feature table with the capabilities that its port reports: both must list the
-// same features. The names are those of DPDK's doc/guides/nics/features/default.ini.
+// same features. The names are those in DPDK's doc/guides/nics/features/default.ini.
 #pragma once
 
 #include <ethdev_driver.h>
@@ -168,8 +168,8 @@ inline constexpr const char* kUnseenFeatures[] = {"Features/Linux", "Features/x8
                                                   "Features/ARMv8", "Features/Usage doc",
                                                   "Features/Multiprocess aware"};
 
-/// Expects that the table in the file `path` matches the port, which must be configured with a
-/// queue.
+/// Expects that the table in the file `path` matches the port, which must be configured with at
+/// least one queue.
 inline void ExpectFeatures(uint16_t port, const std::string& path) {
   FeatureTable told = ReadFeatures(path);
   FeatureTable seen = ReportedFeatures(port);

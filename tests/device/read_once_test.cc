@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that data which a host can change at any time is read once: a change after the first read
-// has no effect, and no word is read twice.
+// Tests that the device reads data that a host can change at any time only once: a change after the
+// first read has no effect, and no word is read twice.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -30,7 +30,7 @@ using test::WatchedPage;
 
 constexpr uint64_t kBus = 0x4000'0000;
 
-/// Zeroed memory that consists of complete pages, aligned to the page size.
+/// Zeroed memory, page-aligned and a multiple of the page size.
 class Pages {
  public:
   explicit Pages(size_t bytes)
@@ -91,7 +91,7 @@ TEST(ReadOnce, IpuTransmitDescriptor) {
   IpuHost host;
   host.Start(regs::ipu::kTxBlock);
   // A frame of 60 bytes at the end of the host's mapping. Its length changes to 9000 after the
-  // first read.
+  // first read of the length.
   host.Post(regs::ipu::kTxBlock, {kBus + host.memory.bytes() - 60, 60 | regs::ipu::kTxEndOfPacket});
   LengthSink sink;
   {
@@ -161,7 +161,7 @@ TEST(ReadOnce, GeometryOfALink) {
     found = swap::LinkMemory::Find({memory.data(), memory.bytes()});
     EXPECT_EQ(page.most_accesses(field, field + sizeof(swap::Geometry)), 1u);
   }
-  // An accepted geometry must fit into the memory, regardless of its values.
+  // An accepted geometry must fit in the memory, whatever its values are.
   if (found) {
     EXPECT_LE(swap::LinkMemory::BytesFor(found.geometry()), memory.bytes());
   }
@@ -187,7 +187,7 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
   auto* const queue = new (memory.data()) bar::PostedQueue();
   constexpr uint64_t kValue = 0x1122'3344'5566'7788;
   queue->Post(0x40, 8, kValue);
-  uint32_t at = 0;  // Offset of the entry's value; the rest of the entry precedes it.
+  uint32_t at = 0;  // Offset of the entry's value, which is the last word of the entry.
   while (at < WatchedPage::kBytes && *reinterpret_cast<uint64_t*>(memory.data() + at) != kValue) {
     at += 8;
   }

@@ -98,7 +98,7 @@ TEST_F(Attacks, MemoryAnnouncedTwice) {
 }
 
 TEST_F(Attacks, MapChurn) {
-  // Maps different sizes repeatedly in one connection. With 200 rounds, the number of mappings
+  // Maps different sizes repeatedly over one connection. With 200 rounds, the number of mappings
   // exceeds Linux's limit per process.
   const int pairs = 330 * attack_rounds;
   const base::OwnedFd memory = Memfd(pairs * kPage, true);
@@ -243,8 +243,8 @@ int AsNobody(Attack attack) {
 TEST_F(Attacks, AForeignUserIsNoHost) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   for (int i = 0; i < attack_rounds; ++i) {
-    // The socket's mode rejects the user. If the mode was changed, the check of the user's
-    // credentials rejects it.
+    // The socket's mode keeps the user out. If the mode was changed, the check of the user's
+    // credentials rejects the user.
     const bool open = i % 2 != 0;
     chmod(victim_->socket().c_str(), open ? 0777 : 0700);
     const int code = AsNobody([&] {

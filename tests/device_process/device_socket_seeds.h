@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Seeds for the fuzzer of the device's socket. Each seed is a sequence of actions (Deed in
+// Seeds for the device socket fuzzer. Each seed is a sequence of actions (Deed in
 // hostile_messages.h); each action has the bytes kind, file, bus, area, bytes, offset, lies and
 // after.
 #pragma once
@@ -21,8 +21,8 @@ inline const std::vector<std::vector<uint8_t>> kDeviceSocketSeeds = {
     // Announces memory twice, and truncates its file while the device uses it.
     {1, 10, 0, 0, 0,  0, 0, 0, 2, 2, 1, 1, 1,  0,  128, 0, 2, 4, 1, 1,
      9, 0,  0, 0, 15, 2, 0, 0, 0, 0, 0, 1, 15, 15, 7,   0, 0, 0, 0, 9},
-    // Adds a ring with a hole; stores random data in the queue; adds a ring with a name that is not
-    // removed.
+    // Adds a ring with a hole, stores random data in the queue, and adds a ring with a name but
+    // does not remove it.
     {1, 10, 0,   0,   0, 0,  0, 0, 4, 0, 2, 1, 3, 0, 0, 2, 15, 10, 1, 0,
      0, 0,  255, 255, 6, 15, 0, 1, 0, 0, 0, 0, 4, 4, 2, 0, 9,  0,  0, 0},
 };

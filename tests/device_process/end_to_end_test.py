@@ -144,7 +144,7 @@ class EndToEnd(EndToEndCase):
                 offered = report["wire"]["offered"]
                 self.assertGreater(offered, 0)
                 self.assertEqual(report["nic_drops"]["rx_oversize"], offered)
-                # For the wire, frames that the NIC dropped are also lost.
+                # From the wire's point of view, frames that the NIC dropped are lost.
                 self.assertEqual((report["nic_dropped_pkts"], report["lost"]), (offered, offered))
                 self.assertIn(f", dropped by the NIC {offered}, lost {offered}, ", device.text)
                 self.assertIn(f"  NIC drop rx_oversize {offered}\n", device.text)
@@ -184,7 +184,7 @@ class EndToEnd(EndToEndCase):
             device.wait_for(f"{host.pid} attached")
             host.kill()
             host.communicate()
-            device.wait_for("no host attached")  # The device must notice the end of the host.
+            device.wait_for("no host attached")  # The device must notice that the host has ended.
         report = device.end()
         self.check_device(report, hosts=3)
         counted = report["device"]
@@ -334,7 +334,7 @@ class CommandLine(unittest.TestCase):
         result = subprocess.run([DEVICE, "--model=enso", "--on=gpu", "--wire=gen"],
                                 capture_output=True, text=True, timeout=60, check=False)
         self.assertRegex(result.stderr, r"^--on=gpu: .*\n$")
-        # A build without code for GPUs rejects the flag.
+        # A build without GPU code rejects the flag.
         self.assertEqual(result.returncode, 2 if "this build" in result.stderr else 1)
 
     def test_a_socket_in_use_is_refused_and_a_dead_ones_place_taken(self):

@@ -80,7 +80,7 @@ TEST(GuardedRange, ALostRangeIsZeroesThroughout) {
 TEST(GuardedRange, OfAnyThreadAndErrnoStays) {
   const Torn torn;
   const LossAlarm alarm;
-  // A range cannot start within a page, so the first attempt to replace it fails.
+  // A range must not start within a page, so the first attempt to replace it fails.
   const GuardedRange guard(const_cast<uint8_t*>(torn.bytes) + 1, kPages * kPage - 1, Loss::kRange,
                            alarm);
   std::thread([&] {

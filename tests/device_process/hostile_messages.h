@@ -58,7 +58,7 @@ inline uint64_t FuzzAddress(uint8_t choice) {
   return kBases[choice % 8] + (choice / 8) * kFuzzPage;
 }
 
-/// Reads and writes all reachable pages of the host, and answers its register accesses.
+/// Reads and writes all reachable host pages, and handles the host's register accesses.
 class TouchingModel final : public HostedModel {
  public:
   bool Connect(const SettingValues&, const bar::DmaSpace& dma, bar::PostedQueue* queue,

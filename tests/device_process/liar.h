@@ -50,8 +50,8 @@ class Liar {
   void Send(const Request& request, int file, size_t bytes = sizeof(Request)) {
     channel_.Send(&request, bytes, file);
   }
-  /// Returns 0 if granted and 1 if refused. Returns nullopt if the connection has ended or no valid
-  /// reply arrives within kLiarPatience.
+  /// Returns 0 if the request was granted and 1 if it was refused. Returns nullopt if the
+  /// connection has ended or no valid reply arrives within kLiarPatience.
   std::optional<uint16_t> Hear() {
     Reply reply;
     base::OwnedFd file;
@@ -90,7 +90,7 @@ class Liar {
     Send(request, file);
     return Hear();
   }
-  /// Makes the device send 64 bytes from `bus`, where its descriptors are too.
+  /// Makes the device send 64 bytes from `bus`, where its descriptors also are.
   void Transmit(uint64_t bus) {
     using namespace regs::ipu;  // NOLINT: most lines use these names
     bar::Bar registers(queue_, kIpuModel.bar_bytes);
@@ -115,7 +115,7 @@ inline base::OwnedFd Memfd(size_t bytes, bool sealed, unsigned flags = 0) {
   return file;
 }
 
-/// Returns a sealed file that cannot be mapped. If no huge page is free, mapping it fails late.
+/// Returns a sealed file that cannot be mapped. If no huge page is free, the mapping fails late.
 inline base::OwnedFd UnmappableMemfd() {
   constexpr size_t kHugePage = size_t{2} << 20;
   base::OwnedFd file = Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB);

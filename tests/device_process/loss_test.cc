@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Number of this thread's allocations that succeed before one fails; negative: none fails.
+/// Number of this thread's allocations that succeed before one fails; negative: all succeed.
 thread_local int64_t allocations_left = -1;
 
 void* Allocate(size_t bytes, size_t alignment) {
@@ -134,7 +134,7 @@ std::unique_ptr<Attachment> HostOfDevice() {
   return host;
 }
 
-/// Replaces a page of this process by one that its file does not contain.
+/// Replaces a page of this process by a page that its file does not contain.
 void ReplacePage(void* page) {
   const base::OwnedFd empty = Memfd(0, false);
   ASSERT_NE(mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(), 0),
@@ -162,8 +162,8 @@ TEST(Loss, ADeviceThatTakesDpdksMemoryAwayLosesTheLink) {
   DeviceThread device(kIpuModel);
   const auto host = HostOfDevice();
   ASSERT_NE(host, nullptr);
-  // The memory is not freed, so that DPDK does not use it again: memory without a file cannot be
-  // passed to another device.
+  // The memory is not freed, so that DPDK does not reuse it: memory without a file cannot be passed
+  // to another device.
   auto* const page = static_cast<uint8_t*>(rte_malloc(nullptr, 3 * kPage, kPage));
   ASSERT_NE(page, nullptr);
   ReplacePage(page + kPage);

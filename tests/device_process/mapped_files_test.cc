@@ -57,7 +57,8 @@ TEST(MappedFiles, APartOfAFileIsThatPart) {
 TEST(MappedFiles, SeveralFilesAreSeveralPartsAndOneInPiecesIsOne) {
   const base::OwnedFd a = NewFile(1), b = NewFile(2);
   const Memory memory(MAP_SHARED, a.fd(), 0);
-  // The middle page is mapped to the other file, and then to the same page of the first file again.
+  // The middle page is first mapped to the other file, and then to the same page of the first file
+  // again.
   constexpr int kAccess = PROT_READ | PROT_WRITE;
   constexpr int kOver = MAP_SHARED | MAP_FIXED;
   ASSERT_NE(mmap(memory.page(1), kFilePage, kAccess, kOver, b.fd(), 0), MAP_FAILED);
@@ -84,7 +85,7 @@ TEST(MappedFiles, TellsWhyNot) {
   const Memory hole(MAP_SHARED, file.fd(), 0);
   munmap(hole.page(1), kFilePage);
   EXPECT_NE(why(hole).find("is not mapped"), std::string::npos);
-  // The file is closed and has no name, but root can still open it, so both results are possible.
+  // The file is closed and has no name, but root can still open it, so either result is possible.
   auto closed = std::make_unique<base::OwnedFd>(NewFile(1));
   const Memory nameless(MAP_SHARED, closed->fd(), 0);
   closed.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the memory of a host as mapped by the device's process.
+// Tests host memory as mapped by the device process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
@@ -115,7 +115,7 @@ TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
   EXPECT_EQ(seen[5], 0);
   EXPECT_EQ(ring.data()[5], 55);
   EXPECT_NE(mappings_.RemoveRing(kBus), nullptr);
-  // Adding and removing rings repeatedly uses no additional address space.
+  // Repeatedly adding and removing rings must not use additional address space.
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
     EXPECT_EQ(dma_->Translate(kBus, 1), seen);
@@ -146,7 +146,7 @@ TEST_F(Mappings, ExternalMemoryIsAnyPartOfAFileUntilItIsTakenBack) {
   EXPECT_EQ(seen[0], 0);
 }
 
-/// Returns the number of this process's mappings in the kernel.
+/// Returns the number of mappings that the kernel has for this process.
 size_t KernelMappings() {
   std::ifstream maps("/proc/self/maps");
   return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
@@ -204,7 +204,7 @@ TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
 }
 
 TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
-  // Maps the pages of one file repeatedly, so that each piece needs a mapping.
+  // Maps the pages of one file repeatedly, so that each piece needs a separate mapping.
   constexpr uint64_t kPieceBytes = 3 * kMappedPage;
   const base::OwnedFd file = Memfd(kPieceBytes, false);
   constexpr uint64_t kBytes = 2 * HostMappings::kMaxMappings * kPieceBytes;
@@ -268,7 +268,7 @@ TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
   ring.data()[0] = 55;
   uint8_t* const seen = dma_->Translate(kBus, ring.bytes());
   ASSERT_NE(seen, nullptr);
-  // Simulates a hole in a file of huge pages when none is free.
+  // Simulates a hole in a huge-page file while no huge page is free.
   const base::OwnedFd empty = Memfd(0, false);
   ASSERT_NE(mmap(seen + kMappedPage, kMappedPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                  empty.fd(), 0),
@@ -288,7 +288,7 @@ TEST_F(Mappings, AHoleInARingOfHugePagesWhereNoneIsFreeIsZeroesAndRings) {
   ASSERT_NE(seen, nullptr);
   EXPECT_EQ(seen[9], 55);
   ASSERT_EQ(fallocate(ring.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kHugePage), 0);
-  std::vector<bar::RingMemory> all;  // Allocates the page of the hole and all other huge pages.
+  std::vector<bar::RingMemory> all;  // Allocates all huge pages, including the page of the hole.
   do {
     all.push_back(bar::RingMemory::Create(kHugePage, false, bar::RingMemory::Pages::kHuge));
   } while (all.back());

@@ -44,7 +44,7 @@ class Process {
   pid_t pid() const { return pid_; }
   bool Runs() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
   void Signal(int signal) const { kill(pid_, signal); }
-  /// Returns after all threads of the process have stopped, which is not immediate.
+  /// Returns only after all threads of the process have stopped, which takes some time.
   void Freeze() const {
     Signal(SIGSTOP);
     siginfo_t info;

@@ -42,7 +42,7 @@ class DeviceProcess : public testing::Test {
 };
 
 TEST_F(DeviceProcess, KilledTakesTheLinkDownAtOnceAndANewOneBringsItUp) {
-  bool soon = false;  // Checked in several rounds, because a busy machine may delay the device.
+  bool soon = false;  // Checked over several rounds, because a busy machine may delay the device.
   for (uint32_t generation = 2; generation < 5 && !soon; ++generation) {
     process_->End(SIGKILL);
     const auto begin = Clock::now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests Attach with device=, from a driver's view: a device in another process starts, ends and is
-// replaced.
+// Tests Attach with device= from a driver's point of view, while a device in another process
+// starts, ends and is replaced.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 #include <sys/mman.h>
@@ -195,9 +195,9 @@ TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
   EXPECT_FALSE(host->Adopt("ring"));
   EXPECT_EQ(host->Statistics().size(), before.size());
   host->Unmap(dropped);
-  void* const grown = rte_malloc(nullptr, 8 << 20, 0);  // Announced to the device later.
+  void* const grown = rte_malloc(nullptr, 8 << 20, 0);  // Will be announced to the device later.
 
-  // Another wire has other counters; the list of names does not change.
+  // Another wire has different counters, but the list of names does not change.
   device = std::make_unique<DeviceThread>(kIpuModel, std::vector<Argument>{{"faults", "drop:0"}});
   ASSERT_TRUE(Eventually([&] { return IsUp(*host); }));
   EXPECT_EQ(host->Generation(), 2u);
@@ -243,7 +243,7 @@ TEST(Remote, ExternalMemoryIsTakenFromFilesAloneAndHandedOverAgain) {
 }
 
 TEST(Remote, CountersGoOnWhereADeviceThatIsGoneHadThem) {
-  // An idle device counts only its steps.
+  // An idle device counts only its own steps.
   constexpr const char* kSteps = "model_total_cycles";
   auto device = std::make_unique<DeviceThread>(kIpuModel);
   const auto host = Host();

@@ -43,7 +43,7 @@ TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
 TEST(Socket, CanBeConnectedToFromWhenItsPathIsThere) {
   const std::string path = TestSocket();
   std::atomic<bool> done = false;
-  // Between two rounds the device does not listen. Within a round the path may be removed at any
+  // Between two rounds, the device does not listen. Within a round, the path can disappear at any
   // time.
   std::atomic<uint64_t> refused = 0;
   std::thread seeker([&] {

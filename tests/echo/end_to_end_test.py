@@ -53,7 +53,7 @@ def run_until_traffic(*flags, eal=(), ending=signal.SIGTERM):
     for line in echo.stderr:
         said.append(line)
         rate = re.search(r" rx +(\d+\.\d+) Mpps", line)
-        if rate and float(rate[1]) >= 0.02:  # A thousand frames in 0.05 s or more.
+        if rate and float(rate[1]) >= 0.02:  # At least a thousand frames in 0.05 s.
             break
     echo.send_signal(ending)
     stdout, stderr = echo.communicate()
@@ -67,7 +67,7 @@ TCP = harness.has_tcp(ECHO)
 
 class EndToEnd(unittest.TestCase):
     def setUp(self):
-        # A DPDK runtime folder only for this test.
+        # Use a DPDK runtime folder for this test alone.
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.addCleanup(self.check_that_no_run_left_files, os.path.join(folder.name, "dpdk"))
@@ -143,9 +143,9 @@ class EndToEnd(unittest.TestCase):
                     self.assertEqual(report["lost"], 0)
 
     def test_what_enters_the_nic_has_an_ending_when_most_is_dropped(self):
-        # Frames of 9018 bytes exceed the default MTU. Device and worker share the CPU that the
-        # device's thread uses by default: while one runs the other cannot, so that frames find no
-        # free descriptors.
+        # Frames of 9018 bytes exceed the default MTU. The device and the worker share the CPU that
+        # the device's thread uses by default. While one of them runs the other cannot, so frames
+        # find no free descriptors.
         for iface, sizes, named in (("packetized", "64/9018", ("rx_oversize", "rx_no_descriptor")),
                                     ("streaming", "1518", ("rx_pipe_full",)),
                                     ("bilateral", "64/9018", ("rx_oversize", "rx_no_region")),
@@ -266,7 +266,7 @@ class EndToEnd(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(left, "config")), "a run that lives")
         echo.kill()
         echo.communicate(timeout=30)
-        os.utime(left, (0, 0))  # A fresh folder might belong to a run that is starting.
+        os.utime(left, (0, 0))  # A recent folder might belong to a run that is just starting.
         run("--duration_s=0.1")
         self.assertFalse(os.path.exists(left))
 
@@ -304,7 +304,7 @@ class EndToEnd(unittest.TestCase):
 
     def test_every_kind_of_frame_returns(self):
         # ARP, IPv6/UDP, IPv4 with a VLAN tag, an unknown EtherType, and a frame that ends after its
-        # Ethernet header: from byte 12 on, RFC 826, 8200, 791, IEEE 802.1Q.
+        # Ethernet header. From byte 12 on, they follow RFC 826, RFC 8200, RFC 791 and IEEE 802.1Q.
         kinds = [bytes.fromhex("0806" "0001080006040001") + bytes(36),
                  bytes.fromhex("86dd" "60000000" "000c" "1140") + bytes(range(32))
                  + bytes.fromhex("00070007" "000c0000" "61626364"),
@@ -333,7 +333,7 @@ class EndToEnd(unittest.TestCase):
         self.assertGreater(report["wire"]["verified"], 0)
 
     def test_behind_wires_without_a_source(self):
-        # No frames are sent: the NIC delivers none, and the run still ends cleanly.
+        # No frames are sent, so the NIC does not deliver any. The run must still end cleanly.
         for wire, iface, figures in (("loopback", "bilateral", "links"),
                                      ("port:net_ring0", "bilateral", "links"),
                                      ("loopback", "coherent", "lines")):

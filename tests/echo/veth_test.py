@@ -23,7 +23,7 @@ PAIR = Veth("sl")
 CLIENT, SERVER = "10.99.0.1", "10.99.0.2"
 
 # Sends datagrams of many sizes and prints how many came back with one byte changed by 1. Arguments:
-# the address, and seconds of patience.
+# the address, and the timeout in seconds.
 UDP_CLIENT = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -39,7 +39,7 @@ for size in range(1, 1400, 50):
 print(back)
 """
 
-# Pings through a raw socket (RFC 792: type 8 code 0) and prints how many replies were right.
+# Pings through a raw socket (RFC 792: type 8 code 0) and prints how many replies were correct.
 PING_CLIENT = """
 import socket, struct, sys
 def checksum(data):
@@ -60,7 +60,7 @@ print(right)
 """
 
 # Sends bytes over several connections at once, closes the sending direction, and prints how many
-# connections returned all bytes before they ended. Argument: the address.
+# connections returned all bytes before they closed. Argument: the address.
 TCP_CLIENT = """
 import random, socket, sys, threading
 def talk(number, good):
@@ -139,8 +139,9 @@ class Veth(unittest.TestCase):
         self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}", "--")
 
     def test_streaming(self):
-        # An Ensō NIC cannot send ARP, so it leaves by the exception port. (A second net_af_packet
-        # is impossible: all instances in one process share the frames of an interface.)
+        # An Ensō NIC cannot send ARP, so ARP frames leave through the exception port. (A second
+        # net_af_packet is impossible, because all instances in one process share the frames of an
+        # interface.)
         report = self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}",
                            f"--vdev=net_pcap0,iface={PAIR.here}",
                            "--vdev=net_enso0,wire=port:net_af_packet0", "--", "--iface=streaming",

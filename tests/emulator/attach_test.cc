@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests Attach under a real EAL with both device models, DPDK's memory, service lcores and other
-// ethdevs as the wire. `attach_test --service` runs with a service lcore.
+// Tests Attach in a real EAL with both device models, with DPDK's memory and service lcores, and
+// with other ethdevs as the wire. `attach_test --service` runs with a service lcore.
 #include "emulator/attach.h"
 
 #include <gtest/gtest.h>
@@ -273,7 +273,7 @@ TEST(Service, StepsTheModelOnAnLcoreOfTheApplicationWhereThatIsAskedFor) {
       stepped = rte_service_run_iter_on_app_lcore(id, 0);
     }
     EXPECT_EQ(stepped, 0);
-    // The model's thread sleeps, so the thread that reads a register must step the model.
+    // The model's thread sleeps, so the thread that reads a register must step the model itself.
     const auto begin = std::chrono::steady_clock::now();
     for (int reads = 0; reads < 1000; ++reads) {
       rte_service_run_iter_on_app_lcore(id, 0);
@@ -292,7 +292,7 @@ int main(int argc, char** argv) {
   const bool service = argc > 1 && std::strcmp(argv[1], "--service") == 0;
   std::vector<std::string> arguments = {
       "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--log-level=error"};
-  // Main and service lcore share one CPU.
+  // The main and service lcores share one CPU.
   if (service)
     arguments.insert(arguments.end(), {"--lcores=(0,1)@0", "-S", "1"});
   else

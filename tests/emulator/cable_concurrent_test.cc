@@ -15,7 +15,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// An end that is stepped in real time, because its timeouts for the peer are in real time.
+/// An end that is stepped in real time, because its peer timeouts are in real time.
 struct Stepped {
   explicit Stepped(const TemporarySocketPath& place) {
     MacAddress mac = {};
@@ -101,7 +101,8 @@ TEST(CableThreads, AnEndMayComeAndGoUnderTraffic) {
   other.join();
   EXPECT_GT(returned, 0u);
   EXPECT_GE(Count(*a.wire, "cable_joins"), 20u);
-  // Each sent frame has returned, was counted as dropped by this end, or was lost with the peer.
+  // Each frame that was sent has returned, was counted as dropped by this end, or was lost with the
+  // peer.
   EXPECT_LE(returned + Count(*a.wire, "cable_cut_tx") + Count(*a.wire, "cable_cut_rx") +
                 Count(*a.wire, "cable_down") + Count(*a.wire, "cable_full"),
             next);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests hostile ends of cables: each is refused or disconnected, and an honest end can join next.
+// Tests hostile cable ends: each one is refused or disconnected, and an honest end can join
+// afterwards.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/memfd.h>
@@ -39,7 +40,8 @@ struct HostileEnd {
   void SendMessage(const CableMessage& message, int file, size_t bytes = sizeof(CableMessage)) {
     channel.Send(&message, bytes, file);
   }
-  /// Returns 0 if joined, 1 if refused, and -1 if disconnected or not yet answered.
+  /// Returns 0 if this end has joined, 1 if it was refused, and -1 if it was disconnected or there
+  /// is no answer yet.
   int ReadAnswer() {
     CableMessage answer;
     base::OwnedFd none;
@@ -192,7 +194,7 @@ TEST(HostileCable, WhoListensAndLiesIsNotJoined) {
       [](Channel& channel) {
         CableMessage refusal;
         refusal.refused = 1;
-        std::memset(refusal.text, 'x', sizeof(refusal.text));  // Lacks a terminating zero.
+        std::memset(refusal.text, 'x', sizeof(refusal.text));  // The text lacks a terminating zero.
         channel.Send(&refusal, sizeof(refusal));
       },
       [](Channel& channel) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs two processes at a cable and kills one at random moments. Received frames must be complete,
-// in order, and sent before; the next process must be able to join.
+// Runs two processes at the ends of a cable and kills one of them at random moments. Received
+// frames must be complete and in order, and must have been sent; the next process must be able to
+// join.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -66,7 +67,7 @@ class Survivor {
     EXPECT_NE(wire_, nullptr) << error;
   }
 
-  /// Runs for `time`, or until `until` returns true. Returns false if the time passed first.
+  /// Runs for `time`, or until `until` returns true. Returns false if the time elapsed first.
   template <typename Until>
   bool Run(std::chrono::microseconds time, bool send, Until until) {
     for (const auto end = Clock::now() + time; Clock::now() < end;) {
@@ -109,7 +110,7 @@ TEST(CableKill, WhoeverIsKilledTheSurvivorIsJoinedByTheNext) {
   const TemporarySocketPath place;
   std::mt19937 random(3);
   auto first =
-      std::make_unique<Child>(place.path());  // Listens if it starts first; either order is fine.
+      std::make_unique<Child>(place.path());  // Listens if it starts first; either order works.
   Survivor survivor(place.path());
   constexpr uint64_t kKills = 12;
   for (uint64_t i = 0; i < kKills; ++i) {
@@ -129,7 +130,7 @@ TEST(CableKill, WhoeverIsKilledTheSurvivorIsJoinedByTheNext) {
   EXPECT_EQ(Count(wire, "cable_down"), 0u) << "it did not send without a carrier";
   EXPECT_LE(survivor.returned() + Count(wire, "cable_cut_tx") + Count(wire, "cable_cut_rx"),
             survivor.sent());
-  // No frame is lost while both ends live.
+  // No frame is lost while both ends are alive.
   const uint64_t sent = survivor.sent(), returned = survivor.returned();
   ASSERT_TRUE(survivor.Run(std::chrono::seconds(20), true,
                            [&] { return survivor.sent() > sent + 10'000; }));

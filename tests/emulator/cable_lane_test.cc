@@ -131,7 +131,7 @@ TEST(CableLane, AReceiverBelievesNoLengthThatCannotBe) {
                         Lie{0xffff'ffff, CableLane::kBytes}, Lie{0x8000'0000, 64},
                         Lie{61, 64},      // Longer than the published data.
                         Lie{1514, 1472},  // Longer than the published data.
-                        Lie{0, 64},       // A jump to the beginning that was not published.
+                        Lie{0, 64},       // A jump to the beginning that has not been published.
                         Lie{0, CableLane::kBytes - 64}}) {
     Lane lane;
     lane.Length(0, lie.length);
@@ -139,7 +139,7 @@ TEST(CableLane, AReceiverBelievesNoLengthThatCannotBe) {
     EXPECT_TRUE(lane.receiver->Pull(256).empty()) << lie.length;
     EXPECT_TRUE(lane.receiver->lied_to()) << lie.length;
   }
-  Lane end;  // The record would cross the end of the ring.
+  Lane end;  // The record would extend beyond the end of the ring.
   for (uint64_t i = 0; i + 1 < kLaneFrames; ++i) end.Send(Bytes(60));
   EXPECT_EQ(end.ReceiveAll(), kLaneFrames - 1);
   end.Length(CableLane::kBytes - 64, 61);

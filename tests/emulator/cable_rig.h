@@ -93,7 +93,7 @@ inline uint32_t ReceiveNumbered(Wire& wire, uint32_t first) {
   return taken;
 }
 
-/// Ends that one thread steps.
+/// Cable ends that one thread steps.
 struct CableEnds {
   static constexpr uint64_t kStep_ns = 10'000'000;
 
@@ -107,7 +107,7 @@ struct CableEnds {
     return wire;
   }
   /// Opens an end as an application does: it waits while another thread steps `first`, which
-  /// answers.
+  /// answers the request.
   std::unique_ptr<CableWire> OpenPatiently(MacAddress* given, std::string* error, Wire& first) {
     std::atomic<bool> done{false};
     std::unique_ptr<CableWire> wire;
@@ -137,7 +137,7 @@ struct CableEnds {
   }
 
   TemporarySocketPath place;
-  MacAddress mac = {};  ///< MAC address of the last opened end.
+  MacAddress mac = {};  ///< MAC address of the end that was opened last.
   uint64_t now_ns = 0;
 };
 

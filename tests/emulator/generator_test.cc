@@ -130,7 +130,7 @@ TEST(Generator, FramesGoToTheNicFromALocallyAdministeredUnicastSource) {
 }
 
 /// Jenkins' lookup3 final mix over (dst ip low | dst port, dst ip high, 0), each plus 0xdeadbefb.
-/// This is the Ensō fallback hash of a UDP frame; it ignores the source.
+/// This is the Ensō fallback hash of a UDP frame, which ignores the source.
 uint32_t EnsoUdpHash(uint32_t dst_ip, uint16_t dst_port) {
   uint32_t a = 0xdeadbefb + ((dst_ip & 0xffff) << 16 | dst_port);
   uint32_t b = 0xdeadbefb + (dst_ip >> 16);
@@ -189,7 +189,7 @@ TEST(Generator, EverySequenceNumberOfAFlowIsSentOnceHoweverFewFramesAreTaken) {
   options.flows = 3;
   const auto wire = Generator(options);
   wire->Start(0);
-  std::map<uint32_t, uint32_t> next;  // Next number per source address.
+  std::map<uint32_t, uint32_t> next;  // Next number expected from each source address.
   uint32_t take = 0;
   for (int i = 0; i < 5000; ++i) {
     const auto frames = wire->Pull(0, 256);
@@ -221,7 +221,7 @@ TEST(Generator, CountsTheFramesThatItWasTooLateToSend) {
   options.rate_pps = 1e6;
   Rig rig(Generator(options), /*pause=*/false);
   rig.Start();
-  rig.Run(1, 100'000'000);  // No step for 100 ms: 100,000 frames are due.
+  rig.Run(1, 100'000'000);  // Without a step for 100 ms, 100,000 frames are due.
   rig.Run(1000, 1);
   EXPECT_EQ(rig["wire_source_late"] + rig["wire_offered"], 100'001u);
   EXPECT_EQ(rig["wire_source_late"], 90'000u);

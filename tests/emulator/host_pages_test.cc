@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests which pages are registered with a card after arbitrary changes of the host's shared memory.
+// Tests which pages are registered with a card after arbitrary changes to the host's shared memory.
 // Each shared page must be registered once, and no other page may be registered.
 #include "emulator/grid/host_pages.h"
 

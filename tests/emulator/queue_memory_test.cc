@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that register queues are mapped at addresses that are free in another process too.
+// Tests that register queues are mapped at addresses that are also free in another process.
 #include "emulator/queue_memory.h"
 
 #include <gtest/gtest.h>

@@ -54,7 +54,7 @@ ReplayOptions Count(uint64_t count) {
   return options;
 }
 
-/// Returns an IPv4/UDP frame of `bytes` bytes with payload bytes of `fill`.
+/// Returns an IPv4/UDP frame of `bytes` bytes whose payload bytes are all `fill`.
 Bytes Udp(uint32_t bytes, uint8_t fill) {
   Bytes frame(bytes, fill);
   std::fill_n(frame.begin(), 42, uint8_t{0});
@@ -206,7 +206,8 @@ TEST_F(Replay, AnEthernetTrailerMayBeLostOnTheWay) {
 
 TEST_F(Replay, AFrameThatClaimsPaddingOfItsLastFlitMayGrowByIt) {
   Bytes frame = Udp(100, 5);
-  packet::StoreBe16(&frame[16], 110);  // Claims 124 bytes: two flits, like the actual 100.
+  packet::StoreBe16(&frame[16], 110);  // The header claims 124 bytes. That is two flits, as for the
+                                       // actual 100 bytes.
   Write({frame});
   Rig rig(Open(Count(10)));
   rig.device.transform = [](Bytes& back) {

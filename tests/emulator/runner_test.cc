@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the stepping thread against requests of other threads. Runs under ThreadSanitizer; needs no
+// Tests the stepping thread with requests from other threads. Runs under ThreadSanitizer; needs no
 // EAL.
 #include "emulator/runner.h"
 
@@ -46,7 +46,7 @@ uint64_t Value(Runner& runner, const std::string& name) {
   return 0;
 }
 
-/// Enables or disables the wire. Retries if the runner's thread gets no CPU in time.
+/// Enables or disables the wire. Retries if the runner's thread does not get a CPU in time.
 bool Switch(Runner& runner, bool on) {
   return Eventually([&] { return runner.EnableWire(on); });
 }
@@ -78,7 +78,7 @@ TEST(Runner, EnableWireReturnsWhenItHasTakenEffect) {
   }
 }
 
-// Measures CPU time, which a loaded machine can only reduce.
+// Measures CPU time, which load from other programs can only reduce.
 TEST(Runner, LeavesTheCpuToOthersWhileNoHostUsesTheModel) {
   constexpr std::chrono::milliseconds kRest{500};
   auto rig = Source();
@@ -184,7 +184,8 @@ TEST(Runner, ReportsTheLastValuesWithinABoundedTimeWhenNobodyStepsTheModel) {
   ASSERT_TRUE(Switch(runner, true));
   const uint64_t cycles = Value(runner, "model_total_cycles");
   const Runner::Hold hold(runner);
-  EXPECT_GE(Value(runner, "model_total_cycles"), cycles);  // This call times out.
+  EXPECT_GE(Value(runner, "model_total_cycles"), cycles);  // This call times out because the runner
+                                                           // is held.
   EXPECT_FALSE(runner.EnableWire(false));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that the verifier detects damage between device and verifier, and accepts an honest echo.
+// Tests that the verifier detects damage done between the device and the verifier, and accepts an
+// honest echo.
 #include "emulator/verify.h"
 
 #include <gtest/gtest.h>
@@ -97,7 +98,7 @@ TEST(Verify, AGapCountsAsLostAtOnceAndTheTailOnceTheSourceStopped) {
   EXPECT_EQ(rig["wire_outstanding"], 12u);
 }
 
-/// Returns the frames of a source to it in the order of `numbers`, which count from 0.
+/// Returns the frames of a source to that source in the order of `numbers`, which count from 0.
 class Script {
  public:
   explicit Script(std::vector<uint32_t> numbers, uint32_t flows = 1)
@@ -148,7 +149,8 @@ std::vector<Bytes> AllOf(Wire& wire, uint32_t count) {
 
 TEST(Verify, FramesOfTheRunBeforeARestartAreForeignWhereverTheyComeIn) {
   for (const VerifyMode mode : {VerifyMode::kFull, VerifyMode::kSampled}) {
-    // The sizes and flow counts differ, since an earlier run may have had other traffic.
+    // Different sizes and flow counts are used, because an earlier run may have had different
+    // traffic.
     for (const auto& [flows, size] : {std::pair{4u, 128u}, std::pair{600u, 90u}}) {
       const std::vector<Bytes> old = AllOf(*Source(flows, 40, mode, size, 6), 40);
       Rig rig(Source(4, 400, mode, 128, 7));
@@ -262,7 +264,7 @@ TEST(Verify, SequenceNumbersMayWrapTheir32Bits) {
     verifier.Check({&view, 1}, totals);
   };
   give(sequence);
-  for (int i = 0; i < 3; ++i) give(sequence += 0x7fff'ffff);  // The steps pass 2^32.
+  for (int i = 0; i < 3; ++i) give(sequence += 0x7fff'ffff);  // The sequence numbers exceed 2^32.
   const uint64_t gaps = totals.gaps;
   EXPECT_EQ(gaps, sequence - 3);
   give(sequence - 1);
@@ -276,7 +278,7 @@ TEST(Verify, SequenceNumbersMayWrapTheir32Bits) {
 TEST(Verify, SampledModeComparesOneFrameInSixtyFourAndEveryTag) {
   Rig rig(Source(4, 6400, VerifyMode::kSampled));
   rig.device.transform = [](Bytes& frame) {
-    frame[50] ^= 1;  // The payload, not the tag.
+    frame[50] ^= 1;  // Damages the payload, not the tag.
     return true;
   };
   rig.Start();

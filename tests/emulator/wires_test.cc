@@ -76,7 +76,7 @@ TEST(Loopback, WhatTheDeviceSendsComesBackAndWhatDoesNotFitIsCounted) {
   EXPECT_EQ(back, LoopbackWire::kFrames);
 }
 
-/// Sends `count` frames of 100 flows through the given faults and verifies all of them in full.
+/// Sends `count` frames of 100 flows through the given faults and verifies all frames in full.
 std::unique_ptr<Rig> Faulty(const FaultOptions& faults, uint64_t count = 100'000) {
   GeneratorOptions options;
   options.flows = 100;
@@ -181,7 +181,7 @@ TEST(Faults, APolicerPassesItsRateAndWhatMayComeAtOnce) {
   faults.police_frames = 10;
   auto rig = Faulty(faults, 100'000);
   rig->Run(101,
-           // The 100 µs between the first and the last step admit 50 frames after the first 10.
+           // 50 frames pass in the 100 µs between the first and the last step, after the first 10.
            1000);
   rig->StopAndDrain();
   EXPECT_EQ((*rig)["wire_accepted"], 60u);

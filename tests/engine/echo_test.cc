@@ -83,7 +83,7 @@ TEST(IncrementEcho, WrapsTheByteWithoutCarry) {
 
 TEST(IncrementEcho, PaddingIsNoPayload) {
   Bytes frame = test::kUdp4;
-  frame[17] = 28;  // Total length: only IPv4 and UDP headers.
+  frame[17] = 28;  // The total length covers only the IPv4 and UDP headers.
   frame[39] = 8;
   const Bytes before = frame;
   Echo<IncrementEcho>(frame);
@@ -110,7 +110,7 @@ TEST(IncrementEcho, ForwardsMalformedFramesUntouched) {
     EXPECT_EQ(frame, bad);
   }
   Bytes liar = test::kUdp6;
-  liar[19] = 27;  // Payload length beyond the frame.
+  liar[19] = 27;  // The payload length extends beyond the frame.
   const Bytes before = liar;
   Echo<IncrementEcho>(liar);
   EXPECT_EQ(liar, before);
@@ -136,7 +136,7 @@ TEST(EchoEngines, ShortcutsAgreeWithTheGeneralWay) {
       for (const uint8_t value : {0x00, 0x08, 0x1a, 0x20, 0x80, 0xff}) {
         Bytes plain = *fixture.bytes;
         plain[i] = value;
-        // IncrementEcho ignores the length and the fragment offset of UDP.
+        // IncrementEcho ignores the UDP length and the fragment offset.
         const bool later = (packet::LoadBe16(&plain[20]) & 0x1fff) != 0;
         const bool lying = packet::LoadBe16(&plain[38]) != packet::LoadBe16(&plain[16]) - 20;
         const bool excepted = plain[23] == 17 && (later || lying);
@@ -237,8 +237,8 @@ TEST(ReflectEcho, NoUdpChecksumStaysNone) {
   EXPECT_EQ(packet::LoadBe16(frame.data() + 40), 0);
 }
 
-// Two reflections restore the original except for the byte and the checksum that covers it. The
-// test uses all values of the byte, and thus every carry.
+// Two reflections restore the original except for the byte and the checksum that covers the byte.
+// The test uses all values of the byte, so it covers every carry.
 TEST(ReflectEcho, TwiceIsTheOriginalPlusTwo) {
   for (const PayloadOf& payload : kPayloads) {
     if (&payload.frame == &test::kUdp6Routed) continue;
@@ -321,8 +321,8 @@ TEST(ReflectEcho, RepairsAnIcmpMessageThatBecomesAllZero) {
   EXPECT_EQ(packet::LoadBe16(frame.data() + 36), 0xffff);
 }
 
-// A truncated frame must be handled within its bytes: reflected if it is still complete, dropped
-// otherwise, and always counted.
+// A truncated frame must be handled without accesses beyond its end: reflected if it is still
+// complete, dropped otherwise, and counted in both cases.
 TEST(EchoEngines, EveryTruncationOfEveryFixture) {
   for (const test::Fixture& fixture : test::kFixtures) {
     for (size_t size = 0; size <= fixture.bytes->size(); ++size) {

@@ -134,7 +134,7 @@ TEST(NeighborEcho, AnswersPing) {
 TEST(NeighborEcho, AnswersAPingOfZeros) {
   const Answer answer = Ask(test::kPing4Zero);
   EXPECT_EQ(answer.verdict, packet::kForward);
-  // All-zero data has the checksum 0xffff, not 0 (RFC 1624 section 3).
+  // The checksum of all-zero data is 0xffff, not 0 (RFC 1624 section 3).
   EXPECT_EQ(Bytes(answer.frame.begin() + 34, answer.frame.begin() + 42),
             test::FromHex("0000ffff00000000"));
 }
@@ -181,7 +181,7 @@ TEST(NeighborEcho, RefusesBadRequests) {
 }
 
 // Echo requests from a group, loopback or unspecified address must not be answered, because the
-// answer would go to a third party. Requests to a group must not make all hosts of a link answer at
+// answer would go to a third party. Requests to a group must not make all hosts on a link answer at
 // once (RFC 1122, section 3.2.2.6; RFC 6890).
 TEST(NeighborEcho, AnswersNeitherGroupsNorMartians) {
   for (const char* to :
@@ -266,7 +266,8 @@ TEST(NeighborDiscovery, RefusesWhatRfc4861Refuses) {
              Neighbor::kMalformed);  // Option length 0.
   ExpectDrop(Repaired(With(test::kSolicitation, 79, "02")),
              Neighbor::kMalformed);  // The option exceeds the frame.
-  // Duplicate detection must not carry a link-layer address option or go to a unicast address.
+  // Duplicate address detection must not contain a link-layer address option or go to a unicast
+  // address.
   const std::string_view kUnspecified = "00000000000000000000000000000000";
   ExpectDrop(Repaired(With(test::kSolicitation, 22, kUnspecified)), Neighbor::kMalformed);
   ExpectDrop(Repaired(With(test::kSolicitationUnicast, 22, kUnspecified)), Neighbor::kMalformed);
@@ -289,7 +290,7 @@ TEST(Neighbor, EveryTruncationOfEveryFixture) {
       const Bytes cut(fixture.bytes->begin(), fixture.bytes->begin() + size);
       const Answer answer = Ask(cut, 0);
       if (answer.verdict != packet::kForward) continue;
-      // An answered request may lack only padding.
+      // If a truncated request is answered, it may lack only padding.
       const auto network = packet::Parse(cut.data(), static_cast<uint32_t>(size)).network;
       ASSERT_TRUE(network == packet::Network::kArp) << fixture.name << " " << size;
     }
@@ -374,7 +375,7 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < burst.size(); ++i) {
       if (one.verdicts[i] == dropped) bytes += one.frames[i].size();
-      // The answer equals the answer to a single frame.
+      // The answer must equal the answer to a single frame.
       if (one.verdicts[i] == answered) {
         EXPECT_EQ(burst.bytes(i), Ask(one.frames[i], 0).frame);
       }

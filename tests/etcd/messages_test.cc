@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests answers from the documentation of etcd's gateway ("gRPC gateway", etcd v3), and invalid
+// Tests answers from the documentation of the etcd gateway ("gRPC gateway", etcd v3), and invalid
 // answers.
 #include "etcd/messages.h"
 

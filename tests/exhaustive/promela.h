@@ -12,7 +12,7 @@
 
 namespace sluice::exhaustive {
 
-/// Returns one line "#define <prefix><name> <index>" per name.
+/// Returns a line "#define <prefix><name> <index>" for each name.
 template <size_t N>
 std::string Constants(const char* prefix, const char* const (&names)[N]) {
   std::string text;

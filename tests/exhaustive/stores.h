@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Determines the content of shared memory for each instant at which a process may be killed. The
-// process is single-stepped, and each distinct content of the memory is recorded.
+// Determines the contents of shared memory at each instant at which a process could be killed. The
+// process is single-stepped, and all distinct memory contents are recorded.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,8 @@ class Extending(unittest.TestCase):
         (COPY / "build/deps").symlink_to(page.ROOT / "build/deps")  # scripts/setup's downloads.
         for change in page.changes(TEXT):
             change.make(COPY)
-        # Builds everything at once, because later parts of the page change files of earlier parts.
+        # Builds everything at once, because later parts of the page change files from earlier
+        # parts.
         targets = " ".join(line.split(" ", 2)[2] for line in COMMANDS
                            if line.startswith("scripts/build "))
         done = run("scripts/build release " + targets)
@@ -103,7 +104,7 @@ class Extending(unittest.TestCase):
                 done = run(f"{ECHO} --no-huge -m 256 --no-pci --vdev={driver}0,device=null.sock -- "
                            f"--iface={iface} --duration_s=1")
                 self.assertEqual(done.returncode, exit_code, done.stderr)
-            self.assertIn("null", done.stderr) # The error names the model of the device.
+            self.assertIn("null", done.stderr) # The error names the device's model.
             device.send_signal(signal.SIGINT)
             report, _ = device.communicate(timeout=60)
         finally:

@@ -91,7 +91,7 @@ class Page(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_4_the_include_rules_are_kept(self):
-        # The page requires that the table of rules is written again; the rules then hold.
+        # The page requires that the table of rules is rewritten; the rules must hold afterwards.
         for arguments in (["--write-page"], []):
             # The copy is not a repository, so the test reads its files.
             done = subprocess.run([sys.executable, COPY / "tests/architecture/architecture_test.py",

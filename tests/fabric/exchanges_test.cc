@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares the cost of exchanges on the model's link with costs derived by hand. The parameters:
-// one way needs 379 ns, a read 750 ns, and MSI-X 1600 ns; TLPs have 24 + n and 20 + n bytes.
+// Compares the cost of exchanges on the model's link with costs derived by hand. The parameters: a
+// one-way transfer takes 379 ns, a read 750 ns, and MSI-X 1600 ns; TLPs have 24 + n and 20 + n
+// bytes.
 #include "fabric/exchanges.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +96,7 @@ TEST(ExchangeCosts, APrestagedHitAddsOneCachedLoad) {
   EXPECT_EQ(At(wave, "decision in hand"), 2_ns);
 }
 
-// Compares the costs per context switch: a swap for every decision is cheaper than prestaging only
+// Compares the costs per context switch. A swap for every decision is cheaper than prestaging only
 // if prestaging misses often. There are three kinds of misses: one ends in the interrupt handler,
 // one ends by polling, and one includes the read after the interrupt.
 TEST(ExchangeCosts, BreakEvenHitRates) {

@@ -21,8 +21,8 @@ Line Item(uint64_t number) {
   return line;
 }
 
-/// Pushes as fast as possible and pops one item per three attempts to push, so that the ring is
-/// usually full.
+/// Pushes as fast as possible and pops one item for every three attempts to push, so that the ring
+/// is usually full.
 template <typename P, typename C>
 void Transfer(P& producer_end, C& consumer_end, WindowPair& pair, uint64_t items) {
   const bar::LineQueuePlace place{1, 6};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that events run in the order of virtual time and that a link follows PCIe's rules: first
+// Tests that events run in the order of virtual time and that a link follows the PCIe rules: first
 // in, first out, at the link's rate, and with no more posted writes in flight than the receiver's
-// credits.
+// credits allow.
 #include "fabric/link.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(EventQueue, RunsInOrderOfTimeThenOfScheduling) {
   queue.At(20_ns, [&] { order += 'd'; });
   queue.At(10_ns, [&] {
     order += 'b';
-    queue.At(1_ns, [&] { order += '!'; });  // An event in the past runs now.
+    queue.At(1_ns, [&] { order += '!'; });  // An event scheduled in the past runs immediately.
   });
   queue.Run();
   EXPECT_EQ(order, "ab!cd");
@@ -88,7 +88,7 @@ TEST(Link, NothingPassesAPostedWrite) {
   EXPECT_GE(request.arrival, completion.arrival);
 }
 
-// There are four credits, each returned 758 ns after its write left. Thus four lines pass per round
+// There are four credits. Each returns 758 ns after its write left, so four lines pass per round
 // trip.
 TEST(Link, PostedWritesStallWithoutCredits) {
   LinkParameters parameters;
@@ -122,7 +122,7 @@ TEST(Link, ASlowReceiverHoldsUpReads) {
   EXPECT_GE(read.start, 10_us + 758_ns);
 }
 
-// A DMA read of 64 bytes sends 24 bytes, returns 84 bytes, and lasts 758 ns.
+// A DMA read of 64 bytes sends 24 bytes, returns 84 bytes, and takes 758 ns.
 TEST(Link, ADmaReadIsARoundTrip) {
   LinkDirection up({}, kOneway), down({}, kOneway);
   const Transmission request = up.Send(0, TlpKind::kReadRequest, 0, kOneway);

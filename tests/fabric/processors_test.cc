@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a host with several processors that use one window, and the NIC's mapping of the host's
-// memory.
+// Tests a host whose processors share one window, and the NIC's mapping of host memory.
 #include <gtest/gtest.h>
 
 #include <utility>

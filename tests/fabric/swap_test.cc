@@ -2,8 +2,8 @@
 //
 // Tests the ends of lib/swap on the model of a link: the posts and the duration of a swap, and the
 // agreement of both ends over every kind of window, with torn lines and with a link that goes down.
-// Expected durations: one way needs 379 ns. A port reads a line twice (word 0, then all words); a
-// read needs 30 ns at the NIC and 40 ns at the host.
+// Expected durations: a one-way transfer takes 379 ns. A port reads a line twice (word 0, then all
+// words); a read takes 30 ns at the NIC and 40 ns at the host.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -172,8 +172,8 @@ TEST(SwapOnFabric, OfFourMessages) {
   });
   link.initiator.MakeOffer({7, {1, 2, 3, 4}});
   queue.Run();
-  // The time until the first commit includes the responder's poll and decision. Later polls include
-  // no decision.
+  // The time until the first commit includes the responder's poll and decision. Later polls do not
+  // include a decision.
   const Picoseconds first = kNicLooks + kDecision;
   EXPECT_EQ(initiator_commits, 758_ns + first + kHostLooks);
   EXPECT_EQ(responder_hears, 1137_ns + first + kHostLooks);
@@ -188,8 +188,8 @@ struct Logs {
   std::map<uint32_t, Event> responder;
 };
 
-/// Swaps until `swaps` are resolved. Every third offer names a stale version. The link goes down
-/// every 20 swaps during an offer.
+/// Swaps until `swaps` are resolved. Every third offer names a stale version. After every 20 swaps,
+/// the link goes down during an offer.
 template <typename I, typename R>
 Logs SwapMany(EventQueue& queue, WindowPair& pair, I& initiator_end, R& responder_end,
               uint32_t swaps) {

@@ -57,7 +57,7 @@ TEST(Tlp, UnknownLinksHaveNoRate) {
   EXPECT_GT(TlpRate(4, 8, 256), 0u);
 }
 
-// Payloads of 64 bytes on PCIe generation 3 x16: written, read, and both at once.
+// 64-byte payloads on PCIe generation 3 x16: written, read, and both at once.
 TEST(Tlp, ThroughputOf64BytePayloads) {
   struct Row {
     uint32_t mps;
@@ -89,12 +89,13 @@ TEST(Tlp, ShareOfMetadataWhenStreaming) {
   EXPECT_LT(share, 0.02);
 }
 
-// 400 Gb/s Ethernet over 512 Gb/s of PCIe is limited by PCIe while metadata uses 39 % of the bytes.
+// For 400 Gb/s Ethernet, PCIe with 512 Gb/s is the bottleneck as long as metadata uses 39 % of its
+// bytes.
 TEST(Tlp, APCIeLinkOfTheNextGenerationIsStillABottleneck) {
   EXPECT_LT(512 * (1 - FracMetadata(32, 16, 60, 256, 16)), 400);
 }
 
-// A swap of two messages sends 88 bytes in each direction.
+// A two-message swap sends 88 bytes in each direction.
 TEST(Tlp, ALinkCarriesMoreSwapsThanAnyProcessorMakes) {
   const auto swaps = [](uint32_t generation) {
     return static_cast<double>(TlpRate(generation, 16, 256)) / 8 /

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a link in virtual time that goes down or lacks credits, and checks that a seed always
-// yields the same trace.
+// Tests a link in virtual time that goes down or runs out of credits, and checks that a given seed
+// always yields the same trace.
 #include <gtest/gtest.h>
 
 #include <vector>

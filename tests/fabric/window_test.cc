@@ -122,11 +122,11 @@ TEST(FabricWindow, MsixTakes1600AndStaysBehindWhatWasPosted) {
   EXPECT_EQ(model.nic.link_bytes(), (bar::LinkBytes{0, 88 + 28}));
 }
 
-// The completion of a read pushes earlier posted writes of the device.
+// The completion of a read pushes the device's earlier posted writes ahead of it.
 TEST(FabricWindow, AReadBringsWhatTheNicPostedBefore) {
   Model model;
   model.nic.Compute(379_ns);
-  model.nic.Post(0, Numbered(1));  // Leaves when the read request arrives.
+  model.nic.Post(0, Numbered(1));  // The NIC posts this when the read request arrives.
   EXPECT_EQ(model.host.ReadUncached(0, 0), 1000u);
 }
 
@@ -140,8 +140,8 @@ TEST(FabricWindow, CodeThatSpinsLetsTimePass) {
   model.host.Post(0, Numbered(1));
   while (model.host.Peek(0) != 1000) {
   }
-  // The answer arrives after a round trip of 758 ns and a read of 30 ns by the NIC. The host
-  // observes it at the end of a read of 40 ns.
+  // The answer arrives after a round trip of 758 ns and a read by the NIC, which takes 30 ns. The
+  // host observes the answer at the end of a read that takes 40 ns.
   EXPECT_GE(model.host.now(), 788_ns);
   EXPECT_LE(model.host.now(), 788_ns + 40_ns);
 }
@@ -163,7 +163,7 @@ TEST(FabricWindow, AFullBufferLeavesAsOneWrite) {
 std::vector<uint32_t> ArrivalOrder(uint64_t seed) {
   WindowParameters parameters = With(HostStores::kWriteCombining, NicLines::kPushed);
   parameters.seed = seed;
-  parameters.costs.nic_memory = 0;  // Observes every single arrival.
+  parameters.costs.nic_memory = 0;  // Makes every single arrival observable.
   Model model(parameters);
   const Line line = Numbered(1);
   std::vector<uint32_t> order;
@@ -194,7 +194,7 @@ TEST(FabricWindow, APartOfABufferLeavesInAnyOrder) {
 TEST(FabricWindow, TornLinesAreRejectedAndTheWholeOneArrives) {
   WindowParameters parameters = With(HostStores::kWriteCombining, NicLines::kPushed);
   parameters.early_evictions_permille = 1000;
-  parameters.costs.nic_cached_line = 0;  // Observes every single arrival.
+  parameters.costs.nic_cached_line = 0;  // Makes every single arrival observable.
   Model model(parameters);
   uint32_t rejected = 0, whole = 0;
   Line seen;
@@ -258,8 +258,9 @@ TEST(FabricWindow, APrefetchBeforeTheFlushIsForgotten) {
   EXPECT_EQ(model.host.Peek(0), 1000u);
 }
 
-/// The host reads, finds nothing, arms the interrupt and sleeps. The NIC publishes in between and
-/// interrupts only an armed host. Returns whether the host learns of the event.
+/// The host reads, finds nothing, arms the interrupt and sleeps. Meanwhile, the NIC publishes the
+/// event, but interrupts the host only if it is armed. Returns whether the host learns of the
+/// event.
 bool HostLearns(bool flush_and_look_again) {
   Model model(With(HostStores::kWholeLine, NicLines::kWriteThrough));
   const Line armed = Numbered(7);
@@ -270,7 +271,7 @@ bool HostLearns(bool flush_and_look_again) {
     model.nic.Post(0, Numbered(1));
     if (model.nic.Peek(0) == armed.word[0]) model.nic.Interrupt(0);
   });
-  learned = model.host.Peek(0) != 0;  // 750 ns; the line is empty and is cached.
+  learned = model.host.Peek(0) != 0;  // The read takes 750 ns. The line is empty and is cached.
   model.host.Post(0, armed);
   if (flush_and_look_again) model.host.Flush();
   learned = learned || model.host.Peek(0) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fuzzes the receiver of a cable with arbitrary stores of its sender, and the sender with arbitrary
-// stores of its receiver. Each 8 bytes of input are one store: the address followed by the value.
+// Fuzzes the receiver of a cable with arbitrary stores by its sender, and the sender with arbitrary
+// stores by its receiver. Each 8 bytes of input are one store: the address followed by the value.
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads choices of a fuzz target from its input.
+// Reads a fuzz target's choices from its input.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace sluice::fuzz {
 
-/// Consumes bytes from the front of the input. After the end, all numbers are 0.
+/// Consumes bytes from the front of the input. Numbers read beyond the end are 0.
 class Choices {
  public:
   Choices(const uint8_t* data, size_t size) : bytes_(data, size) {}

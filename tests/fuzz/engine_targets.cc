@@ -55,7 +55,7 @@ void EchoEngines(const uint8_t* data, size_t size) {
   }
   FUZZ_CHECK(HasValidChecksums(once));
   Bytes twice = once;
-  // A byte of an Ethernet payload may be a tag or a length that changes its type.
+  // A byte of an Ethernet payload can be a tag or a length whose change alters the frame's type.
   FUZZ_CHECK(Run(engine::ReflectEcho(), twice) == packet::kForward);
   FUZZ_CHECK(HasValidChecksums(twice));
   for (size_t i = 0; i < size; ++i) {

@@ -10,7 +10,7 @@ namespace {
 using engine::kv::MemcachedLab;
 using engine::kv::Progress;
 
-// Returns the store that all inputs share, so keys of earlier inputs may exist.
+// Returns the store, which all inputs share. It may contain keys from earlier inputs.
 MemcachedLab& Lab() {
   static MemcachedLab lab({.workers = 3, .concurrent_read = false, .allow_flush = true});
   return lab;

@@ -47,8 +47,8 @@ void Seal(Bytes& file) {
   }
 }
 
-/// Parses a file according to the description of the format only. Returns the file's items, or
-/// nullopt if the file is incomplete.
+/// Parses a file using only the description of the format. Returns the file's items, or nullopt if
+/// the file is incomplete.
 std::optional<std::map<std::string, std::string>> ItemsOf(const Bytes& file) {
   std::map<std::string, std::string> items;
   const uint8_t header[kFileHeader] = {'S', 'L', 'U', 'I', 'C', 'E', 'K', 'V', 1};
@@ -90,7 +90,7 @@ std::optional<std::map<std::string, std::string>> ItemsOf(const Bytes& file) {
 std::map<std::string, std::string> ItemsIn(const std::vector<Partition>& store) {
   std::map<std::string, std::string> items;
   for (const Partition& partition : store) {
-    // Time does not advance, so no item has expired.
+    // Time does not advance, so items do not expire.
     partition.ForEach(kNow, [&](engine::kv::Bytes key, const engine::kv::ItemView& item) {
       items[std::string(key.begin(), key.end())] =
           std::string(item.value.begin(), item.value.end());
@@ -138,7 +138,7 @@ void KvSnapshot(const uint8_t* data, size_t size) {
   } else if (read) {
     FUZZ_CHECK(items == *expected);
   } else {
-    // The file is complete but does not fit into the store.
+    // The file is complete but does not fit in the store.
     FUZZ_CHECK(items.size() <= expected->size());
   }
 }

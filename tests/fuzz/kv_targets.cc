@@ -68,7 +68,7 @@ Progress Serve(engine::kv::Store& store, engine::kv::Bytes datagram, std::span<u
   }
 }
 
-/// A reference implementation of MICA's answers with a std::map.
+/// A reference implementation of MICA's answers, based on a std::map.
 class Model {
  public:
   MicaResult Answer(const MicaMessage& request, std::string* value) {

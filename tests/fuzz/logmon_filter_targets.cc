@@ -62,7 +62,7 @@ void LogmonFilter(const uint8_t* data, size_t size) {
   FUZZ_CHECK(filter.has_value() == error.empty() && regex.has_value() == regex_error.empty());
   while (!lines.empty()) {
     const size_t end = std::min(lines.find_first_of("\r\n"), lines.size());
-    const std::string line(lines.substr(0, end));  // The copy has the exact size of the line.
+    const std::string line(lines.substr(0, end));  // Copy the line into memory of its exact size.
     if (filter) Ask(*filter, line);
     if (regex) Ask(*regex, line);
     lines.remove_prefix(std::min(end + 1, lines.size()));

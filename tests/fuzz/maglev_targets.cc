@@ -51,8 +51,8 @@ std::optional<FlowKey> CheckFlow(const Bytes& bytes) {
   return flow;
 }
 
-/// Checks that a translated quote belongs to the translated flow, and that the translation keeps
-/// correct checksums of the error correct.
+/// Checks that a translated quote belongs to the translated flow, and that the translation
+/// preserves correct checksums in the error.
 void CheckTranslation(const Bytes& bytes) {
   Placed placed(bytes, 0);
   const Headers& headers = placed.headers;

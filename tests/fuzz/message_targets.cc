@@ -20,8 +20,8 @@ constexpr uint64_t kTimeout = 1000;
 constexpr uint32_t kMessages = 8;
 constexpr uint32_t kLongest = 300;
 
-/// Returns the byte at offset `at` of this sender's message. The byte does not depend on the
-/// boundaries of the parts.
+/// Returns the byte at offset `at` of this sender's message. The byte does not depend on how the
+/// message is divided into parts.
 uint8_t ByteOf(uint8_t sender, uint32_t number, uint32_t at) {
   return static_cast<uint8_t>(sender * 31 + number * 7 + at);
 }

@@ -29,7 +29,7 @@ void Parser(const uint8_t* data, size_t size) {
   if (!key) return;
   FUZZ_CHECK(key->Reversed().Reversed() == *key);
 
-  // The oracle recognizes a source route only where the fixtures have one.
+  // The oracle recognizes source routes only in the places where the fixtures have them.
   const bool held = !headers.source_routed && test::ChecksumsHold(frame.data(), headers);
   if (headers.network == packet::Network::kIpv4) {
     packet::SetIpv4Address(frame.data(), headers, packet::End::kSource, {255, 255, 0, 0});

@@ -58,7 +58,7 @@ void CheckTimes(const StreamSpec& stream) {
   }
 }
 
-/// Builds the frames only for small counts, because thousands of frames need too much time.
+/// Builds the frames only for small counts, because building thousands of frames takes too long.
 void CheckFrames(const StreamSpec& stream) {
   std::vector<const Field*> fields = stream.headers.fields();
   fields.push_back(&stream.sizes);
@@ -90,8 +90,8 @@ void CheckFrames(const StreamSpec& stream) {
 void PktgenStreams(const uint8_t* data, size_t size) {
   const test::ExactBuffer bytes({data, size});
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  // Skips captures: they name arbitrary files, and another fuzzer covers them. Escapes could hide
-  // the word "pcap".
+  // Skips captures, because they name arbitrary files and another fuzzer covers them. Escapes could
+  // hide the word "pcap".
   if (text.find("pcap") != text.npos || text.find("\\u") != text.npos) return;
   std::vector<std::string> errors;
   const auto streams = pktgen::ParseStreams(text, &errors);

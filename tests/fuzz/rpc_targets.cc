@@ -48,7 +48,7 @@ void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, u
   FUZZ_CHECK(reread.error == rpc::UnmarshalError::kNone);
 }
 
-/// Reads records of at most 64 bytes in steps of a size that the first byte sets.
+/// Reads records of at most 64 bytes, in steps whose size is set by the first byte.
 void ReadRecords(const test::ExactBuffer& stream) {
   rpc::RecordReader reader(64);
   const uint32_t step = 1 + stream.data()[0] % 32;

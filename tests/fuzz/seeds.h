@@ -114,8 +114,8 @@ inline std::vector<Bytes> ClientSeeds() {
                              binary(0, 0, 1, "Not found"), binary(1, 0, 0x82, "")})};
 }
 
-/// Answers of etcd's gateway, each preceded by a byte that selects the request: range, watch, grant
-/// or keepalive. The keys are "sluice/servers/0" and "sluice/x" in base64 (RFC 4648).
+/// Answers from the etcd gateway, each preceded by a byte that selects the request: range, watch,
+/// grant or keepalive. The keys are "sluice/servers/0" and "sluice/x" in base64 (RFC 4648).
 inline std::vector<Bytes> EtcdSeeds() {
   std::vector<Bytes> seeds;
   for (const char* const text :
@@ -135,7 +135,7 @@ inline std::vector<Bytes> EtcdSeeds() {
   return seeds;
 }
 
-/// An epoch's file (engine/telemetry/export/epoch_file.h) with one flow in the smallest sketch,
+/// An epoch file (engine/telemetry/export/epoch_file.h) with one flow in the smallest sketch,
 /// preceded by a byte that requests a correct checksum.
 inline Bytes EpochSeed() {
   constexpr int kCells = 3 * 16;
@@ -177,7 +177,7 @@ inline Bytes EpochSeed() {
   return file;
 }
 
-/// Files of streams for sluice-pktgen that use every form of each member.
+/// Stream files for sluice-pktgen that use every form of each member.
 inline std::vector<Bytes> StreamSeeds() {
   std::vector<Bytes> seeds;
   for (const char* const text :

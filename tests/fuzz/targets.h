@@ -31,7 +31,7 @@ void NeighborEngine(const uint8_t* data, size_t size);
 /// byte sets the headroom, the MTU and whether checksums are corrected first.
 void MaglevMessages(const uint8_t* data, size_t size);
 
-/// Passes a UDP payload to the reader of QUIC's connection ids. Bytes after the id must not matter.
+/// Passes a UDP payload to the reader of QUIC connection ids. Bytes after the id must not matter.
 void MaglevQuic(const uint8_t* data, size_t size);
 
 /// Passes a MICA datagram to the server and compares the answers with those of a map. Every request
@@ -61,38 +61,39 @@ void KvSnapshot(const uint8_t* data, size_t size);
 /// of the client's requests or arbitrary ids. Every request must end once.
 void KvClient(const uint8_t* data, size_t size);
 
-/// Parses answers of etcd's gateway about a range, a watch or a lease, as the first byte selects.
-/// Only keys with the prefix and possible leases may be accepted.
+/// Parses answers from the etcd gateway about a range, a watch or a lease, as the first byte
+/// selects. Only keys with the prefix and possible leases may be accepted.
 void EtcdMessages(const uint8_t* data, size_t size);
 
-/// Reads the first line as a pattern of CloudWatch and as an expression of fail2ban, and matches
-/// both against the other lines. Lines that match must contain the needles.
+/// Reads the first line as a CloudWatch pattern and as a fail2ban expression, and matches both
+/// against the other lines. Lines that match must contain the needles.
 void LogmonFilter(const uint8_t* data, size_t size);
 
 /// Scans text in chunks that the first byte selects and compares with an oracle that evaluates
 /// every filter on every line. The highest bit of the first byte selects insufficient memory.
 void LogmonScanner(const uint8_t* data, size_t size);
 
-/// Passes a datagram to the reader of syslog messages. The text must be the datagram's end, and the
-/// header must lie inside.
+/// Passes a datagram to the syslog message reader. The text must be at the datagram's end, and the
+/// header must lie inside the datagram.
 void LogmonSyslog(const uint8_t* data, size_t size);
 
 /// Passes segments of two TCP streams with arbitrary numbers, lengths and flags. The bytes follow
 /// from their sequence numbers. Delivered data must be correct, in order, and never joined across a
-/// gap. The first byte sets window, pool and first number.
+/// gap. The first byte sets the window, the pool and the first sequence number.
 void LogmonTcp(const uint8_t* data, size_t size);
 
 /// Encodes a report derived from the input as IPFIX, and reads the result with a strict decoder.
 /// The result must be well-formed, complete, and not longer than its buffer.
 void TelemetryIpfix(const uint8_t* data, size_t size);
 
-/// Reads an epoch's file. An accepted file must yield the same bytes when it is written again, and
+/// Reads an epoch file. An accepted file must yield the same bytes when it is written again, and
 /// must be mergeable and reportable. The first byte selects whether its checksum is corrected
 /// first.
 void TelemetryEpoch(const uint8_t* data, size_t size);
 
-/// Passes arbitrary messages and outcomes of a host to an agent of the policy that the first byte
-/// selects. The agent's accounting must be consistent, and no decision may overwrite another.
+/// Passes a host's arbitrary messages and outcomes to an agent with the policy that the first byte
+/// selects. The agent's accounting must be consistent, and a decision must not overwrite another
+/// one.
 void SchedAgent(const uint8_t* data, size_t size);
 
 /// Passes a frame with a call through all steps from unmarshalling to the reply. An accepted call
@@ -112,8 +113,8 @@ void RpcTable(const uint8_t* data, size_t size);
 /// Passes a capture file to the reader, and the result to the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 
-/// Reads a file of streams for sluice-pktgen. Accepted streams must respect their bounds and
-/// produce frames that match their description; others must be rejected with one line per error.
+/// Reads a stream file for sluice-pktgen. Accepted streams must respect their bounds and produce
+/// frames that match their description; others must be rejected with one line per error.
 void PktgenStreams(const uint8_t* data, size_t size);
 
 /// Reads a policy graph. The graph must be either rejected with error lines, or applied to a

@@ -24,7 +24,7 @@ using test::Bytes;
 
 using Target = void (*)(const uint8_t*, size_t);
 
-/// Runs `target` on variants of `seed`, each preceded by `prefix`.
+/// Runs `target` with variants of `seed`, each preceded by `prefix`.
 void Bend(Target target, const Bytes& seed, const Bytes& prefix = {}) {
   const auto run = [&](const Bytes& bytes) {
     Bytes input = prefix;
@@ -54,7 +54,7 @@ constexpr int kSplices = 2'000;
 constexpr int kSplices = 20'000;
 #endif
 
-/// Joins the beginnings of fixtures to the ends of others and overwrites some bytes.
+/// Joins the beginnings of some fixtures to the ends of others and overwrites some bytes.
 void Splice(Target target) {
   std::mt19937_64 random(4);
   for (int round = 0; round < kSplices; ++round) {
@@ -110,8 +110,8 @@ TEST(FuzzTargets, MaglevQuic) {
 }
 
 TEST(FuzzTargets, KvMica) {
-  // Each control byte selects a combination: a buffer for all values or for some; hashes trusted or
-  // not; reads across workers or not.
+  // Each control byte selects a combination: a buffer that holds all values or only some; trusted
+  // hashes or not; reads across workers or not.
   for (const uint8_t control : {0xfc, 0xfd, 0x2c, 0x2d, 0xfe}) {
     for (const Bytes& batch : {test::kMicaBatch, test::kMicaTinyBatch})
       Bend(KvMica, batch, {control});

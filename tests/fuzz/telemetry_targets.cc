@@ -101,7 +101,7 @@ void TelemetryIpfix(const uint8_t* data, size_t size) {
     std::vector<IpfixDecoder::Record> records;
     for (auto message = encoder.Next(room); !message.empty(); message = encoder.Next(room)) {
       FUZZ_CHECK(message.size() <= room.size());
-      // A copy of exact size, so that sanitizers detect reads after the end.
+      // A copy of the exact size, so that sanitizers detect reads beyond the end.
       const std::vector<uint8_t> exact(message.begin(), message.end());
       FUZZ_CHECK(decoder.Read(exact, &records).empty());
     }

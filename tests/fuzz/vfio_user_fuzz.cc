@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fuzzes a NIC on a bus with a client that sends arbitrary messages and file descriptors and
+// Fuzzes a NIC on a PCI bus with a client that sends arbitrary messages and file descriptors and
 // corrupts shared memory.
 #include <rte_log.h>
 #include <unistd.h>

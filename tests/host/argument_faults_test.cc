@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that files named by flags are checked exactly as later code opens them.
+// Tests that files named by flags are checked in exactly the way in which later code opens them.
 #include "host/argument_faults.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using testing::AssertionFailure;
 using testing::AssertionResult;
 using testing::AssertionSuccess;
 
-// Returns success if the fault is one line that contains all words.
+// Returns success if the fault is a single line that contains all words.
 AssertionResult Says(const std::string& fault, const std::vector<std::string>& words) {
   if (fault.find('\n') != std::string::npos) return AssertionFailure() << fault << ": two lines";
   for (const std::string& word : words) {

@@ -27,8 +27,8 @@ base::OwnedFd Inheritable(const std::string& text) {
   return file;
 }
 
-/// Runs `script` in a shell. Returns the bytes that it writes to descriptor 3. The descriptors
-/// `given` are passed as 4 and up.
+/// Runs `script` in a shell. Returns the bytes that the script writes to descriptor 3. The
+/// descriptors in `given` are passed as 4, 5 and so on.
 std::string WrittenBy(const std::string& script, std::vector<int> given = {},
                       std::vector<std::string> environment = {}) {
   const base::OwnedFd output = Inheritable("");
@@ -83,7 +83,7 @@ TEST(Spawn, BlocksNoSignal) {
   sigset_t all, before;
   sigfillset(&all);
   ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &all, &before), 0);
-  // The shell blocks all signals around its own vfork, so the program replaces the shell.
+  // The shell blocks all signals around its own vfork, so the program runs in place of the shell.
   const std::string blocked = WrittenBy("exec grep SigBlk: /proc/self/status >&3");
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
   EXPECT_EQ(blocked, "SigBlk:\t0000000000000000\n");
@@ -113,7 +113,7 @@ TEST(ChildProcess, ReportsHowItEnded) {
   waits.Signal(SIGTERM);
   while (!waits.Ended()) usleep(1'000);
   EXPECT_EQ(waits.HowEnded(), "ended by signal 15 (Terminated)");
-  waits.Signal(SIGTERM);  // Has no effect.
+  waits.Signal(SIGTERM);  // This has no effect.
 }
 
 TEST(ChildProcess, DoesNotOutliveItsOwner) {

@@ -35,7 +35,7 @@ TEST(RunSchedule, ReportsALineOnceAndSkipsMissedLines) {
   EXPECT_LE(schedule.Rest(), 3600);
 
   // Lines are missed before the first look. The second look is within the next period, unless this
-  // thread had no CPU for as long.
+  // thread does not get a CPU for that long.
   for (double period_s = 0.02;; period_s *= 4) {
     RunSchedule late(0, period_s);
     while (late.Seconds() < 2.2 * period_s) usleep(1'000);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests datagrams as described in sd_notify(3), at sockets with names of both kinds (unix(7)).
+// Tests the datagrams described in sd_notify(3), with sockets that have either kind of name
+// (unix(7)).
 #include "host/service_manager.h"
 
 #include <gtest/gtest.h>

@@ -168,8 +168,8 @@ class Graph(unittest.TestCase):
         without = STAGE / "graph_without.c"
         without.write_text(re.sub(r"check\(rte_node_sluice_engine_set.*?;", "(void)node;", source,
                                   flags=re.DOTALL))
-        # The program calls no function of the plugin, so the linker would omit it, but needs its
-        # nodes.
+        # The program needs the plugin's nodes but does not call any of its functions, so the linker
+        # would omit the plugin.
         run("cc", *STRICT, without, "-o", program, "-Wl,--no-as-needed", *flags("sluice-graph"))
         done = subprocess.run([program, *EAL, f"--file-prefix=without-{os.getpid()}",
                                "--vdev=net_null0", "--", CONFIG, "1"], capture_output=True,
@@ -232,7 +232,7 @@ class StaticDrivers(unittest.TestCase):
         program = STAGE / "static_consumer"
         try:
             linking = flags("sluice-static", "--static")
-            # libdbus requires it for libpcap; libdpdk-dev does not depend on it, and it is not
+            # libdbus requires it for libpcap. libdpdk-dev does not depend on it, and it is not
             # needed.
             linking = [flag for flag in linking if flag != "-lsystemd"]
         except AssertionError as error:

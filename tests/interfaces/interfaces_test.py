@@ -128,7 +128,7 @@ def client_report():
             server.wait(PATIENCE_S)
 
 
-# Members of the reports of all programs.
+# Report members that all programs have in common.
 COMMON = {"app", "duration_s", "version", "report_version", "lost"}
 
 
@@ -196,7 +196,7 @@ def socket():
     names = {head: layout(message, head) for head in ("enum class Kind", "struct Request",
                                                       "struct Reply", "struct StatisticEntry")}
     names |= {f"PostedQueue, {head}": layout(queue, head) for head in ("struct Entry", "struct Lane")}
-    # The members of a queue follow its functions.
+    # The members of a queue follow the functions of its class.
     names["PostedQueue"] = re.search(r"std::atomic<uint32_t> link_.*? lanes_;", queue)[0]
     constants = re.findall(r"constexpr [\w:]+ (k\w+) = ([^;]+);", message)
     constants += re.findall(r"constexpr [\w:]+ (kDepth|kLanes) = ([^;]+);", queue)

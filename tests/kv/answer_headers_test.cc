@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the IPv4 header of answers: MICA's client must accept it, and it must permit fragmentation
-// only where that is safe.
+// Tests the IPv4 header of answers. MICA's client must accept it, and it must permit fragmentation
+// only where fragmentation is safe.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -56,8 +56,8 @@ TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
   EXPECT_TRUE(Mica2Accepts(answers[0]));
 }
 
-// RFC 6864: an atomic datagram needs no unique identification. An answer that may be fragmented
-// copies the identification of its request, which the client does not repeat.
+// RFC 6864: an atomic datagram does not need a unique identification. An answer that may be
+// fragmented copies the identification of its request, which the client does not reuse.
 TEST(AnswerHeaders, OneAnswerMayBeFragmentedIfItsRequestMight) {
   struct {
     uint16_t identification, flags, answered_flags;

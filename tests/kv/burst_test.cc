@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares bursts with single frames. The complete engine of sluice-kv, including reassembly and
-// ARP, receives the same traffic in both forms. The outcome of each frame, the sent bytes and their
+// Compares bursts with single frames. The complete sluice-kv engine, including reassembly and ARP,
+// receives the same traffic in both forms. The outcome of each frame, the sent bytes and their
 // order, all counters and the stored items must be equal.
 #include "packet/burst.h"
 
@@ -130,8 +130,8 @@ class Rig {
   }
 
  private:
-  /// A frame with tailroom in an allocation of exactly that size, so that a sanitizer detects reads
-  /// after its end.
+  /// A frame with tailroom, in an allocation of exactly that size, so that a sanitizer detects
+  /// reads beyond the end.
   class Memory {
    public:
     explicit Memory(const Frame& frame)
@@ -183,7 +183,7 @@ std::vector<Frame> Cut(const Frame& frame, uint16_t id, size_t bytes) {
   return fragments;
 }
 
-/// Random valid and damaged traffic of clients, with few keys.
+/// Random valid and damaged client traffic, with few keys.
 class Traffic {
  public:
   explicit Traffic(uint32_t seed) : random_(seed) {
@@ -278,7 +278,7 @@ class Traffic {
         return "incr " + key + " 5\r\n";
       case 2:
         return "gets " + key + " " + Key() + "\r\n";
-      case 3: {  // May later cause an answer longer than a datagram.
+      case 3: {  // May later cause an answer that is longer than a datagram.
         const std::string value(Below(2) == 0 ? 900 : Below(30), 'v');
         return "set " + key + " 0 0 " + std::to_string(value.size()) + "\r\n" + value + "\r\n";
       }
@@ -329,7 +329,7 @@ class Traffic {
   std::vector<std::string> keys_;
 };
 
-/// Returns all counters of a worker that must be equal in both forms.
+/// Returns all counters of a worker that must be equal whether frames arrive in bursts or singly.
 std::vector<uint64_t> CountersOf(const ResponderCounters& counters) {
   std::vector<uint64_t> all;
   for (const auto& [name, member] : kProtocolCounters) {
@@ -403,8 +403,8 @@ std::string ValueIn(const Frame& frame) {
   return {message.value.begin(), message.value.end()};
 }
 
-// Sets and reads one key alternately by both protocols. The requests and frames exceed one planning
-// batch, so that some lookups happen long before the set that they must see.
+// Sets and reads one key alternately with both protocols. The requests and frames exceed one
+// planning batch, so that some lookups happen long before the set whose value they must see.
 TEST(KvBursts, AGetSeesWhatTheLastSetOfItsBurstLeft) {
   Rig rig;
   std::string key = "samekey0";

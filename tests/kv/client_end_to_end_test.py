@@ -234,7 +234,7 @@ class Client(unittest.TestCase):
         def answer(datagram, number):
             nonlocal seen, dropped
             seen += 1
-            if seen > 100 and seen % 7 == 0:  # The first 100 requests preload.
+            if seen > 100 and seen % 7 == 0:  # The first 100 requests are the preload.
                 dropped += 1
                 return None
             return mica.answer(datagram, number)
@@ -293,7 +293,7 @@ class Client(unittest.TestCase):
             wait_until(lambda: any("preloaded" in line for line in lines), lines.copy)
             placed = {}
 
-            def all_placed():  # One dump may miss items that are being set.
+            def all_placed():  # One dump may lack items that are being set.
                 placed.update((key, server.name) for server in servers for key in server.keys())
                 return len(placed) == 3000
 

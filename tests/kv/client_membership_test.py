@@ -163,7 +163,7 @@ class Etcd(Sources, unittest.TestCase):
     def test_a_server_leaves_with_its_lease(self):
         self.write(SERVERS[:3])
         client = Client(self, self.source)
-        # The lease lasts longer than the time to grant and use it and for the client to poll.
+        # The lease must last until it has been granted and used, and the client has polled.
         lease = self.etcd.ctl("lease", "grant", "8").split()[1]
         self.etcd.ctl("put", "--lease=" + lease, f"{PREFIX}leased", SERVERS[3])
         four = moved(SERVERS[:3], SERVERS[:4])
@@ -185,7 +185,7 @@ class Etcd(Sources, unittest.TestCase):
         second = f"4 servers: {moved(SERVERS[:3], SERVERS[:4])} of {ITEMS} items moved"
         client.wait_for_lines(first, second)
         client.wait_for_errors("--servers_etcd")
-        # Another etcd, with earlier revisions, replaces the first one.
+        # The first etcd is replaced by another one, which has earlier revisions.
         self.etcd.stop()
         self.etcd.start("other")
         self.keys = {}

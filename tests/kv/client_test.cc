@@ -54,7 +54,7 @@ class Lab {
   Client client;
   /// Called for each answer before the client receives it; false drops the answer.
   std::function<bool(Buffer&)> disturb = [](Buffer&) { return true; };
-  std::vector<uint32_t> batches;  // Number of requests of each datagram.
+  std::vector<uint32_t> batches;  // Number of requests in each datagram.
   uint64_t frozen_until_ns = 0;   // The server processes nothing until this time.
 
  private:
@@ -137,7 +137,7 @@ TEST(ClientTest, FillsDatagramsUpToTheBatch) {
 TEST(ClientTest, SendsWhatThereIsOfABatchBeforeItGetsOld) {
   ClientOptions options = Small();
   options.batch = 16;
-  options.rate = 500'000;  // Five requests in the 10 µs that a batch may wait.
+  options.rate = 500'000;  // This is five requests in the 10 µs for which a batch may wait.
   Lab lab(options);
   lab.Preload();
   lab.batches.clear();
@@ -178,7 +178,7 @@ TEST(ClientTest, CountsLatencyFromWhenARequestWasDue) {
 }
 
 TEST(ClientTest, RequestsThatCouldNotLeaveAreStillCharged) {
-  // More requests become due during the pause than the ids can distinguish.
+  // More requests become due during the pause than there are distinct ids.
   ClientOptions options = Small();
   options.rate = 2e6;
   options.timeout_ns = 1000 * kMillisecond;
@@ -362,7 +362,7 @@ TEST(ClientTest, TellsWhenToCallAgain) {
   EXPECT_FALSE(client.Next(5 * kMillisecond, room));
   EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());
   client.Stop(5 * kMillisecond);
-  EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());  // The next wake-up is the timeout.
+  EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());  // The next wake-up is for the timeout.
   EXPECT_FALSE(client.Next(6 * kMillisecond, room));
   EXPECT_EQ(1u, client.counters().timeouts);
   EXPECT_EQ(UINT64_MAX, client.NextWakeNs());

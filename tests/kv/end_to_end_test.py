@@ -161,7 +161,7 @@ class Serving(unittest.TestCase):
     def test_a_port_a_partition(self):
         report = run_until(SERVED, "--workers=2", f"--client={CLIENT}")
         self.check(report)
-        # Two ports, IPv4 and IPv6.
+        # Two ports, each for IPv4 and IPv6.
         self.assertIn("steering: hardware (4 rules)\n", report["lines"])
         self.assertEqual(report["workers"]["handed_over"], 0)
 
@@ -237,8 +237,8 @@ class Snapshots(unittest.TestCase):
         self.assertEqual(report["store"]["items"], ITEMS)
         self.assertNotIn("items.new", os.listdir(self.folder))
 
-        # The second run has other partitions, another mode and another hash seed. One more item
-        # shows that all previous requests were served.
+        # The second run has a different number of partitions, another mode and another hash seed.
+        # One more item shows that all previous requests were served.
         gets = [b"get %s\r\n" % key for key in values] + [b"set last 0 0 1\r\nx\r\n"]
         expected = [b"VALUE %s %d %d\r\n%s\r\nEND\r\n" % (key, i, len(value), value)
                     for i, (key, value) in enumerate(values.items())] + [b"STORED\r\n"]
@@ -255,7 +255,7 @@ class Snapshots(unittest.TestCase):
 
     def test_items_of_the_embedded_client(self):
         run_until(SERVED, f"--snapshot={self.snapshot}", f"--client={CLIENT}")
-        half = ITEMS // 2  # Half of the items is set again.
+        half = ITEMS // 2  # Half of the items are set again.
         report = run_until(rf"% of gets found, {ITEMS} items; client: gets ",
                            f"--snapshot={self.snapshot}", "--workers=2", "--partitions=3",
                            f"--client=items={half}+get=0.5+outstanding=64")
@@ -277,7 +277,7 @@ class Snapshots(unittest.TestCase):
         for line in process.stdout:
             if re.search(SERVED, line):
                 break
-        # The reader runs all the time, so the pipe never fills.
+        # The reader runs all the time, so that the pipe never fills.
         lines = []
         reader = threading.Thread(target=lambda: lines.extend(process.stdout))
         reader.start()
@@ -389,7 +389,8 @@ class Fragments(unittest.TestCase):
             request = b"set key-%d 0 0 4096\r\n%s\r\n" % (i, value)
             whole = model_mac(models[iface]) + ascii_frame(i, request)[6:]
             frames += reversed(list(fragments(whole, i)))
-        frames += frames[:1] + frames[4:5] + frames[4:5]  # One too many, and one duplicate.
+        frames += frames[:1] + frames[4:5] + frames[4:5]  # One fragment too many, and one
+                                                          # duplicate.
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "requests.pcap")
             harness.write_capture(path, frames)
@@ -455,10 +456,10 @@ class Flags(unittest.TestCase):
         machine_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
         rounded_up = (1 << machine_mb.bit_length() - 1) + 1
         cases = [(f"--mode=store --memory_mb={machine_mb + 1}", "--memory_mb="),
-                 # Part of the machine's memory is in use already.
+                 # Part of the machine's memory is already in use.
                  (f"--mode=store --memory_mb={machine_mb - 1} --items=1", "--memory_mb="),
                  (f"--mode=cache --memory_mb={rounded_up} --items=1", "--memory_mb=")]
-        if machine_mb < 1 << 17:  # The longest index has 128 GiB.
+        if machine_mb < 1 << 17:  # The longest index uses 128 GiB.
             cases.append(("--items=68719476736", "--items="))
         for flags, named in cases:
             with self.subTest(flags):
@@ -488,7 +489,7 @@ class Flags(unittest.TestCase):
             _, status, used = os.wait4(server.pid, 0)
             server.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(server.returncode, 0)
-        self.assertGreater(used.ru_maxrss >> 10, memory_mb)  # KiB; 2000 items need 80.
+        self.assertGreater(used.ru_maxrss >> 10, memory_mb)  # In KiB; 2000 items need 80 KiB.
 
     def test_a_bad_option_of_the_client_is_named_in_one_line(self):
         for option, (code, said) in self.refusals(*map("--client={}".format, (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the limit on answers to one source, which makes forged sources unattractive.
+// Tests the limit on answers to one source, which makes forged source addresses unattractive.
 #include "engine/kv/excess.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,8 @@ std::unique_ptr<Host> Loaded(const ServiceOptions& options, uint32_t workers,
 
 constexpr uint64_t kRate = 100'000;
 /// Sends 2000 requests per second to each worker for `seconds` seconds, starting at cycle `from`.
-/// Returns the number of bytes that the host sent, and adds the number of received bytes to `in`.
+/// Returns the number of bytes that the host sent, and adds the number of bytes that it received to
+/// `in`.
 uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Frame>& requests,
                uint64_t* in) {
   uint64_t out = 0;
@@ -68,7 +69,7 @@ uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Fr
 }
 
 TEST(Excess, IsWhatGoesBeyondThreeTimesTheRequest) {
-  Excess excess(1, 1000, 1);  // The rate is 1 B/s, with 1000 bytes at the start.
+  Excess excess(1, 1000, 1);  // The rate is 1 B/s, and the initial credit is 1000 bytes.
   const auto source = [] { return uint64_t{7}; };
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(excess.Allow(100, 300, source)) << "free";
   EXPECT_TRUE(excess.Allow(100, 900, source)) << "600 of 1000";
@@ -87,18 +88,18 @@ TEST(Excess, OfASourceIsBounded) {
     for (const uint32_t workers : {1u, 2u}) {
       const auto made = Loaded(options, workers, concurrent_read);
       Host& host = *made;
-      // The key belongs to the first worker. Datagrams at the second worker are handed over, unless
-      // all workers may read.
+      // The key belongs to the first worker. Datagrams that arrive at the second worker are handed
+      // over, unless all workers may read.
       const std::vector<Frame> requests(workers, Get(host.KeyOf(0)));
       uint64_t in = 0;
       const uint64_t out = Press(host, 0, 10, requests, &in);
-      // The source has the credit of 10 s plus one second of saved credit.
+      // The source has the credit of 10 s, plus one second of saved credit.
       EXPECT_LE(out, 3 * in + 11 * kRate);
       EXPECT_GE(out, 5 * kRate) << "what it may have, it gets";
       uint64_t withheld = 0;
       for (uint32_t i = 0; i < workers; ++i) withheld += host.counters(i).withheld;
       EXPECT_GT(withheld, 0u);
-      // The bucket fills during silence, but not beyond its size.
+      // The bucket fills during silence, but only up to its size.
       in = 0;
       const uint64_t later = Press(host, 1000 * kCyclesPerSecond, 1, requests, &in);
       EXPECT_LE(later, 3 * in + 2 * kRate);

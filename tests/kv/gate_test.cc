@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests which senders are answered. A server must not be useful for attacks with a forged sender.
+// Tests which senders get answers. A server must not be useful for attacks with forged sender
+// addresses.
 #include "engine/kv/gate.h"
 
 #include <gtest/gtest.h>
@@ -187,7 +188,7 @@ TEST(Gate, TagsAndOptionsOpenNothing) {
   EXPECT_EQ(host.Receive(tagged), packet::Drop(S::kBadSource));
 }
 
-/// Passes the answers of each server to the peer until no answer follows. Returns the number of
+/// Passes each server's answers to the peer until there are no more answers. Returns the number of
 /// answers.
 int Exchange(const ServiceOptions& a, const ServiceOptions& b, uint16_t a_port, uint16_t b_port,
              const Frame& payload) {
@@ -213,8 +214,8 @@ TEST(Gate, ServersDoNotAnswerEachOther) {
   open.gate.any_source_port = true;
   ServiceOptions elsewhere = one;
   elsewhere.memcached_port = 9000;
-  // The exchange must end at one of the servers. If ports do not identify answers, their format
-  // does.
+  // The exchange must end at one of the servers. If answers cannot be recognized by their ports,
+  // they are recognized by their format.
   EXPECT_EQ(Exchange(one, one, 11211, 11211, nonsense), 1);
   EXPECT_EQ(Exchange(open, one, 11211, 11211, nonsense), 2);
   EXPECT_EQ(Exchange(one, elsewhere, 11211, 9000, nonsense), 2);

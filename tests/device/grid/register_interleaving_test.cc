@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A lane that stores registers while another lane, or another block, uses them: at every
-// instruction of the use.
+// Tests a lane that stores registers while another lane, or another block, uses them. The store is
+// tried at every instruction of the use.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,8 +36,8 @@ Memory Pages(size_t bytes) {
   return Memory(memory);
 }
 
-/// Two pieces of memory at different bus addresses. Either may contain a ring, a link or an
-/// endpoint of queue pair 0.
+/// Two memory areas at different bus addresses. Either can contain a ring, a link or an endpoint of
+/// queue pair 0.
 class Lanes : public testing::Test {
  protected:
   static constexpr uint64_t kBus[] = {0x10'0000, 0x80'0000};
@@ -70,13 +70,13 @@ class Lanes : public testing::Test {
     Ignored ignored;
     IpuRegisters(*card_).Write(kPage + offset, bytes, value, ignored);
   }
-  /// Writes a control register, unless the other lane holds the lock, for which this lane waits.
+  /// Writes a control register. If the other lane holds the lock, this lane waits for it.
   bool Control(uint32_t offset, uint32_t value) {
     if (Load(&card_->control_lock) != 0) return false;
     Write(offset, 4, value);
     return true;
   }
-  /// Powers the queue pair on. All its registers describe the first piece of memory.
+  /// Powers the queue pair on. All its registers describe the first memory area.
   void Reset() {
     using namespace regs::ipu;
     card_->rx[0] = card_->tx[0] = {};
@@ -94,7 +94,7 @@ class Lanes : public testing::Test {
     Write(kEndpointBlock + kEndpointBase, 8, kBus[0]);
     Write(kEndpointBlock + kEndpointBytes, 8, kBytes);
   }
-  /// Runs `use` while another lane stores a register.
+  /// Runs `use` while another lane stores a value to a register.
   void StoreMeanwhile(uint32_t offset, uint32_t bytes, uint64_t value,
                       const std::function<void()>& use, const std::function<void()>& judge) {
     const auto stores = [&] {
@@ -103,7 +103,7 @@ class Lanes : public testing::Test {
     };
     ExploreFirst([&] { Reset(); }, use, stores, judge);
   }
-  /// Expects that one protocol uses the queue pair and that its settings are complete.
+  /// Expects that only one protocol uses the queue pair, with complete settings.
   void ExpectOneProtocol() {
     const IpuRxSettings& settings = card_->settings.rings[0];
     const bool linked = card_->gates[0].has(IpuExchange::kLink);
@@ -123,7 +123,8 @@ class Lanes : public testing::Test {
   }
 
   std::unique_ptr<IpuCard> card_ = std::make_unique<IpuCard>();
-  uint32_t rings_ = 0, exchanges_ = 0;  ///< Attempts after which a ring or the other is enabled.
+  uint32_t rings_ = 0, exchanges_ = 0;  ///< Number of attempts that end with a ring enabled, and
+                                        ///< with a link or an endpoint enabled.
   const std::array<Memory, 2> memory_ = {Pages(kBytes), Pages(kBytes)};
 };
 
@@ -184,7 +185,7 @@ TEST_F(Lanes, ARingIsEnabledAsItWasChecked) {
   }
 }
 
-// The host may describe the next ring before it disables this one.
+// The host can describe the next ring before it disables this one.
 TEST_F(Lanes, ARingIsLookedUpWhereItWasEnabled) {
   using namespace regs::ipu;
   for (const uint32_t block : {kRxBlock, kTxBlock}) {
@@ -223,11 +224,11 @@ TEST_F(Lanes, TwoProtocolsAreNotEnabledAtOnce) {
   FormatEndpoints();
   meet(rx, endpoint);
   meet(tx, endpoint);
-  // A link that is disabled while its queue pair gets an endpoint.
+  // The link is disabled while its queue pair gets an endpoint.
   meet({link.control, 0}, endpoint);
 }
 
-/// A host that moves the ring of its commands while a block reads a command.
+/// The host moves its command ring while a block reads a command.
 TEST(MovedRing, EndsACommandWithoutAnEffectOrBeforeIt) {
   using namespace regs::enso;
   constexpr uint64_t kBus = 0x10'0000, kElsewhere = 0x80'0000;

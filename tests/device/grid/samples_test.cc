@@ -19,7 +19,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-/// A frame in memory of whole flits. The bytes after it are not zero.
+/// A frame in memory that is a multiple of flits long. The bytes after the frame are not zero.
 struct Frame {
   struct alignas(kFlitBytes) Flit {
     uint8_t bytes[kFlitBytes];
@@ -203,7 +203,7 @@ TEST(CardSamples, StopWhileTheRingIsFull) {
   EXPECT_EQ(collector.checked.back(), frames[8]);
 }
 
-// The numbers of samples exceed 32 bits in a long run.
+// In a long run, sample numbers exceed 32 bits.
 TEST(CardSamples, GoOnAfterTheirNumbersWrap) {
   Bench bench(1);
   bench.wire().sampled = bench.wire().samples_read = ~0u - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests how the device classifies frames: RSS (with the vectors of Microsoft's RSS specification),
-// packet class, checksums and flow rules.
+// Tests how the device classifies frames: RSS (with the vectors from Microsoft's RSS
+// specification), packet class, checksums and flow rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Classified : public ::testing::Test {
       host.nic.WriteRegister(kRssKey + i, 4, word);
     }
   }
-  /// Returns the write-back of a frame; each call uses the next descriptor.
+  /// Returns the write-back of a frame. Each call uses the next descriptor.
   Descriptor Receive(const std::string& frame) {
     host.Receive(frame);
     return host.Rx(next_++);
@@ -104,7 +104,7 @@ TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
   EXPECT_EQ(static_cast<uint32_t>(Receive(frame).low), 0x2cc18cd5u);
 }
 
-/// Options and extensions are not hashed, so the hash is that of the same frame without them.
+/// Options and extensions are not hashed, so the hash equals that of the same frame without them.
 TEST_F(Classified, PortsAreFoundBehindOptionsAndExtensions) {
   host.nic.WriteRegister(kRssFields, 4, kRssIpv4 | kRssIpv4Tcp | kRssIpv6 | kRssIpv6Tcp);
   std::string options = Ipv4Frame(kVectors[0].tuple);
@@ -112,7 +112,7 @@ TEST_F(Classified, PortsAreFoundBehindOptionsAndExtensions) {
   options[17] = static_cast<char>(options[17] + 4);
   options.insert(34, 4, '\x01');  // No operation.
   EXPECT_EQ(static_cast<uint32_t>(Receive(options).low), kVectors[0].with_ports);
-  // Hop-by-hop and destination options of 8 bytes each: PadN.
+  // Hop-by-hop and destination options, each 8 bytes of PadN.
   std::string extensions = Ipv6Vector();
   extensions[19] = 16 + 20;
   extensions[20] = 0;
@@ -170,8 +170,8 @@ TEST_F(Classified, EveryTruncationOfAFrameIsSafeAndNeverClaimsPorts) {
 }
 
 TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
-  // The UDP checksum by RFC 1071, computed by hand: 192.168.0.1 → 192.168.0.2, UDP 1 → 2, length
-  // 12, payload "abcd".
+  // The UDP checksum computed by hand according to RFC 1071: 192.168.0.1 → 192.168.0.2, UDP 1 → 2,
+  // length 12, payload "abcd".
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79, 192, 168, 0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0xb9, 0xb8, 'a', 'b', 'c',  'd'};
@@ -188,12 +188,12 @@ TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
 }
 
 TEST_F(Classified, AnUpperHeaderThatIsNotWholeIsBadWhateverItSumsTo) {
-  // Frames from 192.168.0.1 to 192.168.0.2. Everything above IP is 0 except UDP's length and the
-  // checksum, which is the complement of 8154 (the addresses) + protocol + length (+ UDP's length),
-  // by RFC 1071.
+  // Frames from 192.168.0.1 to 192.168.0.2. Everything above IP is 0 except the UDP length and the
+  // checksum. By RFC 1071, the checksum is the complement of 8154 (the addresses) + protocol +
+  // length (+ the UDP length).
   const struct {
     uint8_t protocol;
-    uint8_t bytes;  // Bytes of UDP or TCP.
+    uint8_t bytes;  // UDP or TCP bytes.
     uint16_t ip_sum, sum;
     uint16_t flag;
   } kCases[] = {{6, 19, 0xf97d, 0x7e92, kRxL4Bad},
@@ -222,7 +222,7 @@ TEST_F(Classified, AUdpLengthThatNoDatagramHasIsABadChecksum) {
 }
 
 TEST_F(Classified, TheOuterTagNamesTheLink) {
-  // Ethernet types of up to two tags, before an unknown type.
+  // Ethernet types of one or two tags, before an unknown type.
   const struct {
     uint8_t outer[2], inner[2];
     uint16_t link;
@@ -352,8 +352,8 @@ TEST_F(Flows, OfIpv6AllBytesOfBothAddressesCount) {
   }
 }
 
-// Each field that is not part of the 5-tuple is matched separately, with a matching frame and some
-// that do not match.
+// Matches each field outside the 5-tuple separately, with one frame that matches and some that do
+// not.
 TEST_F(Flows, EthernetAddressesTagsAndFragmentsAreMatched) {
   const auto tagged = [](std::string frame, uint8_t vlan) {
     return frame.insert(12, std::string{'\x81', 0, 0x20, static_cast<char>(vlan)});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests endpoints of cache lines, which replace rings: registers, frames in lines, time-outs, and
-// hosts that violate the protocol.
+// Tests cache-line endpoints, which replace rings: registers, frames in lines, timeouts, and hosts
+// that violate the protocol.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Frame {
 class EndpointHost : public Host {
  public:
   static constexpr uint32_t kStride = 256 << 10;
-  /// The endpoint of queue pair q is q strides lower, so an overrun of endpoint 0 leaves the
+  /// The endpoint of queue pair q is q strides lower, so an overrun of endpoint 0 is outside the
   /// allocation.
   static constexpr uint32_t kOffset = kBytes - kStride;
 
@@ -67,7 +67,7 @@ class EndpointHost : public Host {
     }
     return came;
   }
-  /// Returns the held frames to the device as `frames` describes them.
+  /// Returns the held frames to the device, as described by `frames`.
   void Answer() {
     end->Answer(frames, held);
     Step();
@@ -244,7 +244,7 @@ TEST(IpuEndpoint, AHostThatDoesNotLoadStopsTheWireOrLosesFrames) {
   const std::string frame = PlainFrame(1514, 1);
   uint32_t taken = 0;
   while (host->Receive(frame, true) == 1) ++taken;
-  // A line of 104 + 64 * 128 bytes holds 5 records of 8 + 1520 bytes.
+  // A line of 104 + 64 * 128 bytes has room for 5 records of 8 + 1520 bytes.
   EXPECT_EQ(taken, 1u + 5) << "one alone in the line that waited, then a line full";
   EXPECT_EQ(host->Receive(frame, false), 1u);
   EXPECT_EQ(host->Stat(kStatRxNoLine), 1u);
@@ -256,7 +256,7 @@ TEST(IpuEndpoint, AHostThatDoesNotLoadStopsTheWireOrLosesFrames) {
 
 TEST(IpuEndpoint, AFrameThatNoLineHoldsIsOversize) {
   auto host = std::make_unique<EndpointHost>();
-  host->Start();  // A line holds 104 + 64 * 128 bytes, 8 of which are the record's head.
+  host->Start();  // A line holds 104 + 64 * 128 bytes; the record's head uses 8 of them.
   EXPECT_EQ(host->Receive(PlainFrame(8289, 1)), 1u);
   EXPECT_EQ(host->Stat(kStatRxOversize), 1u);
   EXPECT_EQ(host->Receive(PlainFrame(8288, 1)), 1u);
@@ -285,7 +285,7 @@ TEST(IpuEndpoint, AHostThatBreaksTheProtocolLosesItsEndpointAlone) {
   auto host = std::make_unique<EndpointHost>();
   host->Start();
   const auto memory = coherent::EndpointMemory::Find(host->Memory());
-  memory.host(coherent::Pair::kReceive).load = 77;  // Loads count up by one.
+  memory.host(coherent::Pair::kReceive).load = 77;  // The load counter must grow by one each time.
   host->Step();
   EXPECT_EQ(host->Stat(kStatLineFaults), 1u);
   EXPECT_EQ(host->WriteEndpoint(0, kEndpointBytes, 0, 8), 0u) << "not enabled any more";
@@ -322,7 +322,7 @@ TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipp
 
 TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
   const struct {
-    /// Offset of the grown frame in units of 8 bytes; 0: as set by the host's end.
+    /// Offset of the grown frame in units of 8 bytes; 0 keeps the value that the host's end set.
     uint16_t place;
     bool leaves;
   } kCases[] = {{0, true}, {8296 / 8, false}, {65535, false}, {1, false}};
@@ -361,8 +361,8 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
 }
 
 TEST(IpuEndpoint, WhatADeadHostHeldIsCounted) {
-  // Frames are in three places: in the line that the host owns, in the line that it loads next, and
-  // in a returned line that waits for the wire.
+  // There are frames in three places: in the line that the host owns, in the line that it loads
+  // next, and in a returned line that waits for the wire.
   EndpointHost host;
   host.Start();
   for (const int frame : {1, 2}) host.Receive(PlainFrame(60, frame));
@@ -391,7 +391,7 @@ TEST(IpuEndpoint, WhatADeadHostHadHandedBackAndHasNotLeftIsCounted) {
   host.Start();
   host.Receive(PlainFrame(60, 0));
   ASSERT_EQ(host.Wait().size(), 1u);
-  // These frames are delivered in the other line.
+  // These frames are delivered in the other line while the host still holds the first.
   for (const int frame : {1, 2, 3}) host.Receive(PlainFrame(60, frame));
   host.end->Answer(host.frames, host.held);
   host.Step();

@@ -36,8 +36,8 @@ class RecordingSink final : public FrameSink {
 /// Creates the device under test: the CPU's model, or another implementation.
 std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma);
 
-/// Host memory with bus addresses that differ from pointers, so that a model that confuses them
-/// faults.
+/// Host memory whose bus addresses differ from its pointers, so that a model that confuses them
+/// causes a fault.
 class Host {
  public:
   static constexpr uint64_t kBus = 0x4000'0000;
@@ -78,7 +78,7 @@ class Host {
     return static_cast<uint32_t>(nic.ReadRegister(QueuePage(queue) + block + reg, 4));
   }
 
-  /// Enables a queue with buffers of `room` bytes, and posts `posted` of them, 2 KiB apart.
+  /// Enables a queue with buffers of `room` bytes, and posts `posted` buffers, 2 KiB apart.
   void StartRx(uint32_t entries, uint32_t room, uint32_t posted, bool scatter = false,
                uint32_t queue = 0) {
     Write(queue, kRxBlock, kRingBase, kBus + kRingOffset + queue * 65536);
@@ -93,7 +93,7 @@ class Host {
     Write(queue, kTxBlock, kRingEntries, entries);
     Write(queue, kTxBlock, kRingControl, kRingEnable);
   }
-  /// Returns the offset of RX buffer `index`; buffers have 2 KiB each.
+  /// Returns the offset of RX buffer `index`; buffers are 2 KiB apart.
   static uint32_t Buffer(uint32_t index, uint32_t queue = 0) {
     return kBuffers + queue * (256 << 10) + (index % 128) * 2048;
   }
@@ -147,7 +147,7 @@ struct Tuple {
   uint8_t protocol = 17;
 };
 
-/// Returns an IPv4 frame of 60 bytes with checksums of zero.
+/// Returns an IPv4 frame of 60 bytes whose checksums are zero.
 inline std::string Ipv4Frame(const Tuple& tuple) {
   std::string frame(60, '\0');
   const auto put = [&](uint32_t at, uint32_t value) { frame[at] = static_cast<char>(value); };

@@ -31,7 +31,7 @@ class HostileHost {
   static constexpr uint32_t kQueues = 4;
   static constexpr uint32_t kRingBytes = 4096;  ///< Bytes per ring; RX rings precede TX rings.
   static constexpr swap::Geometry kGeometry{3, 16384, 16, 0};
-  /// The link's memory is at the end, so an overrun leaves the allocation.
+  /// The link's memory is at the end, so an overrun is outside the allocation.
   static constexpr uint32_t kLinkOffset = kBytes - (swap::kRegionsOffset + 3 * 16384);
 
   static constexpr coherent::Geometry kLines{.overflow_lines = 24};
@@ -189,7 +189,7 @@ class HostileHost {
       descriptor.low = ConsumeAddress();
       const uint8_t kind = Consume8();
       uint64_t high = kind < 8 ? Consume(8) : Consume(kind % 2 + 1) | uint64_t{kind} << 16;
-      // Checksum insertion at arbitrary offsets.
+      // Inserts a checksum at an arbitrary offset.
       if (kind >= 128) high |= Consume(3) << regs::ipu::kTxIpOffsetShift;
       descriptor.high = high;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests hosts with invalid links. For any content of the memory, the device must not crash or
-// access a byte outside the memory (the sanitizers check this), and must count every rejection.
+// Tests hosts with invalid links. For any memory contents, the device must not crash or access a
+// byte outside the memory (the sanitizers check this), and must count every rejection.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,7 +15,7 @@ using swap::LinkHeader;
 using swap::Message;
 using swap::Phase;
 
-/// Posts the host's line with this offer as the next transaction that the NIC expects.
+/// Posts the host's line with this offer, as the transaction that the NIC expects next.
 void Offer(LinkHost& host, uint32_t region, uint32_t frames) {
   auto& header = *reinterpret_cast<LinkHeader*>(host.Memory(0).data());
   bar::Line line;
@@ -104,7 +104,7 @@ TEST(IpuHostileLink, GeometriesThatDoNotFitAreRefused) {
   EXPECT_EQ(try_geometry({64, 16384, 16, 0}), 0u) << "more than the memory holds";
 }
 
-/// Overwrites a valid link with random words, both before it is enabled again and while it runs.
+/// Overwrites a valid link with random words, both before it is re-enabled and while it runs.
 TEST(IpuHostileLink, RandomMemoryDoesNoHarm) {
   std::mt19937_64 random(20262);
   LinkHost host;

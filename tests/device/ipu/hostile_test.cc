@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests arbitrary stores of a host to registers, descriptors and links, and arbitrary frames from
-// the wire. The device must not access memory outside the registered memory (AddressSanitizer
-// checks this), must not hang, and must count every frame in exactly one counter.
+// Tests arbitrary host stores to registers, descriptors and links, and arbitrary frames from the
+// wire. The device must not access memory outside the registered memory (AddressSanitizer checks
+// this), must not hang, and must count every frame in exactly one counter.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -17,7 +17,8 @@ namespace sluice::device::ipu::test {
 class LinkHost : public Host {
  public:
   static constexpr uint32_t kLinkStride = 256 << 10;
-  /// The link of queue pair q is q strides lower, so an overrun of link 0 leaves the allocation.
+  /// The link of queue pair q is q strides lower, so an overrun of link 0 is outside the
+  /// allocation.
   static constexpr uint32_t kLinkOffset = kBytes - kLinkStride;
 
   std::span<uint8_t> Memory(uint32_t queue) {
@@ -40,7 +41,7 @@ class LinkHost : public Host {
     ASSERT_EQ(EnableLink(queue, links[queue]->epoch()), 1u);
     Settle(queue);
   }
-  /// Steps both ends eight times. Returns whether the host then holds a region.
+  /// Steps both ends eight times. Returns whether the host holds a region afterwards.
   bool Settle(uint32_t queue = 0) {
     for (int i = 0; i < 8; ++i) {
       nic.Transmit(sink, 64);
@@ -78,8 +79,8 @@ class LinkHost : public Host {
   std::array<std::unique_ptr<swap::HostLink>, 4> links;
 };
 
-/// A small geometry whose regions fill quickly: three regions of 16 KiB, for at most 16 frames
-/// each.
+/// A small geometry whose regions fill quickly: three regions of 16 KiB, each for at most 16
+/// frames.
 inline constexpr swap::Geometry kSmallLink{
     .regions = 3, .region_bytes = 16384, .max_frames = 16, .headroom_bytes = 0};
 

@@ -40,7 +40,7 @@ TEST(IpuLink, MemoryWithoutASoundLinkIsRefusedAndCounted) {
 TEST(IpuLink, WithoutMasteringNoneIsTakenUpAndItsMemoryStays) {
   LinkHost host;
   const swap::LinkMemory link = swap::LinkMemory::Format(host.Memory(0), kSmallLink);
-  // A device that enables the link clears these counts.
+  // A device clears these counts when it enables the link.
   for (uint32_t i = 0; i < kSmallLink.regions; ++i) link.region(i).header().count = 5;
   const std::string before(host.Memory(0).begin(), host.Memory(0).end());
   host.nic.SetMastering(false);
@@ -128,7 +128,7 @@ TEST(IpuLink, EntriesThatDescribeNoFrameAreCountedAndTheOthersLeave) {
 TEST(IpuLink, WithoutRoomTheFrameIsCountedAndWithPauseItWaits) {
   LinkHost host;
   host.StartLink(kSmallLink);
-  const uint32_t room = 2 * kSmallLink.max_frames;  // the host has the third region
+  const uint32_t room = 2 * kSmallLink.max_frames;  // the host holds the third region
   for (uint32_t i = 0; i < room; ++i) {
     ASSERT_EQ(host.Receive(PlainFrame(60, static_cast<uint8_t>(i)), true), 1u);
   }

@@ -177,7 +177,7 @@ TEST(IpuTags, AreStrippedAndEveryBitIsReported) {
     EXPECT_EQ(host.Received(0), plain);
     const uint64_t high = host.Rx(0).high;
     EXPECT_EQ(high >> kRxFlagsShift & 0xffff & (kRxTag | kRxTagStripped), kRxTag | kRxTagStripped);
-    // The tag has 14 bits from bit 48 on and 2 bits from bit 27 on (regs/ipu.h).
+    // The tag's lower 14 bits begin at bit 48, and its upper 2 bits at bit 27 (regs/ipu.h).
     EXPECT_EQ((high >> 48 & 0x3fff) | (high >> 27 & 3) << 14, tag);
     EXPECT_EQ(high >> kRxClassShift & kClassMask, kClassEther | kClassIpv4 | kClassUdp);
     EXPECT_EQ(high & (kDone | kRxEndOfPacket), kDone | kRxEndOfPacket);
@@ -260,12 +260,12 @@ TEST(IpuFilter, TakesItsVlansItsAddressesAndItsGroups) {
     int vlan;  // −1: no tag
     bool taken;
   } kCases[] = {
-      {0, {2, 0, 0, 0, 0, 1}, -1, true},   // The station's address.
+      {0, {2, 0, 0, 0, 0, 1}, -1, true},   // The port's own address.
       {0, {2, 0, 0, 0, 0, 2}, -1, true},   // An address in the table.
-      {0, {2, 0, 0, 0, 0, 3}, -1, false},  // An invalid entry of the table.
+      {0, {2, 0, 0, 0, 0, 3}, -1, false},  // An invalid table entry.
       {0, {2, 0, 0, 0, 0, 4}, -1, false},
-      {0, {1, 0, 0x5e, 0, 0, 1}, -1, true},   // A group in the table.
-      {0, {1, 0, 0x5e, 0, 0, 2}, -1, false},  // A group that is not in the table.
+      {0, {1, 0, 0x5e, 0, 0, 1}, -1, true},   // A group address in the table.
+      {0, {1, 0, 0x5e, 0, 0, 2}, -1, false},  // A group address that is not in the table.
       {kPortAllMulticast, {1, 0, 0x5e, 0, 0, 2}, -1, true},
       {kPortAllMulticast, {2, 0, 0, 0, 0, 4}, -1, false},
       {kPortPromiscuous, {2, 0, 0, 0, 0, 4}, -1, true},
@@ -336,8 +336,8 @@ class IpuAges : public ::testing::Test {
     host.nic.SetInterrupts(&interrupts);
     host.StartRx(64, 2048, 64);
   }
-  /// Advances the clock over the 100 ms before `ms`, in steps of 25 ms. A pass over few rules is
-  /// then complete.
+  /// Advances the clock from 100 ms before `ms` to `ms`, in steps of 25 ms. This suffices for a
+  /// complete pass over a few rules.
   void At(uint64_t ms) {
     for (uint64_t step = ms - 100; step <= ms; step += 25) {
       host.nic.SetTime(step * 1'000'000);
@@ -345,7 +345,7 @@ class IpuAges : public ::testing::Test {
     }
   }
   void Hit(uint16_t port) { host.Receive(Ipv4Frame({{1, 1, 1, 1}, {2, 2, 2, 2}, 9, port})); }
-  /// Calls Pop until it returns nullopt. Returns all cookies.
+  /// Pops cookies until there are none left. Returns all cookies.
   std::set<uint64_t> Aged() {
     std::set<uint64_t> cookies;
     for (;;) {

@@ -96,7 +96,7 @@ TEST(IpuHostileHost, ABufferAddressThatIsNotMappedCostsItsFrameAndComesBackEmpty
   Host host;
   host.StartRx(64, 2048, 0);
   host.Rx(0) = {0xdead'beef'0000, 0};
-  host.Rx(1) = {Host::kBus + Host::kBytes - 100, 0};  // Exceeds the mapping.
+  host.Rx(1) = {Host::kBus + Host::kBytes - 100, 0};  // Extends beyond the mapping.
   host.Rx(2) = {Host::kBus + Host::Buffer(2), 0};
   host.Write(0, kRxBlock, kRingTail, 3);
   for (int i = 0; i < 3; ++i) host.Receive(PlainFrame(60));
@@ -116,7 +116,7 @@ TEST(IpuHostileHost, AFaultInAScatteredFrameCompletesAllItsDescriptorsEmpty) {
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(host.Rx(i).high, kDone | kRxEndOfPacket) << i;
 }
 
-/// Checks that a driver can use the device in an arbitrary state: after a reset, a burst passes in
+/// Checks that a driver can use the device, whatever its state: after a reset, a burst passes in
 /// each direction.
 void ExpectWorksAfterAReset(Host& host) {
   constexpr uint32_t kBurst = 48;
@@ -150,8 +150,8 @@ void ExpectWorksAfterAReset(Host& host) {
   EXPECT_EQ(host.Stat(kStatTxFrames) - sent, kBurst);
 }
 
-/// Applies all misconfigurations of a faulty driver at once: everything is dropped, hashed or sent
-/// to a queue without a reader.
+/// Makes all mistakes of a faulty driver at once, so that everything is dropped, hashed or sent to
+/// a queue without a reader.
 void MisconfigureEverything(Host& host) {
   const auto store = [&](uint32_t offset, uint32_t value) {
     host.nic.WriteRegister(offset, 4, value);
@@ -180,8 +180,8 @@ void MisconfigureEverything(Host& host) {
   EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), 1u);
 }
 
-/// Stores random values to all registers, with rings full of random words. The device must respond
-/// at any time, count every frame, access only memory that it was granted, and work after a reset.
+/// Stores random values to all registers, with rings full of random words. The device must always
+/// respond, count every frame, access only memory that it was granted, and work after a reset.
 TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
   std::mt19937_64 random(20261);
   uint64_t written = 0, faults = 0;
@@ -190,7 +190,8 @@ TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
     Host host;
     const auto wild_address = [&] {
       const uint64_t kinds[] = {Host::kBus + random() % Host::kBytes,
-                                Host::kBus + Host::kBytes - random() % 4096,  // Exceeds the memory.
+                                Host::kBus + Host::kBytes - random() % 4096,  // Extends beyond the
+                                                                              // memory.
                                 Host::kBus - random() % 4096, random()};
       return kinds[random() % std::size(kinds)];
     };
@@ -215,7 +216,7 @@ TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
       const auto queue = static_cast<uint32_t>(random() % 5);
       host.Write(queue, random() % 2 ? kRxBlock : kTxBlock, kRingTail, random() % 300);
       if (random() % 4 == 0) {
-        // Three of four offsets are those of registers.
+        // Three of four offsets belong to registers.
         const uint32_t page = static_cast<uint32_t>(random() % 6) * kPageBytes;
         const uint64_t at = random() % 4 == 0 ? random() % kBarBytes : page + random() % 0x220;
         host.nic.WriteRegister(static_cast<uint32_t>(at) & ~3u, 4, random() >> random() % 64);

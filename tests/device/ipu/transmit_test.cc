@@ -87,8 +87,8 @@ TEST_F(Transmit, QueuesTakeTurns) {
 }
 
 TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
-  // The frame of the receive test without checksums. The UDP checksum field contains the sum of the
-  // pseudo-header (RFC 1071): c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 with the carry.
+  // The receive test's frame, without checksums. The UDP checksum field contains the pseudo-header
+  // sum (RFC 1071): c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 with the carry.
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192, 168, 0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 'a', 'b', 'c',  'd'};
@@ -153,8 +153,8 @@ TEST_F(Transmit, AChainWithoutEndIsCutOffAndCounted) {
   EXPECT_EQ(host.Tx(63).high, kDone);
 }
 
-/// Returns a TCP frame over IPv4 or IPv6 with `payload` bytes of payload, checksums of zero, and
-/// the flags CWR, PSH, ACK and FIN.
+/// Returns a TCP frame over IPv4 or IPv6 with `payload` bytes of payload, zero checksums, and the
+/// flags CWR, PSH, ACK and FIN.
 std::string LargeTcp(bool v4, uint32_t payload) {
   std::string frame(v4 ? 54 : 74, '\0');
   const auto put = [&](uint32_t at, uint32_t value) { frame[at] = static_cast<char>(value); };
@@ -173,7 +173,7 @@ std::string LargeTcp(bool v4, uint32_t payload) {
   return frame;
 }
 
-/// Returns the sum of 16-bit words (RFC 1071). The sum is ffff if the words include a right
+/// Returns the sum of 16-bit words (RFC 1071). The sum is ffff if the words include a correct
 /// checksum.
 uint32_t Sum(const std::string& bytes, uint32_t sum) {
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -222,7 +222,7 @@ TEST_F(Transmit, CutsALargeTcpFrameIntoSegments) {
         EXPECT_EQ(Sum(frame.substr(14, 20), 0), 0xffffu);
       }
       EXPECT_EQ(word(frame, tcp + 4) << 16 | word(frame, tcp + 6), 0xffffffffu + 1000 * i);
-      // CWR on the first segment, FIN and PSH on the last.
+      // CWR is set only on the first segment, FIN and PSH only on the last.
       EXPECT_EQ(static_cast<uint8_t>(frame[tcp + 13]), i == 0 ? 0x90 : i == 1 ? 0x10 : 0x19);
       const std::string addresses = v4 ? frame.substr(26, 8) : frame.substr(22, 32);
       EXPECT_EQ(Sum(frame.substr(tcp), Sum(addresses, 6 + 20 + bytes)), 0xffffu);
@@ -245,7 +245,7 @@ TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
     uint32_t length;
     uint64_t command;
   } kCases[] = {
-      {length, with(kTxTagShift, 16, 0)},  // No segment size.
+      {length, with(kTxTagShift, 16, 0)},  // The segment size is missing.
       {length, with(kTxTagShift, 16, kMinSegmentBytes - 1)},
       {length, with(kTxTagShift, 16, kMaxFrameBytes - 53)},  // A segment is too long.
       {length, with(kTxIpOffsetShift, 8, 13)},

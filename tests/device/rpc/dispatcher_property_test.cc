@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the dispatcher with random calls. The hosts' processes hang, die, make nested calls, and
+// Tests the dispatcher with random calls. The host's processes hang, die, make nested calls, and
 // load lines of other processes. Every call must end once. No call may start twice, continue
 // without a suspension, or reach a process that it is not for. No process may hold more than
 // MaxCalls calls.
@@ -51,7 +51,7 @@ struct Call {
   uint32_t ended = 0;
   bool begun = false;
   bool suspended = false;
-  // The call may be delivered although it has started, because it was suspended.
+  // The call has started but may be delivered again, because it was suspended.
   bool goes_on = false;
   uint64_t since = 0;  // Start of the suspension.
 };
@@ -152,7 +152,7 @@ class World {
     Apply(dispatcher_.Arrive(process, call, now_));
   }
 
-  // Answers the nested call of a random call. That call may no longer wait for the answer.
+  // Answers the nested call of a randomly chosen call, which may no longer wait for the answer.
   void ResumeOne() {
     if (next_call_ == 0) return;
     const CallId number = next_call_ - 1 - Below(std::min(next_call_, 40u));
@@ -167,7 +167,7 @@ class World {
     Apply(actions);
   }
 
-  // Returns the number of calls of a process that have started and are not running.
+  // Returns the number of a process's calls that have started but are not running.
   uint32_t NotGoingOn(ProcessId process) const {
     return static_cast<uint32_t>(std::ranges::count_if(calls_, [&](const auto& one) {
       return one.second.process == process && (one.second.suspended || one.second.goes_on);
@@ -290,7 +290,7 @@ class World {
     --held_[call.process];
   }
 
-  // Checks that a process has fulfilled each request in time, or is dead.
+  // Checks that a process has either fulfilled each request in time or died.
   void CheckBounds() {
     if (now_ - checked_ < 50) return;
     checked_ = now_;
@@ -320,7 +320,7 @@ class World {
   std::array<HostProcess, kProcesses> processes_{};
   std::map<CallId, Call> calls_;
   std::array<uint32_t, kProcesses> held_{};  // Calls that have not ended.
-  uint32_t most_held_ = 0;                   // Maximum of held_ of one process so far.
+  uint32_t most_held_ = 0;                   // Highest value of held_ for any process so far.
 };
 
 TEST(DispatcherProperties, EveryCallEndsOnceAndReachesItsOwnProcessOnly) {

@@ -288,13 +288,13 @@ TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
         {15, "call 2 #2", "yield 0 from 1"},
         {34, "tick", ""},
         {35, "tick", "kill 1"},
-        {36, "kernel 0",
-         "switch 0 to 2"},  // The kernel got the core back before it reported the end.
+        {36, "kernel 0", "switch 0 to 2"},  // The kernel got the core back before it reported the
+                                            // end of the process.
         {37, "gone 1", ""}});
 }
 
 // Bounds are 100 ns. At a deadline, the dispatcher checks the starved time. The process then gets
-// 50 ns more, in which time without a CPU does not count.
+// another 50 ns, which do not include time without a CPU.
 TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
   Play({.switch_bound = 100, .preempt_bound = 100, .interrupt_every = 10'000}, 10,
        {{0, "start 1 1", ""},
@@ -302,9 +302,9 @@ TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
         {0, "kernel 0", ""},
         {0, "call 1 #1", "switch 0 to 1"},
         {100, "starved 7000", ""},
-        {150, "starved 7040", ""},  // 10 of the 50 are used; 40 remain.
+        {150, "starved 7040", ""},  // 10 of the 50 ns are used; 40 remain.
         {189, "starved 7040", ""},
-        {190, "starved 7065", ""},  // 25 of the 50 are used.
+        {190, "starved 7065", ""},  // 25 of the 50 ns are used.
         {191, "user 0 1", "#1 to 1 on 0"},
         {200, "call 2 #2", "interrupt 0"},
         {300, "starved 9000", ""},
@@ -319,7 +319,7 @@ TEST_F(Dispatching, AProcessThatGivesItsCoreBackAgainAndAgainAndNeverLoadsIsKill
   steps.push_back({50, "user 0 1", "#1 to 1 on 0"});
   steps.push_back({51, "kernel 0", "#1 lost"});
   steps.push_back({60, "call 1 #2", "switch 0 to 1"});
-  // After the bound, the process may give the core back 16 times; then it is killed.
+  // After the bound, the process may give the core back 16 times before it is killed.
   for (uint64_t now = 200; now < 216; ++now) steps.push_back({now, "kernel 0", "switch 0 to 1"});
   steps.push_back({216, "kernel 0", "kill 1"});
   steps.push_back({217, "gone 1", ""});
@@ -336,14 +336,14 @@ TEST_F(Dispatching, AHandlerThatHangsIsKilledIfThereIsABoundForAll) {
         {5, "user 0 1", "#1 to 1 on 0"},
         {104, "tick", ""},
         {105, "tick", "kill 1"},
-        {106, "user 0 1", "#1 answered"},  // Too late for the process, but not for the call.
+        {106, "user 0 1", "#1 answered"},  // Too late to save the process, but not the call.
         {107, "gone 1", ""}});
 }
 
 TEST_F(Dispatching, ACoreThatTheKernelWantsBackIsRetired) {
   Play({.cores = 2, .preempt_bound = 50}, kForEver,
        {{0, "start 1 2", ""},
-        {0, "reclaim 0", ""},  // The kernel has the core already.
+        {0, "reclaim 0", ""},  // The kernel already has the core.
         {0, "kernel 0", ""},
         {1, "reclaim 0", "retire 0"},
         {2, "kernel 0", ""},
@@ -367,7 +367,7 @@ TEST_F(Dispatching, IdleCoresAreRetiredAndWokenWhenTheyAreNeeded) {
         {50, "kernel 1", ""},
         {99, "tick", ""},
         {100, "tick", "retire 0"},
-        {200, "tick", ""},  // One core stays with the process.
+        {200, "tick", ""},  // The process keeps one core.
         {201, "call 1 #1", "switch 1 to 1"},
         {202, "call 1 #2", "wake 0"},
         {203, "call 1 #3", ""},
@@ -389,7 +389,7 @@ TEST_F(Dispatching, AnIdleCoreIsTakenBackFromItsProcessAndThenRetired) {
         {109, "tick", ""},
         {110, "tick", "yield 0 from 1"},
         {111, "kernel 0", ""},
-        // One core stays with the process, and the next call is delivered to it.
+        // The process keeps one core, and the next call is delivered to that core.
         {210, "tick", ""},
         {211, "tick", "retire 0"},
         {500, "call 1 #3", "#3 to 1 on 1"},
@@ -445,7 +445,7 @@ TEST_F(Dispatching, BeyondItsBoundACallGoesOnAtOnce) {
         {2, "user 0 1", "#1 to 1 on 0"},
         {2, "user 1 1", "#2 to 1 on 1"},
         {3, "calls 0 1", "#1 suspended"},
-        // The nested call is delivered to any waiting core.
+        // The nested call is delivered to whichever core waits.
         {4, "calls 1 1", "#2 too many, #2 to 1 on 0"},
         {5, "calls 0 1", "#2 too many, #2 to 1 on 1"},
         {6, "resume 1 #1", "#1 to 1 on 0"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A placement policy for tests: processes are served in the order of their requests, and a core is
-// preempted after a slice.
+// A placement policy for tests: processes are served in the order in which they request cores, and
+// a core is preempted after a slice.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,7 @@
 
 namespace sluice::device::rpc::test {
 
-/// This policy also checks the guarantees that the dispatcher gives to implementations of
-/// Placement.
+/// Also checks the guarantees that the dispatcher gives to implementations of Placement.
 class FifoPlacement final : public Placement {
  public:
   /// `slice`: time in ns after which a core is preempted; unlimited by default.

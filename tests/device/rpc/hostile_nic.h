@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC of RpcHost with clients that send arbitrary frames, and one hostile process that stores
+// RpcHost's NIC with clients that send arbitrary frames, and with one hostile process that stores
 // arbitrary data in its memory. A string of bytes controls both, for the property test and for the
 // fuzzer. The honest process, the kernel and the supervisor follow the protocol. The guarantees:
 // the honest process gets only calls that were sent to it, every frame is counted once, and no
@@ -100,7 +100,7 @@ class HostileRun {
     const uint8_t how = bytes_.Byte();
     Words arguments;
     for (uint32_t i = how % 4; i != 0; --i) arguments.push_back(bytes_.Byte());
-    // The call fits into lines, or needs a buffer.
+    // The call either fits into lines or needs a buffer.
     if (how / 4 % 16 == 1) arguments.resize(1 + bytes_.Word16() % 2100);
     const bool other = how / 64 % 2 != 0;
     std::vector<uint8_t> frame = RpcHost::Frame(RpcHost::Call(
@@ -125,7 +125,7 @@ class HostileRun {
     const uint64_t word = bytes_.Word64();
     std::memcpy(memory.data() + at, &word, sizeof(word));
   }
-  /// Announces a return, usually of a valid kind and length, and loads the next line.
+  /// Announces a return, usually with a valid kind and length, and loads the next line.
   void StoreHead(uint8_t what) {
     using coherent::Kind;
     constexpr Kind kReturns[] = {Kind::kReply, Kind::kReply, Kind::kNoReply, Kind::kFrames};
@@ -154,7 +154,7 @@ class HostileRun {
     if (owner_ == kHostile && what / 24 % 2 != 0) owner_ = 0;
   }
 
-  // Acts for the honest process or the kernel if it has the core.
+  // Acts for the honest process or the kernel if either has the core.
   void Act() {
     if (owner_ == kHonest) return ActInProcess();
     if (owner_ != 0 || host_.kernel.Wait(0) != coherent::Got::kContent) return;
@@ -198,7 +198,7 @@ class HostileRun {
       Restart(id);
     }
   }
-  /// Returns whether the honest process may have been too slow, because no schedule bounds its
+  /// Returns whether the honest process may have been too slow. The schedule does not bound its
   /// actions.
   bool Late() const { return host_.now_ns > 1'000'000; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests calls that services make: their destination, the input of their continuations, and their
-// endings if a process dies or does not answer. Process 1 serves the CALCULATOR, and process 2
+// Tests calls made by services: their destination, the input of their continuations, and their
+// outcome if a process dies or does not answer. Process 1 serves the CALCULATOR, and process 2
 // calls it. Expected messages follow RFC 5531 section 9; expected structures follow rpcgen's
 // declarations.
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ constexpr CallHead kAdd = {.program = kProgram,
 Words Replied(uint32_t xid, uint32_t status = 0) { return {xid, 1, 0, 0, 0, status}; }
 Words OuterCall(uint32_t xid) { return RpcHost::Call(xid, 1, {}, 1, kOtherProgram); }
 
-// The input of process 2's continuation, including the first word of the result.
+// The input of process 2's continuation. `word` is the first word of the result.
 struct Heard {
   NestedStatus status;
   uint32_t result_bytes;
@@ -54,7 +54,7 @@ Heard HeardBy(RpcHost& host) {
 }
 
 // Delivers a call with this xid to process 2, which answers it with the nested call `head`. Returns
-// the outcome of process 2's next load.
+// what process 2's next load got.
 Got Calls(RpcHost& host, uint32_t xid, const CallHead& head, const Words& arguments) {
   host.Send(OuterCall(xid));
   EXPECT_TRUE(host.Switch(2));
@@ -105,7 +105,7 @@ TEST(NestedCalls, AContinuationMayCallAgain) {
 }
 
 TEST(NestedCalls, LongArgumentsAndResultsTakeTheBuffer) {
-  // ECHO of 6000 bytes: an opaque<> is its length and a pointer, here to the bytes after it.
+  // ECHO of 6000 bytes. An opaque<> is its length and a pointer, here to the bytes that follow.
   RpcHost host;
   host.Send(OuterCall(1));
   ASSERT_TRUE(host.Switch(2));
@@ -178,7 +178,7 @@ TEST(NestedCalls, ACallThatReachesNobodyGoesOnAtOnce) {
 TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
   struct Case {
     const char* name;
-    std::function<void(RpcHost&)> happens;  // Event for process 1, which has the call.
+    std::function<void(RpcHost&)> happens;  // What happens to process 1, which has the call.
     NestedStatus status;
   };
   for (const Case& test :
@@ -207,7 +207,7 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
              NestedStatus::kProgUnavail},
         Case{"it does not answer",
              [](RpcHost& host) {
-               host.Step(1'000'000);  // Until the call is late, and the process has lost the core.
+               host.Step(1'000'000);  // Until the call is late and the process has lost the core.
                host.Step(1'000'000);
                ASSERT_EQ(host.killed, std::vector<ProcessId>{1});
                host.End(1);
@@ -297,7 +297,7 @@ TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
   constexpr uint32_t kCalls = 400;  // Exceeds the number of replies that the device can store.
   struct Case {
     const char* name;
-    std::function<void(RpcNic&)> ends;  // Ends process 2 between two steps.
+    std::function<void(RpcNic&)> ends;  // Ends process 2 between two of its steps.
     uint32_t removed;
   };
   for (const Case& test : {Case{"it dies", [](RpcNic& nic) { nic.Gone(2); }, 0},
@@ -314,7 +314,7 @@ TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
       host.ReturnCall(2, kAdd, {7, 5});
       ASSERT_EQ(host.UserLoads(2), Got::kNothing) << xid;
     }
-    // kCalls are suspended, one runs, and kCalls wait.
+    // kCalls calls are suspended, one runs, and kCalls wait.
     for (uint32_t xid = kCalls + 1; xid <= 2 * kCalls; ++xid) host.Send(OuterCall(xid));
     test.ends(host.nic);
     host.Step();
@@ -368,7 +368,7 @@ TEST(NestedCalls, WhatIsTooShortForACallIsABadResult) {
 }
 
 TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
-  // An opaque<8000> (its length, and a pointer), followed by eight bytes.
+  // An opaque<8000>, which is its length and a pointer, followed by eight bytes.
   struct Blob {
     uint64_t length;
     uint64_t value;
@@ -405,7 +405,7 @@ TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
   }
 }
 
-// Performs random permitted actions of the core.
+// Performs random actions that the core may perform.
 struct AnyCore {
   RpcHost& host;
   std::mt19937& random;
@@ -433,7 +433,7 @@ struct AnyCore {
     }
     if (end.Wait(0) == Got::kYieldNow) owner = 0;
   }
-  // A process dies and is restarted.
+  // Simulates a process that dies and is restarted.
   void Restart(ProcessId dies) {
     host.End(dies);
     if (owner == dies) owner = 0;
@@ -441,8 +441,8 @@ struct AnyCore {
   }
 };
 
-// Services call each other, themselves and unknown procedures, and die. Every frame that got a slot
-// must be answered once, and no slot may leak.
+// Services call one another, themselves and unknown procedures, and die. Every frame that got a
+// slot must be answered once, and no slot may leak.
 TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
   constexpr uint32_t kSlots = 12, kFrames = 20'000;
   std::mt19937 random(1);

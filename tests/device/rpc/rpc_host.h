@@ -79,7 +79,7 @@ class RpcHost : public HostPort, private FrameSink {
     const Endpoint endpoint = {processes[id]->pages.span(), processes[id]->base()};
     return nic.Start(id, entries, {&endpoint, 1}, ++incarnations[id]);
   }
-  /// Ends a dead process; its memory is no longer used.
+  /// Ends a dead process, whose memory is then no longer used.
   void End(ProcessId id) {
     nic.Gone(id);
     processes[id].reset();
@@ -98,7 +98,7 @@ class RpcHost : public HostPort, private FrameSink {
     }
     return frame;
   }
-  /// Returns a call by RFC 5531 section 9: xid, CALL, RPC version 2, and AUTH_NONE twice.
+  /// Returns a call according to RFC 5531 section 9: xid, CALL, RPC version 2, and AUTH_NONE twice.
   static Words Call(uint32_t xid, uint32_t procedure, const Words& arguments = {},
                     uint32_t version = 2, uint32_t program = kProgram) {
     Words words = {xid, 0, 2, program, version, procedure, 0, 0, 0, 0};
@@ -118,11 +118,11 @@ class RpcHost : public HostPort, private FrameSink {
     for (int i = 0; i < 3; ++i) nic.Transmit(*this, 64);
   }
 
-  /// Load the next line of the kernel or of a process, and return the answer.
+  /// Load the next line of the kernel or of a process, and return the result.
   coherent::Got KernelLoads() { return Loads(kernel); }
   coherent::Got UserLoads(ProcessId id) { return Loads(processes[id]->end); }
   /// Switches the core to process `id`, which then holds a call. Returns false if the kernel does
-  /// not get this switch, or the process gets no call.
+  /// not get this switch, or the process does not get a call.
   bool Switch(ProcessId id) {
     const auto got = kernel.Wait(0);
     if ((got != coherent::Got::kContent && KernelLoads() != coherent::Got::kContent) ||
@@ -143,7 +143,7 @@ class RpcHost : public HostPort, private FrameSink {
   void ReturnWord(ProcessId id, uint32_t word) {
     Return(id, {reinterpret_cast<const uint8_t*>(&word), 4});
   }
-  /// Returns a nested call, with words as arguments, instead of a result.
+  /// Returns a nested call instead of a result. The words are its arguments.
   void ReturnCall(ProcessId id, const CallHead& head, const Words& arguments = {}) {
     coherent::HostEnd& end = processes[id]->end;
     const size_t bytes = 4 * arguments.size();

@@ -50,7 +50,8 @@ TEST(RpcNic, ArgumentsStandDecodedInTheLineAndTheResultBecomesTheReply) {
   EXPECT_EQ(host.UserLoads(1), Got::kNothing);
   EXPECT_EQ(host.DrainReplies(), Replies{Success(0x51, {12})});
 
-  // The core still waits in the process, so the next call is delivered to it without the kernel.
+  // The core still waits in the process, so the next call is delivered to it without involving the
+  // kernel.
   const uint64_t switches = host.Count("rpc_switches");
   host.Send(RpcHost::Call(0x52, 1, {1, 2}));
   ASSERT_EQ(end.Wait(0), Got::kContent);
@@ -96,8 +97,8 @@ TEST(RpcNic, TheNicAnswersWhatIsForNobody) {
        "rpc_garbage_args"},
       {"a length beyond the declaration", RpcHost::Call(6, 2, {8001}), Accepted(6, kGarbageArgs),
        "rpc_garbage_args"},
-      // MSG_DENIED: RPC_MISMATCH with the supported versions; AUTH_ERROR with AUTH_BADCRED
-      // (AUTH_SYS whose body is only a stamp) and AUTH_REJECTEDCRED.
+      // MSG_DENIED: RPC_MISMATCH with the supported versions, or AUTH_ERROR with AUTH_BADCRED (an
+      // AUTH_SYS body that is only a stamp) or AUTH_REJECTEDCRED.
       {"RPC version",
        {7, 0, 3, kProgram, 2, 1, 0, 0, 0, 0},
        {7, 1, 1, 0, 2, 2},
@@ -123,14 +124,14 @@ TEST(RpcNic, WhatIsNoCallIsDroppedUnderAName) {
   arp[12] = 0x08;
   arp[13] = 0x06;
   std::vector<uint8_t> fragment = RpcHost::Frame(RpcHost::Call(1, 3));
-  fragment[20] |= 0x20;  // More fragments follow; the checksum is corrected below.
+  fragment[20] |= 0x20;  // More fragments follow. The checksum is corrected below.
   packet::Store(fragment.data() + 24, uint16_t{0});
   packet::Store(fragment.data() + 24,
                 packet::FinishChecksum(packet::SumBytes(fragment.data() + 14, 20)));
   std::vector<uint8_t> damaged = RpcHost::Frame(RpcHost::Call(1, 3));
   damaged[22] ^= 1;
   std::vector<uint8_t> lying = RpcHost::Frame(RpcHost::Call(1, 3));
-  lying[38] = 0xff;  // Length field of UDP.
+  lying[38] = 0xff;  // The UDP length field.
   struct Case {
     std::vector<uint8_t> frame;
     const char* counter;
@@ -153,7 +154,7 @@ TEST(RpcNic, WhatIsNoCallIsDroppedUnderAName) {
 }
 
 TEST(RpcNic, LongArgumentsContinueInOverflowLinesAndLongerOnesInABuffer) {
-  // Lines hold 512 bytes (RpcHost), 16 of which are the structure of an opaque<>.
+  // A line holds 512 bytes (RpcHost), 16 of which are used by the structure of an opaque<>.
   struct Case {
     uint32_t bytes;
     bool in_buffer;
@@ -233,7 +234,7 @@ TEST(RpcNic, ACoreThatWasToBeRetiredAndIsWantedBeforeItHeardIsNotRetired) {
   ASSERT_EQ(host.KernelLoads(), Got::kNothing);
   host.Step(coherent::kTryAgainNs);
   ASSERT_EQ(host.kernel.Wait(0), Got::kTryAgain);
-  host.Step(10'000'000);  // The next load of the core is answered with a retirement.
+  host.Step(10'000'000);  // The core's next load is answered with a retirement.
   ASSERT_EQ(host.Count("rpc_retires"), 1u);
   host.Send(RpcHost::Call(1, 3));
   EXPECT_EQ(host.wakes, 0u) << "it does not sleep: it loads by itself";
@@ -253,7 +254,7 @@ TEST(RpcNic, AnIdleCoreIsAskedForAndComesToTheOtherProcess) {
   ASSERT_EQ(host.processes[1]->end.Wait(0), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(2));
   host.Return(2, {});
-  // The core can also return: a process that left can enter again.
+  // The core can also return to a process that it left.
   host.Send(RpcHost::Call(3, 3));
   ASSERT_EQ(host.UserLoads(2), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(1));
@@ -268,7 +269,7 @@ TEST(RpcNic, AHandlerThatIsWantedOffItsCoreEndsItsCallAndLeaves) {
   ASSERT_TRUE(host.Switch(1));
   host.Send(RpcHost::Call(2, 1, {}, 1, kOtherProgram));
   EXPECT_EQ(host.interrupts, 0u);
-  host.Step(1'000'000);  // The slice of RpcHost's policy.
+  host.Step(1'000'000);  // The time slice of RpcHost's policy.
   EXPECT_EQ(host.interrupts, 1u);
   EXPECT_TRUE(host.processes[1]->end.Asked());
   host.Return(1, {});
@@ -372,7 +373,7 @@ TEST(RpcNic, ALongQueueOfAServiceThatIsDownKeepsOutNoOther) {
   ExpectOtherServes(host);
 }
 
-// A client that waits for a long time repeats its call (RFC 5531 section 4).
+// A client that has waited for a long time repeats its call (RFC 5531 section 4).
 TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
   RpcHost host;
   host.Send(RpcHost::Call(1, 3));
@@ -475,7 +476,7 @@ TEST(RpcNic, EveryFrameHasAnEnding) {
         "rpc_garbage_args", "rpc_system_err", "rpc_drop_queue_full"}) {
     ended += host.Count(name);
   }
-  // An answered call was either sent or already counted as a system error.
+  // A reply to an answered call was either sent or already counted as a system error.
   const uint64_t replied = answered - (host.Count("rpc_system_err") - host.Count("rpc_lost"));
   EXPECT_EQ(ended + replied, kFrames);
 }

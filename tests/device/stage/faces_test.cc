@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the two interfaces of a stage with messages of an honest or hostile switch or CPU. Tests of
-// complete chains are in tests/chain_app.
+// Tests the two interfaces of a stage with messages from an honest or hostile switch or CPU. Tests
+// of complete chains are in tests/chain_app.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -170,7 +170,7 @@ class Face : public testing::Test {
     to_.Commit();
     to_.Publish();
   }
-  /// Steps the stage, and completes its single read with these descriptors.
+  /// Steps the stage, and completes the only read that it makes with these descriptors.
   void Give(const std::vector<LegacyDescriptor>& descriptors) {
     stage_.Step();
     const std::vector<Tlp> sent = Sent();
@@ -210,7 +210,7 @@ TEST_F(Face, LegacyFetchesSeveralDescriptorsWorksOnThemAtOnceAndWritesRecordsBeh
   EXPECT_EQ(reads[2].address, reads[1].address + kMaxReadRequest);
   const std::vector<uint8_t> data(kMaxReadRequest, 5);
   const std::array<uint8_t, 2> pair = {1, 2};
-  // Completions of different reads may come in any order.
+  // Completions of different reads can arrive in any order.
   Complete(reads[3], data.data(), 1);
   Complete(reads[2], data.data(), 600 - kMaxReadRequest);
   Complete(reads[1], data.data(), kMaxPayload, kMaxPayload);
@@ -222,7 +222,7 @@ TEST_F(Face, LegacyFetchesSeveralDescriptorsWorksOnThemAtOnceAndWritesRecordsBeh
   EXPECT_EQ(executor_.batches, (std::vector<uint32_t>{3}));
   EXPECT_EQ(executor_.commands, (std::vector<uint32_t>{40, 41, 42}));
   const std::vector<Tlp> sent = Sent();
-  // The results have 2, 256 + 256 + 88 and 1 bytes; all records follow in one write.
+  // The results have 2, 256 + 256 + 88 and 1 bytes. All records follow in one write.
   ASSERT_EQ(sent.size(), 6u);
   EXPECT_EQ(sent[0].address, Descriptor(0, 0).output);
   EXPECT_EQ(sent[0].payload[0], 2);
@@ -252,7 +252,7 @@ TEST_F(Face, LegacyDoesNotReadBeyondTheEndOfItsRing) {
 }
 
 TEST_F(Face, LegacyWritesRecordsWhenTheLinkHasRoomAgain) {
-  // The queue contains the maximum number of jobs. Each result has 2000 bytes, which are 8 TLPs.
+  // The queue contains the maximum number of jobs. Each result has 2000 bytes and needs 8 TLPs.
   constexpr uint32_t kJobs = DescriptorQueue::kDepth;
   static_assert(kJobs * 8 == kLinkTlps);
   SendSetup({.ring = kRing,

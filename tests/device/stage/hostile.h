@@ -20,7 +20,7 @@ namespace sluice::device::stage::test {
 
 using namespace pcie_switch;  // NOLINT
 
-/// A run of a script. Run returns the violation, or null.
+/// Runs a script. Run returns the violation, or null.
 class HostileRun {
  public:
   HostileRun(const uint8_t* script, size_t size) : choices_(script, size) {
@@ -31,7 +31,7 @@ class HostileRun {
                           .max_message = kLongest,
                           .action = SetupAction::kOpen};
     Write(SlotOf(kPort, 0) + kSetupOffset, &setup, sizeof setup);
-    StepStage();  // The stage reads its window's report: the first read has the first tag.
+    StepStage();  // The stage reads the report of its window. The first read has the first tag.
     const WindowReport nothing{};
     Complete(0, &nothing, sizeof nothing, 0, false);
   }
@@ -48,9 +48,9 @@ class HostileRun {
   static constexpr PortId kPort = 3;
   static constexpr uint64_t kWindow = 0x1000'0000, kRegister = 0x2000'0000;
   static constexpr uint32_t kBuffer = 1024, kLongest = 400;
-  static constexpr uint32_t kMostSetUp = 65'536;  ///< Maximum message bytes of any node.
+  static constexpr uint32_t kMostSetUp = 65'536;  ///< Maximum number of message bytes of any node.
   static constexpr uint32_t kPatience = 2'000;
-  /// Marks addresses of hostile nodes, so that they differ from all others.
+  /// Marks addresses of hostile nodes so that they differ from all other addresses.
   static constexpr uint64_t kTheirs = 1ull << 60;
 
   /// Adds one to each byte; the result of a hostile message may claim any length.
@@ -151,7 +151,7 @@ class HostileRun {
       setup.window = what >= 64 ? kTheirs | choices_.Word16() << 8 : 0;
       setup.consumed = what % 64 >= 16 ? kTheirs | choices_.Word16() : 0;
     }
-    switch (choices_.Byte()) {  // Rarely, values that no device has.
+    switch (choices_.Byte()) {  // Rarely sets values that no device has.
       case 1:
         setup.max_message = ~0u - choices_.Byte();
         break;
@@ -169,8 +169,8 @@ class HostileRun {
     Write(slot + kSetupOffset, &setup, sizeof setup);
   }
 
-  /// Completes an outstanding read, or sends an unexpected completion. The honest node makes no
-  /// more reads.
+  /// Completes an outstanding read, or sends an unexpected completion. The honest node does not
+  /// read any more.
   void AnyCompletion(uint8_t what) {
     std::array<uint8_t, kMaxPayload> bytes{};
     std::ranges::copy(choices_.Consume(choices_.Byte() % 80), bytes.begin());
@@ -194,8 +194,8 @@ class HostileRun {
     }
   }
 
-  /// Writes to a buffer, or to any address except those of the honest node. Reads instead if `what`
-  /// >= 248.
+  /// Writes to a buffer, or to any address except those of the honest node. If `what` >= 248, reads
+  /// instead.
   void AnyWrite(uint8_t what) {
     std::array<uint8_t, kMaxPayload> bytes{};
     const uint32_t small = choices_.Byte();
@@ -290,10 +290,11 @@ class HostileRun {
   Stage stage_{*memory_, kPort, executor_, counters_};
   std::vector<Tlp> reads_;  ///< Unanswered reads of hostile nodes.
   std::vector<uint8_t> answer_;
-  uint64_t at_ = 0, consumed_ = 0;  ///< Positions in the honest node's buffer in bytes.
+  uint64_t at_ = 0, consumed_ = 0;  ///< Positions in the honest node's buffer, in bytes.
   uint64_t freed_ = 0,
-           told_ = 0;  ///< Granules of the honest node's window: freed, and reported as freed.
-  uint32_t put_ = 0, taken_ = 0;  ///< Messages sent and answered.
+           told_ = 0;  ///< Granules of the honest node's window that were freed, and that were
+                       ///< reported as freed.
+  uint32_t put_ = 0, taken_ = 0;  ///< Numbers of messages sent and answered.
   const char* broken_ = nullptr;
 };
 

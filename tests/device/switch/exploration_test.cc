@@ -21,7 +21,7 @@ using exhaustive::Exploration;
 using exhaustive::Explorer;
 using exhaustive::Move;
 
-constexpr uint32_t kLines = 2;  // Lines per message: its header, and 64 bytes, one TLP each.
+constexpr uint32_t kLines = 2;  // Lines per message: the header and 64 bytes. Each line is one TLP.
 
 /// One node of a stream. It consumes a message when it can forward it.
 struct Stage {
@@ -36,7 +36,8 @@ struct Stage {
   uint32_t to_send = 0;  ///< TLPs to write.
   uint32_t written = 0;  ///< Cumulative count of TLPs.
   uint64_t freed = 0;
-  uint32_t next = 0;  ///< Number of the message that is sent next, or expected next at a sink.
+  uint32_t next = 0;  ///< Number of the message to send next; at a sink, of the message expected
+                      ///< next.
   std::array<uint32_t, 4> numbers{};  ///< Numbers of the messages to send, in order.
 };
 
@@ -46,7 +47,8 @@ struct Plan {
   std::vector<std::vector<PortId>> streams;
   uint32_t messages = 2;
   uint32_t buffer_lines = kLines;
-  /// Stream whose second node never consumes, so that its messages are not expected; -1 for none.
+  /// Stream whose second node never consumes a message, so that its messages are not expected to
+  /// arrive; -1 for none.
   int stalled_stream = -1;
   int mortal_port = -1;  ///< Port whose device may die once and is then bypassed; -1 for none.
 };
@@ -243,14 +245,16 @@ class World {
         if (held > plan_.buffer_lines * kGranule) violated_ |= 2;
       }
     }
-    ReturnCredits();  // Returns the credits of aborted messages.
+    ReturnCredits();  // Returns the credits held by aborted messages.
   }
   void Work(Stage& stage) {
     const auto message = stage.reader[0].Pop();
     for (const uint8_t byte : message->data)
       if (byte != message->header.message + 1) violated_ |= 4;
     if (stage.sink) {
-      if (message->header.message < stage.next) violated_ |= 8;  // Wrong order, or a duplicate.
+      if (message->header.message < stage.next)
+        violated_ |= 8;  // The message is out of order or a
+                         // duplicate.
       if (!died_ && message->header.message != stage.next) violated_ |= 16;
       stage.next = message->header.message + 1;
       ++delivered_;
@@ -319,7 +323,7 @@ TEST(Exploration, AStageThatStopsStopsItsStreamAlone) {
         {.streams = {{0, 1}, {0, 2}}, .messages = 2, .buffer_lines = lines, .stalled_stream = 0});
     EXPECT_EQ(found.unresolvable, 0u) << found.trace;
   }
-  // A stalled stage does not stall another stream even at the same port.
+  // A stalled stage does not stall another stream, not even at the same port.
   const Exploration same = Explore({.streams = {{0, 1}, {0, 1}}, .stalled_stream = 0});
   EXPECT_EQ(same.unresolvable, 0u) << same.trace;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the death of a device. Depending on the device's policy, its messages are drained, they
-// bypass it, or the stream ends. No message arrives partially or twice.
+// Tests the death of a device. Depending on the device's policy, its messages are drained, its
+// messages bypass it, or the stream ends. No message arrives partially or twice.
 #include <gtest/gtest.h>
 
 #include "rig.h"
@@ -40,11 +40,11 @@ TEST(Failure, BypassedMessagesGoStraightToTheNextNode) {
   const Opened opened = rig.Open(Chain(OnDeath::kBypass));
   ASSERT_EQ(opened.error, "");
   for (uint32_t i = 0; i < 6; ++i) rig.Put(opened.stream, 0, i, 1000);
-  rig.Pump();  // Node 1 holds three complete messages and a part of a fourth: 4096 bytes.
+  rig.Pump();  // Node 1 holds 4096 bytes: three complete messages and part of a fourth.
   rig.sw.Fail(1);
   const auto got = Numbers(rig.Drain(opened.stream, 2));
   EXPECT_EQ(got, (std::vector<uint32_t>{4, 5}));
-  // Counts the partial message; the three complete ones were delivered and died with the node.
+  // The partial message is counted. The three complete ones were delivered and died with the node.
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 1u);
   EXPECT_EQ(rig.sw.MessagesTo(opened.stream, 1), 3u);
   // The device is restored and used again.
@@ -89,7 +89,7 @@ TEST(Failure, AFailedStreamEndsAndFreesWhatItHad) {
   rig.Put(opened.stream, 0, 99, 10);
   rig.Pump();
   EXPECT_GT(rig.sw.dropped(Drop::kClosed), 0u);
-  // Three messages died with the node; the others, including the partially delivered one, were in
+  // Three messages died with the node. The others, including the partially delivered one, were in
   // the switch.
   EXPECT_EQ(rig.sw.dropped(Drop::kStreamFailed), 3u);
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 0u);
@@ -107,7 +107,7 @@ TEST(Failure, ASenderThatDiesInTheMiddleLeavesNoPartOfItsMessage) {
   rig.Pump();
   rig.Put(opened.stream, 0, 3, 1000);
   Tlp tlp;
-  for (int i = 0; i < 2; ++i) {  // Two of five TLPs, which leave immediately.
+  for (int i = 0; i < 2; ++i) {  // Two of five TLPs enter and leave immediately.
     ASSERT_TRUE((rig.at[{opened.stream, 0}].writer->Next(tlp)));
     rig.sw.Accept(0, tlp);
     ASSERT_TRUE(rig.sw.Next(2, tlp));
@@ -132,7 +132,7 @@ TEST(Failure, ADeadSenderGoesOnAfterAFlushRead) {
   rig.sw.Restore(0);
   StreamWriter& writer = *rig.at[{opened.stream, 0}].writer;
   writer.Resume(rig.Flush(0, opened.windows[0]));
-  EXPECT_GT(writer.outstanding(), 0u);  // Messages in the switch are still to be delivered.
+  EXPECT_GT(writer.outstanding(), 0u);  // Messages in the switch must still be delivered.
   rig.Put(opened.stream, 0, 50, 1000);
   const auto got = Numbers(rig.Drain(opened.stream, 1));
   EXPECT_EQ(got.back(), 50u);
@@ -154,7 +154,7 @@ TEST(Failure, ABypassOfABypassIsFollowedAndAccessStillHolds) {
   rig.sw.Fail(2);
   rig.Put(opened.stream, 0, 1, 300);
   EXPECT_EQ(Numbers(rig.Drain(opened.stream, 3)), (std::vector<uint32_t>{1}));
-  rig.sw.Allow(3, 0b0100);  // Only from port 2, which is dead.
+  rig.sw.Allow(3, 0b0100);  // Allow only port 2, which is dead.
   rig.Put(opened.stream, 0, 2, 300);
   EXPECT_TRUE(rig.Drain(opened.stream, 3).empty());
   EXPECT_EQ(rig.sw.dropped(Drop::kForbidden), 1u);

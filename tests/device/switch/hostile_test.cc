@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs HostileRun, the run of the fuzz target, with scripts that are generated from a seed.
+// Runs HostileRun, which the fuzz target also uses, with scripts that are generated from a seed.
 #include "device/switch/hostile.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A switch with devices at its ports. A device consists of the nodes that streams have at its port.
+// A switch with devices at its ports. A device consists of all stream nodes at its port.
 #pragma once
 
 #include <cstdint>
@@ -105,7 +105,7 @@ class Rig {
     }
     return moved;
   }
-  /// Consumes all messages that a node has, and returns its credits.
+  /// Consumes all messages of a node, and returns their credits.
   std::vector<Message> Drain(StreamId stream, NodeId node) {
     std::vector<Message> all;
     Ends& ends = at[{stream, node}];
@@ -118,7 +118,7 @@ class Rig {
       all.push_back(*std::move(message));
     }
   }
-  /// Reads the report of a window as the window's owner at `port`. Returns the report.
+  /// Reads and returns the report of a window, as the window's owner at `port`.
   WindowReport Flush(PortId port, uint64_t window) {
     Tlp read;
     read.kind = TlpKind::kRead;

@@ -54,7 +54,7 @@ TEST(Stream, OneTlpInIsOneTlpOut) {
   EXPECT_EQ(out.address, NodeBase(1, 0, 1));
   EXPECT_EQ(out.length, 164u);
   EXPECT_FALSE(rig.sw.Next(1, out));
-  // The second message starts at the next complete line after the first: 64 x 3.
+  // The second message starts at the next line boundary after the first one: 64 x 3.
   ASSERT_TRUE(rig.sw.Accept(0, tlp));
   ASSERT_TRUE(rig.sw.Next(1, out));
   EXPECT_EQ(out.address, NodeBase(1, 0, 1) + 192);
@@ -146,7 +146,7 @@ TEST(Policy, MessagesFromTwoNodesDoNotMixAtAThird) {
       {.nodes = {Node(0, 0, 0, {Always(0b100)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
        .max_message = 1024});
   ASSERT_EQ(opened.error, "");
-  // TLPs alternate; each message has five.
+  // The TLPs of the messages alternate. Each message has five TLPs.
   for (uint32_t i = 0; i < 4; ++i) {
     rig.Put(opened.stream, 0, i, 1024);
     rig.Put(opened.stream, 1, 100 + i, 1000);
@@ -346,8 +346,8 @@ TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
   rig.sw.Close(opened.stream);
   EXPECT_FALSE(rig.sw.Finished(opened.stream));
   for (const Tlp& each : in_flight) rig.sw.Accept(0, each);
-  // The read follows the writes: three messages of 264 bytes, including the header, or 5 granules
-  // each.
+  // The read follows the writes: three messages of 264 bytes each, including the header. That is 5
+  // granules per message.
   const WindowReport report = rig.Flush(0, opened.windows[0]);
   EXPECT_EQ(report.messages, 3u);
   EXPECT_EQ(report.received, 3u * 5);
@@ -403,7 +403,7 @@ TEST(Forward, WhatIsNoStreamGoesByAddressAndCompletionsReturn) {
   ASSERT_TRUE(rig.sw.Accept(3, out));
   ASSERT_TRUE(rig.sw.Next(1, out));
   EXPECT_EQ(out.tag, 5);
-  // Port 2 is not allowed, and gets a refusal.
+  // Port 2 is not allowed, so its read is refused.
   ASSERT_TRUE(rig.sw.Accept(2, read));
   EXPECT_FALSE(rig.sw.Next(3, out));
   ASSERT_TRUE(rig.sw.Next(2, out));
@@ -426,7 +426,7 @@ TEST(Forward, WhoTakesNoCompletionsMakesNoneWait) {
 }
 
 TEST(Pipeline, DelaysEveryTlpByItsCycles) {
-  // 10 stages of 10 cycles at 3 GHz: 33.333 ns.
+  // 10 stages of 10 cycles each at 3 GHz: 33.333 ns.
   EXPECT_EQ(
       (PipelineShape{.stages = 10, .cycles_per_stage = 10, .hertz = 3'000'000'000}).latency_ps(),
       33'333u);

@@ -304,7 +304,7 @@ class Bench {
     rig.MakeEnds(spec, running.opened);
   }
   uint32_t opened_ = 0;
-  std::map<std::string, Place> places_;  // The newest place per node.
+  std::map<std::string, Place> places_;  // The newest place, by node.
 };
 
 std::string TwoChains(const std::string& second_way, uint32_t command) {
@@ -334,9 +334,9 @@ TEST(Deployment, AChangeLeavesOtherChainsAloneAndLosesNothing) {
     bench.rig.Put(first, 0, i, 400);
     bench.rig.Put(second, 0, i, 400);
   }
-  bench.rig.Pump();  // All buffers are full: further data waits in the switch and in the NIC.
+  bench.rig.Pump();  // All buffers are full, so further data waits in the switch and in the NIC.
 
-  // A changed command needs a new stream. The old stream drains.
+  // A changed command needs a new stream, so the old stream drains.
   ASSERT_EQ(bench.Apply(TwoChains(R"("one", "two")", 9)), "");
   EXPECT_EQ(bench.Changes(), "first kept; second opened; second closed; ");
   const sw::StreamId renewed = bench.Stream("second");

@@ -25,7 +25,7 @@ using test::Bytes;
 constexpr uint64_t kTimeout = 1000;
 constexpr uint32_t kLongest = 4000;
 
-/// A fake interface that records sent frames; it may refuse them.
+/// A fake interface that records sent frames. It can refuse them.
 struct Wire {
   bool Send(const uint8_t* frame, uint32_t length) {
     if (full) return false;
@@ -181,7 +181,8 @@ TEST_F(Messages, AnswersGoWhereTheMessageCameFromInAsManyPartsAsTheyNeed) {
 
 TEST_F(Messages, OverIpv6AndBehindTagsAreAnsweredAlike) {
   for (const Bytes* fixture : {&test::kUdp6, &test::kVlanUdp4}) {
-    // Puts the fixture's headers before a message, with the checksums that a NIC would compute.
+    // Puts the fixture's headers in front of a message, with the checksums that a NIC would
+    // compute.
     const Datagram like = Datagram::In(fixture->data(), static_cast<uint32_t>(fixture->size()));
     ASSERT_EQ(like.kind, Datagram::Kind::kUdp);
     Bytes frame(fixture->begin(), fixture->begin() + like.payload);

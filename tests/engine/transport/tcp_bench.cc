@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A worker that echoes messages of TCP connections, for callgrind: TcpHost with StreamEcho, on
-// frames in memory. The client runs in the same thread, so the count is the same on every run; only
-// WorkerTcp is counted. In each round 32 connections send a message, in turns of all connections.
+// Runs a worker that echoes messages on TCP connections, for callgrind: TcpHost with StreamEcho,
+// with frames in memory. The client runs in the same thread, so the count is the same on every run.
+// Only WorkerTcp is counted. In each round, the next 32 connections in turn send a message.
 //
 //   tcp_bench CONNECTIONS BYTES MESSAGES
 #include <algorithm>
@@ -77,7 +77,7 @@ struct Client final : transport::Events {
   std::unique_ptr<Stack> stack;  // Last, because its destructor sends frames.
 };
 
-/// The work of a worker on the frames that it received.
+/// The work that a worker does for the frames that it received.
 [[gnu::noinline]] void WorkerTcp(Host& host, Frames& frames, uint64_t now) {
   for (auto& bytes : frames) {
     packet::Frame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0};
@@ -86,7 +86,7 @@ struct Client final : transport::Events {
   host.AtRest(now);
 }
 
-/// Carries frames until no end sends any.
+/// Carries frames between the ends until neither sends any.
 void Exchange(Host& host, Sent& sent, Client& client, uint64_t now) {
   while (!client.frames.empty() || !sent.frames.empty()) {
     Frames received = std::exchange(client.frames, {});

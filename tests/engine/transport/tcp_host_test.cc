@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TcpHost over a queue in memory, with a stack of TCP as the client.
+// Tests TcpHost over a queue in memory, with a TCP stack as the client.
 #include "engine/transport/tcp_host.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ struct Client final : transport::Events {
     if (id < connections.size()) connections[id].end = end;
   }
 
-  bool reads = true;  ///< Whether received bytes are acknowledged as read.
+  bool reads = true;  ///< Whether received bytes are acknowledged to the stack as read.
   std::vector<std::vector<uint8_t>> sent;
   std::vector<ConnectionId> opened;
   std::vector<Connection> connections;
@@ -99,7 +99,7 @@ struct Lab {
     host->set_outbox(queue.outbox());
   }
 
-  /// Carries all frames until none is left or a second of virtual time is over.
+  /// Carries frames until none is left or one second of virtual time has passed.
   void Run() {
     for (uint32_t idle = 0; idle < 20;) {
       bool moved = false;
@@ -184,7 +184,8 @@ TEST(TcpHost, KeepsConnectionsApart) {
   for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(lab.received(ids[i]), std::to_string(i));
 }
 
-/// A peer that reads nothing fills the window and the room; nothing is lost once it reads.
+/// A peer that does not read fills the window and the buffer. Nothing must be lost when it reads
+/// again.
 TEST(TcpHost, WaitsForASlowReader) {
   Lab<StreamEcho> lab;
   const ConnectionId id = lab.Connect();
