@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that hashes of keys equal those of xxhash. Clients compute the same hashes, and snapshots
+// Tests that key hashes equal those of xxhash. Clients compute the same hashes, and snapshots
 // contain them.
 #include "engine/kv/hash.h"
 

@@ -26,7 +26,7 @@ Bytes BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// Returns the servers of key-0 … key-63, one digit per key.
+/// Returns the servers of the keys key-0 to key-63, as one digit per key.
 std::string Servers(const Ring& ring) {
   std::string digits;
   for (int i = 0; i < 64; ++i) {

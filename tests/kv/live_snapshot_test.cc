@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests snapshots of partitions while their owner writes. Every item in the file must be complete
-// and must have been current at some time during the snapshot. An item that existed all the time
-// must occur exactly once.
+// and must have been current at some time during the snapshot. An item that existed for the whole
+// time must occur exactly once.
 #include "engine/kv/live_snapshot.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ constexpr int kRounds = 6;
 
 std::string KeyOf(uint32_t key) { return "key" + std::to_string(key); }
 
-/// Returns a value. The key and the version determine each byte and the length.
+/// Returns a value whose length and bytes depend on the key and the version.
 std::string ValueOf(uint32_t key, uint32_t version, uint32_t longest) {
   std::minstd_rand random(key * 7919 + version);
   std::string value(8 + random() % longest, static_cast<char>(random()));
@@ -43,11 +43,11 @@ struct Plan {
   const char* name;
   Mode mode;
   uint64_t memory_bytes;
-  uint64_t items;  ///< Number of items for which the index is sized.
+  uint64_t items;  ///< Number of items that the index is sized for.
   uint32_t keys;
   uint32_t longest;
   uint64_t hash_mask;
-  bool holds_all;  ///< Set if all items fit into the memory.
+  bool holds_all;  ///< Set if all items fit in the memory.
 };
 
 const Plan kPlans[] = {
@@ -100,7 +100,7 @@ class KvLiveSnapshot : public testing::TestWithParam<Plan> {
     const std::string name = KeyOf(key);
     For(name).Delete(BytesOf(name), Hash(BytesOf(name)).index, 0, kNow);
   }
-  /// Changes items until `stop` is set. Serves the snapshot's request after each change.
+  /// Changes items until `stop` is set. After each change, serves the snapshot's request.
   void Own(const std::atomic<bool>& stop) {
     std::minstd_rand random(3);
     for (uint32_t version = 2; !stop; ++version) {
@@ -185,7 +185,7 @@ TEST_P(KvLiveSnapshot, EveryItemWasCurrentMeanwhile) {
 INSTANTIATE_TEST_SUITE_P(Plans, KvLiveSnapshot, testing::ValuesIn(kPlans),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Tests an item that is being written nearly all the time.
+// Tests an item that is being written almost all the time.
 TEST(KvLiveSnapshotOwner, CopiesWhatIsNeverLeftAlone) {
   std::vector<Partition> partitions;
   partitions.emplace_back(PartitionOptions{Mode::kStore, uint64_t{4} << 20, 16});

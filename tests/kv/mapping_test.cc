@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests when the kernel allocates the pages of the store (mincore(2)).
+// Tests when the kernel allocates the store's pages (mincore(2)).
 #include "engine/kv/mapping.h"
 
 #include <gtest/gtest.h>

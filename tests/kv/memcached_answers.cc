@@ -3,7 +3,7 @@
 // sluice-kv-answers MODE WORKERS VERSION [FLUSH]: prints the answers of the memcached protocols,
 // for comparison with memcached. Reads datagrams without UDP frames as lines of hexadecimal digits,
 // and prints each answer in the same form. The answer to a rejected datagram is empty. MODE is
-// cache or store. If there are several workers, only the owner of a key reads it, and other workers
+// cache or store. If there are several workers, only a key's owner reads the key, and other workers
 // hand datagrams over. Any FLUSH argument allows flush_all.
 #include <ctime>
 #include <iostream>

@@ -98,7 +98,7 @@ TEST(MemcachedAscii, TouchesWithGetAndWithMetaGet) {
 }
 
 // "The number MAY be space-padded at the end" (protocol.txt, "Increment/Decrement"). memcached
-// 1.6.18 pads it, unless it becomes longer.
+// 1.6.18 pads the number unless it becomes longer.
 TEST(MemcachedAscii, KeepsTheLengthOfANumberThatBecomesShorter) {
   for (const size_t length : {2u, 3u, 20u, 64u, 65u, 100u, 1000u, 100'000u}) {
     MemcachedLab lab;

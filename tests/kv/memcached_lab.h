@@ -36,9 +36,9 @@ class MemcachedLab {
     store.traffic.push_back(traffic_);
   }
 
-  /// Passes a datagram to worker 0, and to other workers as needed. Returns the complete reply.
+  /// Passes a datagram to worker 0, and on to other workers as needed. Returns the complete reply.
   std::string Ask(std::string_view datagram) {
-    // An allocation of the exact size, so that a sanitizer detects reads after its end.
+    // An allocation of the exact size, so that a sanitizer detects reads beyond its end.
     const std::unique_ptr<uint8_t[]> bytes(new uint8_t[datagram.size()]);
     std::memcpy(bytes.get(), datagram.data(), datagram.size());
     const std::unique_ptr<uint8_t[]> room(new uint8_t[reply_room]);

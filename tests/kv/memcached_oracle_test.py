@@ -172,7 +172,7 @@ class Uniques:
     def normalize(self, answer):
         if answer[:1] == b"\x81":
             return self.normalize_binary(answer)
-        # memcached pads a shortened number depending on other references to the item.
+        # Whether memcached pads a shortened number depends on other references to the item.
         answer = re.sub(rb"(?m)(^VALUE \S+ \d+ |^VA )\d+([^\r\n]*\r\n\d+) +\r\n",
                         rb"\1-\2\r\n", answer)
         answer = re.sub(rb"(?m)(^VALUE \S+ \d+ |^VA )\d+([^\r\n]*\r\n\d+)\r\n",
@@ -291,11 +291,11 @@ class Answers(unittest.TestCase):
 
 
 class Statistics(unittest.TestCase):
-    # Statistics that are not counts, or that depend on the layout of items in memory.
+    # Statistics that are not counts, or that depend on how items are laid out in memory.
     OURS = {"pid", "uptime", "time", "limit_maxbytes", "bytes", "udp_requests"}
     # memcached counts expired or flushed items until it visits them.
     LAZY = {"curr_items"}
-    # memcached reports these for its slabs.
+    # memcached's values for these describe its slabs.
     OURS_OF_CLASSES = {"mem_requested"}
 
     def setUp(self):
@@ -316,7 +316,8 @@ class Statistics(unittest.TestCase):
         after = self.figures(server)
         names = set(self.figures(self.ours)) - self.OURS - self.LAZY - {"version"}
         grown = {name: int(after[name]) - int(before[name]) for name in names}
-        # The mark after each text sent to memcached over TCP is a delete that misses.
+        # memcached's texts are sent over TCP, each followed by a mark, which is a delete that
+        # misses.
         if server is self.memcached:
             grown["delete_misses"] -= 1 if is_binary(request) else 2
         if b"reset" in request:

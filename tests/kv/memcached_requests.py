@@ -17,8 +17,9 @@ def response(opcode, status, value, opaque=0x01020304):
     return struct.pack(">BBHBBHIIQ", 0x81, opcode, 0, 0, 0, status, len(value), opaque, 0) + value
 
 
-# Request, memcached's response, ours, and the reason. `None` for memcached: it waits for more or
-# closes the connection; the reason states which. {version} is memcached's.
+# Request, memcached's response, our response, and the reason. If memcached's response is `None`,
+# memcached waits for more data or closes the connection; the reason states which. {version} is
+# memcached's version.
 DIFFERENCES = [
     (b"set d 0 0 4294967297\r\nq\r\n", b"STORED\r\n",
      b"CLIENT_ERROR bad command line format\r\nERROR\r\n",
@@ -65,8 +66,8 @@ DIFFERENCES = [
      "memcached waits for the rest of the data, on UDP in vain"),
 ]
 
-# Sent one at a time and compared exactly, including padding and times: no other client holds a
-# reference to the items, and memcached's clock has whole seconds.
+# Sent one at a time and compared exactly, including padding and times. This is possible because no
+# other client holds a reference to the items, and memcached's clock has a resolution of one second.
 NUMBERS = [
     b"set n 0 0 2\r\n10\r\n", b"decr n 1\r\n", b"mg n s v\r\n", b"get n\r\n", b"incr n 90\r\n",
     b"incr n 1\r\n", b"get n\r\n", b"decr n 99\r\n", b"get n\r\n",
@@ -84,7 +85,7 @@ NUMBERS = [
     b"get g\r\n",
 ]
 
-# After each of these, both servers' statistics have grown equally.
+# After each of these requests, both servers' statistics must have grown equally.
 COUNTED = [
     b"get a\r\n", b"set a 0 0 1\r\n5\r\n", b"set a 0 0 1\r\n5\r\n", b"get a b\r\n", b"gets a\r\n",
     b"gat 0 a\r\n", b"gat 0 none\r\n", b"gats 0 a none\r\n", b"touch a 0\r\n", b"touch none 0\r\n",
@@ -236,7 +237,7 @@ for text in (b"18446744073709551615", b"018446744073709551615", b"18446744073709
     REQUESTS += [b"set i 7 0 %d\r\n%s\r\n" % (len(text), text), b"incr i 1\r\n", b"gets i\r\n",
                  b"decr i 3\r\n", b"get i\r\n"]
 
-# Several requests or keys each.
+# Several requests or several keys each.
 CONVERSATIONS = [
     b"set a 1 0 1\r\nA\r\nset b 2 0 2\r\nBB\r\nset c 0 0 0\r\n\r\n", b"get a b c d\r\n",
     b"gets d c b a a\r\n", b"get a\r\n\r\nget b\r\n", b"get a\r\nget d\r\nget c\r\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams of memcached's protocols as fuzzing seeds. A byte before each datagram sets the maximum
+// Fuzzing seeds: datagrams of memcached's protocols. A byte before each datagram sets the maximum
 // reply length.
 #pragma once
 

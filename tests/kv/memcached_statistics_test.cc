@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the content of `stats` and when it is answered. memcached_oracle_test.py compares the
-// counts with memcached.
+// Tests what `stats` returns and when it is answered. memcached_oracle_test.py compares the counts
+// with memcached.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 
 using Figures = std::map<std::string, std::string>;
 
-// Parses a reply of the ASCII protocol: lines "STAT name value", and END.
+// Parses an ASCII protocol reply, which consists of lines "STAT name value", and END.
 Figures FiguresIn(const std::string& reply) {
   Figures figures;
   std::istringstream lines(reply);

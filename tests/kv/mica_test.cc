@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests MICA's protocol. The bytes of requests and answers are written by hand from the format's
-// description, not by the tested code.
+// Tests MICA's protocol. The bytes of requests and answers were written by hand from the
+// description of the format, not by the tested code.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -86,8 +86,8 @@ class MicaProtocol : public testing::TestWithParam<bool> {
   }
   void SetUp() override { MakeStore(1, 1); }
 
-  /// Serves a datagram, with handovers between workers. Returns the answer; empty if the datagram
-  /// is rejected.
+  /// Serves a datagram, with handovers between workers. Returns the answer, which is empty if the
+  /// datagram is rejected.
   Buffer Serve(const Buffer& datagram, uint32_t worker = 0) {
     Buffer requests = datagram;
     Exchange exchange{
@@ -219,7 +219,7 @@ TEST_P(MicaProtocol, SaysWhenTheStoreIsFull) {
     ++stored;
   }
   EXPECT_EQ(Reply(kSet, kNoSpace), answer);
-  EXPECT_GT(stored, 2000u);  // 4 MiB hold more than 2000 of these items.
+  EXPECT_GT(stored, 2000u);  // 4 MiB can hold more than 2000 of these items.
   EXPECT_EQ(Reply(kGet, kSuccess, value), Ask(Request(kGet, "key0")));
 }
 
@@ -254,7 +254,7 @@ TEST_P(MicaProtocol, RefusesDatagramsThatAreNotWholeBeforeDoingAnything) {
     bad[1] = static_cast<uint8_t>(count);
     EXPECT_TRUE(refused(bad)) << count;
   }
-  for (const size_t byte : {10, 11, 12, 13}) {  // Lengths of the first request.
+  for (const size_t byte : {10, 11, 12, 13}) {  // The length fields of the first request.
     bad = good;
     bad[byte] = 0xff;
     EXPECT_TRUE(refused(bad)) << byte;
@@ -421,7 +421,7 @@ TEST_P(MicaProtocol, ATinyGetRenewsItsItem) {
   SetDirectly("8 bytes!", "12345678");
   fill(33);  // 3.3 MB: more than three quarters.
   EXPECT_EQ(Reply(kGet, kSuccess, "12345678"), Ask(Request(kGet, "8 bytes!")));
-  fill(20);  // Overwrites the first position of the item.
+  fill(20);  // Overwrites the item's first position.
   EXPECT_EQ(Reply(kGet, kSuccess, "12345678"), Ask(Request(kGet, "8 bytes!")));
 }
 

@@ -58,7 +58,7 @@ uint64_t ResidentBytes() {
 
 using Requests = std::vector<Request>;
 
-/// Returns this thread's CPU time, which excludes time of other threads on the core.
+/// Returns this thread's CPU time, which excludes the time of other threads on the core.
 double CpuSeconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -116,7 +116,7 @@ Row Measure(const char* table, uint64_t items, int rounds, uint64_t resident_bef
 Row MeasurePartition(Mode mode, uint64_t items, int rounds, const Requests (&bursts)[2]) {
   const uint64_t before = ResidentBytes();
   Partition partition({mode, items * Item::SizeOf(8, 8) + (uint64_t{4} << 20), items});
-  // The stages of a burst: prefetch the bucket, prefetch the item, execute.
+  // The stages of a burst are: prefetch the bucket, prefetch the item, execute.
   const auto pipelined = [&](const Requests& requests, auto&& work) {
     const size_t count = requests.size();
     size_t done = 0;
@@ -155,7 +155,7 @@ Row MeasurePartition(Mode mode, uint64_t items, int rounds, const Requests (&bur
   return row;
 }
 
-/// An allocator for few, large arrays.
+/// An allocator for a small number of large arrays.
 template <typename T>
 struct HugePages {
   using value_type = T;

@@ -15,7 +15,7 @@
 namespace sluice::engine::kv {
 namespace {
 
-/// Returns the value for a number. The key and the number determine its length and every byte.
+/// Returns the value for a number. The value's length and bytes depend on the key and the number.
 std::string ValueOf(uint32_t key, uint32_t number, uint32_t longest) {
   static const std::string pattern = [] {
     std::mt19937 random(1);
@@ -80,7 +80,7 @@ TEST_P(KvConcurrent, ReadersSeeWholeValuesThatNeverGoBack) {
         const Result result = partition.Read(BytesOf(name), hash, 1, room, &copy);
         if (result == Result::kNotFound) continue;
         const std::string value = TextOf(Bytes(room).first(copy.value_bytes));
-        // Flags contain the number, which only grows.
+        // The flags contain the number, which only grows.
         const uint32_t number = copy.attributes.flags;
         if (result != Result::kOk || value != ValueOf(key, number, plan.longest) ||
             number < last[key]) {

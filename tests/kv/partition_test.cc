@@ -321,7 +321,7 @@ TEST(KvCache, AFullBucketForgetsItsOldest) {
   }
 }
 
-// If a slot remained after the eviction of its item, it would later refer to another item.
+// If a slot outlived the eviction of its item, it would later refer to another item.
 TEST(KvCache, NoSlotOutlivesItsItem) {
   PartitionLab lab({Mode::kCache, 4 * kMiB, 1'000'000});
   const std::string value(2000, 'v');
@@ -349,7 +349,7 @@ TEST(KvStore, LosesNothingAndSaysWhenItIsFull) {
   EXPECT_EQ(lab.partition.counters().items, static_cast<uint64_t>(stored));
   EXPECT_GT(lab.partition.counters().extra_buckets, 10'000u);
   for (int i = 0; i < stored; ++i) ASSERT_EQ(lab.Get(std::to_string(i)), "value");
-  // A value that fits into the old item's block is stored. Deleting an item frees its block.
+  // A value that fits in the old item's block is stored. Deleting an item frees its block.
   EXPECT_EQ(lab.Set("9", "short"), Result::kOk);
   EXPECT_EQ(lab.Set("9", ""), Result::kOk);
   EXPECT_EQ(lab.Get("9"), "");

@@ -118,11 +118,11 @@ class Etcd(unittest.TestCase):
                 self.assertEqual(server.end()[0], 0, server.text())
 
     def test_a_crash_leaves_it_to_the_lease(self):
-        # On a busy machine a third of a short lease may pass between two runs of a thread.
+        # On a busy machine, a third of a short lease may pass before a thread runs again.
         server = Server(self, self.etcd.port, "--register_lease_s=12")
         self.wait_for({KEY: NAME}, server)
-        # The lease is kept alive beyond its 12 seconds: they have passed when a second lease,
-        # granted later and never renewed, expires.
+        # The lease is kept alive beyond its 12 seconds. They have passed when a second lease, which
+        # was granted later and is never renewed, expires.
         other = self.etcd.ctl("lease", "grant", "12").split()[1]
         self.etcd.ctl("put", "--lease=" + other, "other", "x")
         wait_until(lambda: not self.etcd.keys("other"), "a lease that nobody renews")
@@ -178,8 +178,8 @@ class Answers(unittest.TestCase):
         self.assertEqual(gateway.requests[-1][0], "/v3/lease/revoke")
 
     def test_answers_that_are_none(self):
-        # All in one run: an invalid reply counts as an outage of etcd, which is logged once.
-        # tests/etcd covers other invalid replies.
+        # Test all replies in one run: an invalid reply counts as an etcd outage, which is logged
+        # once. tests/etcd covers other invalid replies.
         wrong = ["", "[" * 100000, b"\xff\xfe", "y" * (1 << 17)]
         gateway = self.gateway(grants=[*wrong, GRANTED], puts=['{"header":3}', DONE])
         server = Server(self, gateway.port)

@@ -20,7 +20,7 @@ TEST(SegregatedFit, GivesAllOfItsMemoryAndTakesItBackAsOnePiece) {
   EXPECT_EQ(blocks.size(), kMiB / 64);
   EXPECT_EQ(heap.allocated_bytes(), kMiB);
   EXPECT_TRUE(heap.IsConsistent());
-  // Frees every other block first, so that each remaining block merges with two neighbors when it
+  // Frees every other block first, so that each remaining block merges with both neighbors when it
   // is freed.
   for (size_t i = 0; i < blocks.size(); i += 2) heap.Free(blocks[i]);
   EXPECT_FALSE(heap.Allocate(65));
@@ -100,7 +100,7 @@ TEST(SegregatedFit, BlocksNeverOverlapWhateverTheOrder) {
 }
 
 TEST(SegregatedFit, StretchesLongerThanABlockCanSayAreSeveral) {
-  // Uses mainly address space; only a few pages are touched.
+  // This uses mainly address space; only a few pages are touched.
   SegregatedFit heap(2 * SegregatedFit::kMaxBlock + 16);
   std::vector<uint64_t> blocks;
   while (const auto block = heap.Allocate(uint64_t{1} << 30)) blocks.push_back(*block);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]]: measures the cost of a request at the server
-// and, in the same run, the cost of the same requests at the server's table alone. Frames of MICA's
-// protocol are in cached memory and are served in bursts of 64. They are rebuilt between bursts,
-// which is not measured. Items have 8-byte keys and values; 95 % of the requests are gets; the
-// server hashes the keys. The result is in TSC cycles per request: the median over the bursts of
-// the best of ROUNDS rounds, without bursts in which the thread was preempted. With BATCH, the
-// program only serves up to kCounted requests, BATCH per datagram, so that callgrind can count
-// WorkerServe.
+// sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]]: measures the cost of a request in the server
+// and, in the same run, the cost of the same requests in the server's table alone. MICA frames are
+// in cached memory and are served in bursts of 64. They are rebuilt between bursts; this time is
+// not measured. Items have 8-byte keys and values; 95 % of the requests are gets; the server hashes
+// the keys. The result is in TSC cycles per request: the median over the bursts of the best of
+// ROUNDS rounds, without bursts in which the thread was preempted. With BATCH, the program only
+// serves up to kCounted requests, BATCH per datagram, so that callgrind can count WorkerServe.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +60,7 @@ Request RequestOf(uint64_t item, uint64_t secret, bool get) {
   return request;
 }
 
-/// Builds a frame of up to `batch` requests. Returns its length.
+/// Builds a frame with up to `batch` requests. Returns its length.
 uint32_t Build(uint8_t* frame, const Request* requests, uint32_t batch) {
   MicaBatch messages({frame + kPayload, kSlotBytes - kPayload});
   for (uint32_t i = 0; i < batch; ++i) {
@@ -102,7 +101,7 @@ class Bench {
     server_->AtRest(0);
   }
 
-  /// Returns the TSC cycles per request of the table without the server.
+  /// Returns the cost of a request in the table, without the server, in TSC cycles.
   double Table(const std::vector<Request>& requests) {
     Partition& partition = store_.partitions[0];
     const size_t count = requests.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common parts of the tests of complete servers: handoffs between workers in one thread, a client's
-// frames, and a host.
+// Common parts of the tests for complete servers: handoffs between workers in one thread, a
+// client's frames, and a host.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline constexpr uint32_t kWorkers = 2;
 inline constexpr uint16_t kMicaPort = 1024;
 inline constexpr uint16_t kMemcachedPort = 11211;
 
-/// Handoffs of two workers in one thread.
+/// Handoffs between two workers in one thread.
 struct Handoffs {
   std::vector<std::unique_ptr<Handoff>> handoffs;
   std::vector<Handoff*> empty;
@@ -100,7 +100,8 @@ inline void FinishUdp(Frame* frame, size_t ip, size_t udp, bool ipv6, bool summe
                 packet::FinishChecksum(packet::SumBytes(&(*frame)[udp], bytes, pseudo)));
 }
 
-/// Returns a UDP frame from 10.0.0.1:40000 to 10.0.0.2:`port`, or from 2001:db8::1 to 2001:db8::2.
+/// Returns a UDP frame from 10.0.0.1:40000 to 10.0.0.2:`port`, or the same from 2001:db8::1 to
+/// 2001:db8::2.
 inline Frame Udp(uint16_t port, const Frame& payload, bool ipv6 = false, bool summed = true,
                  bool vlan = false) {
   Frame frame(kServerMac.begin(), kServerMac.end());
@@ -183,7 +184,7 @@ class Host {
       for (auto& server : servers_) server->AtRest(now);
     }
   }
-  /// Processes a frame. `view` becomes the answer if the verdict is kForward.
+  /// Processes a frame. If the verdict is kForward, `view` becomes the answer.
   packet::Verdict Process(packet::Frame& view, uint32_t worker = 0) {
     return packet::ProcessFrame(*servers_[worker], view, 0);
   }

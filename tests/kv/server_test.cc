@@ -95,8 +95,8 @@ class CrampedServerTest : public ServerTest {
   CrampedServerTest() : ServerTest(true, /*handoffs=*/1) {}
 };
 
-/// Returns the payload of an answer. Checks that its headers are valid, its checksums correct, and
-/// its destination the client.
+/// Returns the payload of an answer. Checks that its headers are valid, that its checksums are
+/// correct, and that it is sent to the client.
 Frame PayloadOf(const Frame& frame) {
   const packet::Headers headers = packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
   EXPECT_EQ(headers.error, packet::ParseError::kNone);
@@ -118,7 +118,7 @@ Frame PayloadOf(const Frame& frame) {
   return {frame.begin() + headers.payload, frame.begin() + headers.payload + headers.payload_bytes};
 }
 
-/// Returns the text of an ASCII answer of one datagram.
+/// Returns the text of an ASCII answer that is a single datagram.
 std::string TextOf(const Frame& frame, uint16_t request_id = 0x1234) {
   const Frame payload = PayloadOf(frame);
   EXPECT_GE(payload.size(), 8u);
@@ -162,7 +162,7 @@ TEST_F(ServerTest, AnAnswerThatDoesNotFitItsFrameIsBuiltElsewhere) {
 
 TEST_F(ServerTest, ALongAnswerLeavesInNumberedDatagrams) {
   const std::string key = KeyOf(0);
-  // The value is longer than a request can be at this MTU, so append builds it.
+  // The value is longer than a request can be at this MTU, so it is built with append.
   Give(0, Udp(kMemcachedPort,
               Ascii("set " + key + " 0 0 1000\r\n" + std::string(1000, 'a') + "\r\n")));
   std::string value(1000, 'a');

@@ -39,12 +39,12 @@ wait_until = functools.partial(harness.wait_until, patience_s=PATIENCE_S)
 ITEMS = 3000
 KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
 ITEMS_OF_A_REQUEST = 40  # The response fits in one datagram.
-UNDER_WAY = 32  # Requests in flight: a socket's buffer holds their responses.
+UNDER_WAY = 32  # Number of requests in flight. A socket's buffer can hold their responses.
 CLIENT_ADDRESS, ETCD_ADDRESS = "10.99.8.1", "10.99.8.2"
 PREFIX = "sluice-kv/"
 VICTIM, NEWCOMER = 3, 4
 LEASE_S = 8
-SEEN = 30  # A new owner receives sets if this many of its keys were set again.
+SEEN = 30  # A new owner is known to receive sets once this many of its keys have been set again.
 
 
 def name_of(server):
@@ -67,7 +67,8 @@ class Host:
         sh("ip", "netns", "add", self.netns)
         self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
                  "net.ipv6.conf.default.disable_ipv6=1",
-                 # By default, an interface answers ARP for addresses of other interfaces.
+                 # By default, an interface also answers ARP requests for the addresses of other
+                 # interfaces.
                  "net.ipv4.conf.all.arp_ignore=1")
         self.run("ip", "link", "set", "lo", "up")
 
@@ -171,7 +172,7 @@ class Lab:
                 self.hosts[server], KV, *harness.MEMORY, "--no-pci",
                 f"--lcores=0@{cpu},1@{cpu}", f"--file-prefix=server{server}",
                 "--vdev=net_af_packet0,iface=eth0", "--", "--ip=" + address_of(server),
-                # Cache mode evicts a key for another one in the same bucket with an equal tag.
+                # Cache mode would evict a key for another one in the same bucket with an equal tag.
                 "--mode=store", "--memory_mb=16", f"--items={ITEMS}", "--stats_period_s=0.1",
                 f"--register={ETCD_ADDRESS}:2379/{PREFIX}", f"--register_as={name_of(server)}",
                 f"--register_lease_s={LEASE_S}", "--json=-",
@@ -301,7 +302,7 @@ class Sharding(unittest.TestCase):
         moved = self.check_line(2, before, fewer, f"server {VICTIM} killed")
         self.assertEqual(moved, set(held[VICTIM]))
         self.check_untouched(before, fewer, {s: held[s] for s in held if s != VICTIM})
-        # Sets of these keys go to the new owner.
+        # Sets of these keys go to their new owner.
         wait_until(lambda: sum(len(moved & set(values))
                              for values in self.lab.held(1, 2).values()) >= SEEN,
                  lambda: f"sets of keys that moved: {self.client.text()}")

@@ -66,7 +66,7 @@ class KvSnapshot : public testing::Test {
   void Overwrite(const std::string& bytes) const {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
   }
-  /// Expects that a file is rejected and changes nothing.
+  /// Expects that a file is rejected and does not change anything.
   void ExpectRefused(const std::string& bytes, const std::string& why) {
     Overwrite(bytes);
     auto store = Store(1, Mode::kStore, uint64_t{1} << 20);
@@ -174,7 +174,7 @@ TEST_F(KvSnapshot, RefusesBlocksThatAreMissingOrInAnotherOrder) {
   auto store = Store(1);
   for (int i = 0; i < 3; ++i) Set(store, std::to_string(i), std::string(kMaxStoreValueBytes, 'v'));
   ASSERT_TRUE(WriteSnapshot(path_, store, kNow, &error_)) << error_;
-  // The header of 16 bytes is followed by three blocks of one record each.
+  // The header of 16 bytes is followed by three blocks, each with one record.
   const std::string whole = FileBytes();
   const size_t block = 16 + 24 + 1 + kMaxStoreValueBytes;
   ASSERT_EQ(whole.size(), 16 + 3 * block + 16 + 16);
@@ -189,7 +189,7 @@ TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
   for (const uint64_t unique : {uint64_t{0}, ~uint64_t{0}, (uint64_t{1} << 63) + 1}) {
     std::string file = FileBytes();
     std::memcpy(file.data() + file.size() - 8, &unique, sizeof unique);
-    // The end marker is block 1: its checksum precedes its 16 bytes.
+    // The end marker is block 1. Its checksum precedes its 16 bytes.
     const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
     std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
     ExpectRefused(file, "the last CAS number of the file is invalid");

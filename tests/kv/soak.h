@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares each answer of a partition with that of an oracle, std::unordered_map, over a chosen
-// sequence of operations.
+// Compares each answer of a partition with the answer of an oracle, a std::unordered_map, over a
+// chosen sequence of operations.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct SoakPlan {
   uint64_t memory_bytes = uint64_t{4} << 20;
   uint64_t expected_items = 20'000;
   uint32_t keys = 30'000;
-  uint64_t hash_mask = ~uint64_t{0};  ///< A mask with fewer bits makes hashes of keys collide.
+  uint64_t hash_mask = ~uint64_t{0};  ///< A mask with fewer bits makes key hashes collide.
   uint32_t long_one_in = 50;          ///< One in this many values is long.
-  /// Bound of the length of long values, in bytes; one in 20,000 values may exceed it.
+  /// Limit for the length of long values, in bytes; one in 20,000 values may exceed it.
   uint32_t long_value_bytes = 5000;
 };
 
@@ -63,7 +63,7 @@ class Soak {
   };
   using Entries = std::unordered_map<uint32_t, Entry>;
 
-  /// Returns a key of 1 to 250 bytes that is unique per number. Every length modulo 8 occurs.
+  /// Returns a key of 1 to 250 bytes that is unique for each number. All lengths modulo 8 occur.
   static std::string KeyOf(uint32_t number) {
     std::string key;
     for (; number != 0; number /= 200) key += static_cast<char>(number % 200);
@@ -146,8 +146,8 @@ class Soak {
   }
 
   /// Checks a refusal. Store mode may refuse a value only if the stored items and three times the
-  /// value need half of the memory or more, because free space may be fragmented. Cache mode must
-  /// not refuse a value.
+  /// value together need at least half of the memory, because free space may be fragmented. Cache
+  /// mode must not refuse a value.
   bool Refused(Result result, size_t value_bytes) {
     if (result != Result::kNoMemory) return false;
     ++refused_;

@@ -18,7 +18,7 @@ uint64_t operations = 400'000;
 struct Case {
   const char* name;
   SoakPlan plan;
-  bool fills = false;  ///< Store mode: some values are refused.
+  bool fills = false;  ///< In store mode, some values are refused.
 };
 
 /// Only a few bits of the index hash remain: 64 chains, one tag.
@@ -27,7 +27,7 @@ constexpr uint64_t kCollisions = uint64_t{0x3f} << 42;
 constexpr uint64_t kSpread = ~uint64_t{0};
 
 const Case kCases[] = {
-    // The items exceed the log, which wraps repeatedly.
+    // The items exceed the log, which therefore wraps repeatedly.
     {"Cache", {Mode::kCache, 1, 4 * kMiB, 20'000, 30'000, kSpread}},
     {"CacheWithFullBuckets", {Mode::kCache, 2, 4 * kMiB, 2000, 20'000, kSpread}},
     {"CacheOfLongValues", {Mode::kCache, 3, 4 * kMiB, 2000, 2000, kSpread, 2, 50'000}},

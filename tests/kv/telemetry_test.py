@@ -63,7 +63,9 @@ class Telemetry(unittest.TestCase):
             self.assertEqual(first["mica"]["get_misses"], 0)
             self.assertEqual(first["memcached"]["requests"], 0)
             later = ask("stats")
-            while later["mica"]["requests"] == first["mica"]["requests"]:  # A watchdog ends it.
+            while later["mica"]["requests"] == first["mica"]["requests"]:  # A watchdog ends this
+                                                                           # loop if nothing
+                                                                           # changes.
                 later = ask("stats")
             self.assertGreater(later["mica"]["requests"], first["mica"]["requests"])
 
@@ -84,7 +86,8 @@ class Telemetry(unittest.TestCase):
                              {"error": "no snapshot file: start with --snapshot=FILE"})
 
     def partitions(self, mode, memory_of_each):
-        # The hash seed is fixed, so a cache that evicts nothing in one run never does.
+        # The hash seed is fixed, so a cache that does not evict an item in one run never evicts
+        # one.
         with server("--workers=2", "--partitions=3", f"--mode={mode}", "--memory_mb=15",
                     "--items=30000", "--seed=1",
                     f"--client=items={ITEMS}+get=0.5+value=1000") as ask:

@@ -91,9 +91,9 @@ def server(vdevs, *flags):
 
 AF_PACKET = f"net_af_packet0,iface={PAIR.here}"
 PACKETIZED = [AF_PACKET, "net_ipu0,wire=port:net_af_packet0"]
-# An Ensō NIC cannot send ARP and IPv6, which leave by the exception port. Here that is another
-# socket on the same interface, and net_af_packet also receives the frames that it sends, so this
-# works only for ARP.
+# An Ensō NIC cannot send ARP and IPv6, so these leave through the exception port. Here, that port
+# is another socket on the same interface, and net_af_packet also receives the frames that this
+# socket sends. This works only for ARP.
 STREAMING = [AF_PACKET, f"net_pcap0,iface={PAIR.here}", "net_enso0,wire=port:net_af_packet0"]
 
 
@@ -146,7 +146,7 @@ BAD_LINE = b"CLIENT_ERROR bad command line format\r\n"
 NON_NUMERIC = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 
 # Requests and their responses according to memcached's protocol.txt, in an order that makes each
-# response deterministic. A set of words is a response in which order is free.
+# response deterministic. If a response is a set of words, their order is arbitrary.
 WALK = [
     # Storage and retrieval.
     (b"get a\r\n", b"END\r\n"),
@@ -281,7 +281,7 @@ class Veth(unittest.TestCase):
     def walk(self, address, timed):
         """With `timed`, also tests requests that need a second of the server's clock."""
         with Memcached(address) as server_:
-            # This item expires during the other requests.
+            # This item expires while the other requests are made.
             self.assertEqual(server_.ask(b"set soon 0 1 1\r\nx\r\n"), b"STORED\r\n")
             for request, answer in WALK:
                 with self.subTest(request):
@@ -385,7 +385,7 @@ class Veth(unittest.TestCase):
                 [(RESET, NOT_SUPPORTED, b"", 1), (99, NOT_SUPPORTED, b"", 2),
                  (GET, ERROR, b"", 3), (SET, ERROR, b"", 4), (INCREMENT, ERROR, b"", 5),
                  (DELETE, NOT_FOUND, b"", 6), (DELETE, SUCCESS, b"", 7)])
-            # Two values that exceed one response.
+            # A get of two values that together exceed one response.
             big = bytes(i % 251 for i in range(1000))
             self.ask_mica(udp, address, (SET, b"big", big, 0))
             self.assertEqual(
@@ -413,7 +413,7 @@ class Veth(unittest.TestCase):
             with socket_in_namespace(socket.AF_INET6, socket.SOCK_RAW,
                                      socket.IPPROTO_ICMPV6) as icmp:
                 icmp.sendto(struct.pack("!BBHHH", 128, 0, 0, 77, 1) + b"payload", (address, 0))
-                while True:  # The socket receives neighbour discovery, too.
+                while True:  # The socket also receives neighbor discovery packets.
                     answer = icmp.recv(2048)
                     if answer[0] == 129:
                         break
@@ -430,7 +430,7 @@ class Veth(unittest.TestCase):
                 self.walk_mica(address)
         self.law(report)
         self.assertEqual(report["drops"]["refused"], self.refused)
-        # The key of 250 bytes remains. So do expired items that were read by a worker that may not
+        # The key of 250 bytes remains, as do expired items that were read by a worker that may not
         # remove them.
         self.assertLessEqual(report["store"]["items"], 1 if "--workers=2" not in flags else 4)
         self.assertGreaterEqual(report["store"]["items"], 1)
@@ -469,21 +469,22 @@ class Veth(unittest.TestCase):
             self.assertEqual(server_.ask(b"flush_all\r\n"), b"OK\r\n")
             keys = b" ".join(b"k%d" % i for i in range(20))
             self.assertEqual(server_.ask(b"get " + keys + b"\r\n"), b"END\r\n")
-            # The server ignores another port, and a request that arrives in fragments.
+            # The server ignores a request to another port, and a request that arrives in fragments.
             silent.tell(b"set a 0 0 1\r\nx\r\n")
             self.assertEqual(server_.ask(b"get a\r\n"), b"END\r\n")
             server6.tell(b"set a 0 0 3000\r\n" + bytes(3000) + b"\r\n")
             self.assertEqual(server6.ask(b"get a\r\n"), b"END\r\n")
         self.law(report)
-        # 3026 bytes of UDP and its header in fragments of at most 1448 (RFC 8200, MTU 1500).
+        # 3026 bytes of UDP including its header, in fragments of at most 1448 bytes (RFC 8200, MTU
+        # 1500).
         self.assertEqual(report["drops"]["fragment"], 3)
         self.assertEqual(report["memcached"]["sets"], 20)
         self.assertEqual(report["store"]["items"], 0)
 
     @unittest.skipUnless(MEMCASLAP, "libmemcached-tools is not installed")
     def test_memcaslap_gets_right_answers(self):
-        # memcaslap's verification fails with --overwrite, against memcached as well; and it does
-        # not support the binary protocol over UDP.
+        # memcaslap's verification fails with --overwrite, even against memcached, and it does not
+        # support the binary protocol over UDP.
         with veth(), server(PACKETIZED) as report:
             for options in ((), ("-d", "2")):
                 said = PAIR.run(MEMCASLAP, "-s", SERVER + ":11211", "-U", "-t", "1s",

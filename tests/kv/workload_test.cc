@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests workloads: compares draws with the probabilities of their distributions (chi-square), and
+// Tests workloads. Compares draws with the probabilities of their distributions (chi-square), and
 // histograms with sorted samples. Seeds are fixed.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 using namespace kv::client;
 using kv::Bytes;
 
-/// Returns the distance of Pearson's statistic from its mean, in standard deviations. This value is
+/// Returns how far Pearson's statistic is from its mean, in standard deviations. This value is
 /// approximately normally distributed.
 double ChiSquareDeviation(const std::vector<uint64_t>& seen, const std::vector<double>& expected) {
   double sum = 0;

@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 HEADER = ROOT / "include/sluice/engines.h"
 MAP = ROOT / "lib/c_api/version.map"
-# Bits of abidiff's exit code: the interface changed; programs break.
+# Bits of abidiff's exit code: the interface changed, and programs break.
 CHANGED, BROKEN = 4, 8
 
 
@@ -51,7 +51,7 @@ def build_stand_in(folder):
     source, library = folder / "engines.c", folder / "libsluice-engines.so"
     bodies = [f"{result}{name}({parameters}) {{ {'' if result.strip() == 'void' else 'return 0;'} }}"
               for result, name, parameters in prototypes()]
-    # A verdict is a byte of a frame: no function refers to its enumeration.
+    # A verdict is stored in a byte of a frame, so no function refers to its enumeration.
     source.write_text('#include "sluice/engines.h"\nenum sluice_verdict sluice_verdicts;\n'
                       + "\n".join(bodies) + "\n")
     output("cc", "-std=c11", "-w", "-g", f"-fdebug-prefix-map={ROOT}=.", "-fPIC", "-shared", "-I",

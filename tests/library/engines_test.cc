@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the C API from a program's view for all kinds of engines: creation, hostile frames,
-// headroom and tailroom, and errors about wrong configurations.
+// Tests the C API from a program's point of view, for all kinds of engines: creation, hostile
+// frames, headroom and tailroom, and errors for invalid configurations.
 #include "sluice/engines.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(Library, SaysWhatIsWrongWithOptionsAndFiles) {
 
 TEST(Library, HasTheWorkersThatWereAskedFor) {
   for (const auto& [kind, configuration] : kAllKinds) {
-    if (std::string_view(kind) == "kv") continue;  // kv needs 4 MiB per partition.
+    if (std::string_view(kind) == "kv") continue;  // kv needs at least 4 MiB per partition.
     const Engine engine = Make(kind, configuration, 3);
     EXPECT_STREQ(sluice_engine_kind(engine.get()), kind);
     EXPECT_EQ(sluice_engine_workers(engine.get()), 3u);

@@ -87,7 +87,7 @@ TEST(MaglevOfLibrary, SwapsItsTables) {
   EXPECT_EQ(CounterOf(engine, "epoch"), 2u);
   // The new backend replaces the old one, and its counters start from zero.
   EXPECT_EQ(ReportOf(engine)["vips"][0]["backends"][0]["packets"], 1);
-  // A rejected configuration changes nothing.
+  // A rejected configuration does not change anything.
   EXPECT_EQ(Replace(engine, WithBackend("192.0.2.8", 2048)),
             "cannot change while workers run: connections");
   EXPECT_NE(Replace(engine, WithBackend("nowhere")).find("vips[0].backends[0].address"),
@@ -126,7 +126,7 @@ TEST(TelemetryOfLibrary, ReportsEachEpochOnce) {
     call.Process(engine, 0, worker);
     for (size_t i = 0; i < call.size(); ++i) EXPECT_EQ(call[i].verdict, SLUICE_FORWARD);
   }
-  // The epoch ends when both workers have entered the next epoch.
+  // The epoch ends when both workers have entered the next one.
   FramesOfCall({}).Process(engine, kTicksPerSecond, 0);
   EXPECT_EQ(ReportOf(engine), nullptr);
   FramesOfCall({}).Process(engine, kTicksPerSecond, 1);
@@ -185,7 +185,7 @@ TEST(LogmonOfLibrary, HandsOutLinesThatMatch) {
   const Engine engine = Make("logmon", kFilters);
   EXPECT_EQ(Handle(engine, Datagram(514, "<13>login failed"))[0].verdict, SLUICE_CONSUME);
   EXPECT_EQ(LinesOf(engine), Texts{"syslog 10.0.0.1: login failed"});
-  // Lines may be split across datagrams. A line is reported only when its end has arrived.
+  // Lines may be split across datagrams. A line is reported only after its end has arrived.
   Handle(engine, Datagram(2000, "one\ntw"));
   EXPECT_EQ(LinesOf(engine), Texts{"lines 10.0.0.1:1000: one"});
   Handle(engine, Datagram(2000, "o\nthree"));
@@ -287,7 +287,7 @@ TEST(NeighborOfLibrary, AnswersForItsAddresses) {
   const Engine engine = Make("neighbor", kHost);
   const FramesOfCall call = Handle(engine, kArpRequest);
   ASSERT_EQ(call[0].verdict, SLUICE_FORWARD);
-  // RFC 826: opcode 2, with the host's address as sender.
+  // RFC 826: opcode 2, with the host's address as the sender.
   EXPECT_EQ(Part(call.bytes(0), 20, 12), (Bytes{0, 2, 2, 0, 0, 0, 0, 2, 10, 0, 0, 2}));
   EXPECT_EQ(Handle(engine, kUdp4)[0].verdict, SLUICE_PASS);
 }

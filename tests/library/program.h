@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Helpers for tests of the C API: engines that destroy themselves, frames in memory of exactly
-// their size, and checks of the results.
+// Helpers for tests of the C API: engines that are destroyed automatically, frames in memory of
+// exactly their size, and checks of the results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ inline nlohmann::json ReportOf(const Engine& engine) {
   return report;
 }
 
-/// Frames of one call, each in a separate allocation.
+/// The frames of one call, each in a separate allocation.
 class FramesOfCall {
  public:
   explicit FramesOfCall(const std::vector<Bytes>& frames, uint32_t headroom = 0,
@@ -100,7 +100,7 @@ class FramesOfCall {
   size_t size() const { return frames_.size(); }
   const sluice_frame& operator[](size_t i) const { return frames_[i]; }
   Bytes bytes(size_t i) const { return {frames_[i].data, frames_[i].data + frames_[i].length}; }
-  /// Checks the guarantees of the C API about a processed frame.
+  /// Checks what the C API guarantees about a processed frame.
   void Check(const Engine& engine, size_t i) const {
     const sluice_frame& frame = frames_[i];
     const sluice_frame& given = given_[i];
@@ -126,7 +126,7 @@ class FramesOfCall {
   std::vector<sluice_frame> frames_, given_;
 };
 
-/// A configuration of the balancer for the addresses of packet/fixtures.h.
+/// A balancer configuration for the addresses in packet/fixtures.h.
 inline constexpr std::string_view kBalancer = R"({"next_hop": "02:00:00:00:00:09", "mtu": 1600,
   "connections": 1024, "fragments": 64, "vips": [
     {"name": "udp", "address": "10.0.0.2", "port": 2000, "protocol": "udp",

@@ -15,7 +15,7 @@ import time
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import private_folder  # pylint: disable=wrong-import-position,unused-import
 
-PATIENCE_S = 60  # A loaded machine may need long to start EAL.
+PATIENCE_S = 60  # On a loaded machine, EAL may take a long time to start.
 
 
 class Process:
@@ -86,7 +86,7 @@ class Process:
             self.kill()
 
 
-TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # A line about a period with traffic.
+TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # Matches a line for a period with traffic.
 
 
 def device(binary, socket, *arguments, eal=(), prefix=()):

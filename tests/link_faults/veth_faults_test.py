@@ -31,7 +31,7 @@ NETNS, HERE, THERE = "sluicef" + ID, "slf" + ID, "slg" + ID
 HEADER = bytes.fromhex("02536c000001" "02536c000002" "88b5")
 RATE_PPS = 1000
 SO_RCVBUFFORCE = 33  # From asm-generic/socket.h; Python does not define it.
-SETTLED = 400  # This many consecutive frames must all return.
+SETTLED = 400  # Traffic is considered settled when this many consecutive frames have all returned.
 
 
 def frame(number):
@@ -158,8 +158,8 @@ class Faults(unittest.TestCase):
 
     def settle(self):
         """Waits until traffic passes again: all frames sent from now on return."""
-        # Frames pass in order: the first wait covers the frames queued before this call, the second
-        # those queued during it.
+        # Frames pass in order, so the first wait covers the frames that were queued before this
+        # call, and the second those that were queued during it.
         for _ in range(2):
             self.cable.wait_for_return(self.cable.sent)
         begin = self.cable.sent

@@ -31,7 +31,7 @@ Refusal Refuse(const std::string& text, const std::string& folder = "") {
   return refusal;
 }
 
-/// Returns `count` copies of `filter` in which # is replaced by the number.
+/// Returns `count` copies of `filter`, in which each # is replaced by the number of the copy.
 std::string Filters(size_t count, std::string_view filter) {
   const size_t at = filter.find('#');
   std::string text = R"({"filters": [)";

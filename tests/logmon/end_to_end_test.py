@@ -38,7 +38,8 @@ class Counts(Folder):
                 self.assertEqual((one["min"], one["max"]), (min(values), max(values)))
 
     def test_every_transport_on_every_interface_counts_what_is_in_the_file(self):
-        # A syslog message must fit in a frame. Otherwise a line uses as many frames as necessary.
+        # A syslog message must fit in a frame. With the other transports, a line uses as many
+        # frames as necessary.
         for iface, (log_as, frame_size) in harness.each(INTERFACES, (
                 ("syslog", 1518), ("lines", 96), ("tcp", 1518), ("lines", 1518), ("tcp", 96))):
             with self.subTest(iface=iface, log_as=log_as, frame_size=frame_size):

@@ -73,7 +73,7 @@ json ScanAll(const RuleSet& rules, const std::vector<Line>& lines) {
   return failures;
 }
 
-/// A rule set with one filter, or the error.
+/// A rule set with one filter, or the error message.
 struct Compiled {
   std::vector<std::string> skipped_rules;
   std::string error;
@@ -102,8 +102,8 @@ json Answer(const Compiled& compiled, const std::vector<Line>& lines) {
   return answer;
 }
 
-/// Reads a stream of `bytes` from standard input and returns its messages. The bytes are passed in
-/// segments.
+/// Reads a stream of `bytes` bytes from standard input and returns its messages. The bytes are
+/// passed in segments.
 FramedMessages ReadStream(size_t bytes) {
   constexpr size_t kSegment = 1448;
   FramedMessages framed;

@@ -28,7 +28,7 @@ class Peer:
         sys.path.insert(0, str(root / LIBRARY))
         # pylint: disable=import-outside-toplevel,import-error
         from fail2ban.server.ipdns import IPAddr
-        IPAddr.IP_6_RE = IPAddr.IP_6_RE.replace("|::)", "|:)")  # The expression of fail2ban 1.1.
+        IPAddr.IP_6_RE = IPAddr.IP_6_RE.replace("|::)", "|:)")  # This is fail2ban 1.1's expression.
         from fail2ban.client import fail2banregex
         from fail2ban.server.utils import Utils
         sys.path.pop(0)
@@ -44,8 +44,8 @@ class Peer:
         except Exception as error:  # pylint: disable=broad-except
             self.errors.append(str(error))
             self.runs = False
-        # Keep as many sessions as sluice-logmon: fail2ban's cache is limited to 100 sessions and 5
-        # minutes by default. It creates the cache again if an empty one is false.
+        # Keep as many sessions as sluice-logmon does: fail2ban's cache is limited to 100 sessions
+        # and 5 minutes by default. fail2ban creates a new cache if an empty cache is false.
         sessions = type("Sessions", (Utils.Cache,), {"__bool__": lambda self: True})
         self.regex._filter._Filter__mlfidCache = sessions(maxCount=1024, maxTime=3600)
         self.detector = self.regex._filter.dateDetector  # pylint: disable=protected-access

@@ -25,7 +25,7 @@ del sys.argv[1:]
 ROOT = fail2ban_peer.find(RELEASE)
 WHY = (f"fail2ban {RELEASE} is not there: run scripts/setup --all" if RELEASE else
        "fail2ban is not there: run scripts/setup")
-# Time stamps, before the line or in place of empty brackets.
+# Time stamps, which are inserted before the line or in place of empty brackets.
 STAMPS = ("Dec 10 06:55:46", "2024-12-10T06:55:46+01:00", "2024-12-10 06:55:46,123",
           "Sun Dec 10 06:55:46.123456 2023", "10/Dec/2023:13:55:36 -0700", "1718000000",
           "1718000000.123", "10/12/2023 06:55:46", "12/10/2023 06:55:46", "Dec-10-23 06:55:46",
@@ -199,7 +199,7 @@ class EveryFilter(unittest.TestCase):
         self.assertGreater(reached, rules * 0.6)
 
 
-# A line that a syslog daemon wrote: stamp, host, and optionally tag and process.
+# Matches a line that a syslog daemon wrote: stamp, host, and optionally tag and process.
 FILE_LINE = re.compile(r"([A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d) (\S+) (.*)", re.ASCII)
 TAG = re.compile(r"([\w/.-]{1,48})(?:\[(\d+)\])?: (.*)", re.ASCII)
 

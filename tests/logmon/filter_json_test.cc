@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A condition: its text and whether it holds.
+/// A condition's text, and whether the condition holds.
 struct Made {
   std::string pattern;
   bool holds;
@@ -179,7 +179,7 @@ TEST(JsonPatterns, ReadNothingThatTheOtherReaderRefuses) {
   EXPECT_GT(accepted, 100);
 }
 
-/// Numbers may have any magnitude (RFC 8259 section 6), and strings may contain lone surrogates
+/// Numbers can have any magnitude (RFC 8259 section 6), and strings can contain lone surrogates
 /// (RFC 8259 section 8.2).
 TEST(JsonPatterns, ReadALineWhateverOneOfItsValuesIs) {
   std::string error;

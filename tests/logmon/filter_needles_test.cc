@@ -70,8 +70,8 @@ class Dice {
   std::string OneOf(std::initializer_list<const char*> list) {
     return list.begin()[Below(list.size())];
   }
-  /// Returns a line of letters that occur in patterns, UTF-8 characters, and bytes that are not
-  /// UTF-8.
+  /// Returns a line of letters that occur in patterns, of UTF-8 characters, and of bytes that are
+  /// not UTF-8.
   std::string Line() {
     std::string line;
     for (size_t n = Below(12); n > 0; --n) {
@@ -237,8 +237,8 @@ TEST(Needles, DecideWhereTheyAreExact) {
   }
 }
 
-// Hyperscan has no references, conditions and atomic groups, so the needles match more lines than
-// the expression does.
+// Hyperscan does not support references, conditions and atomic groups, so the needles match more
+// lines than the expression does.
 TEST(Needles, DoNotDecideWhereTheyAreFoundInLinesThatDoNotMatch) {
   for (const auto& [expression, line] : {std::pair{"(a|b)x\\1", "axb"},
                                          {"(?P<q>a|b)x(?P=q)", "axb"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Seeds for the fuzz target LogmonFilter: the first line is the pattern, the other lines are
+// Seeds for the fuzz target LogmonFilter: the first line is the pattern, and the other lines are
 // matched.
 #pragma once
 

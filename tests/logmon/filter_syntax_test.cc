@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the filter syntax of CloudWatch Logs: examples from its documentation and from public test
-// suites, and hostile patterns.
+// Tests the CloudWatch Logs filter syntax with examples from its documentation and from public test
+// suites, and with hostile patterns.
 #include <gtest/gtest.h>
 
 #include <string>

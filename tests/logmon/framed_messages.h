@@ -11,7 +11,7 @@
 
 namespace sluice::test {
 
-/// The receiver of ReadFrames. Like a monitor, it ignores empty messages.
+/// The receiver for ReadFrames. Like a monitor, it ignores empty messages.
 struct FramedMessages {
   engine::logmon::SyslogFraming framing;
   std::string parts;

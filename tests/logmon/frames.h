@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames with text, built from the layouts of RFC 791, 8200, 768 and 9293. Checksums are computed
-// by a naive implementation.
+// Frames with text, built according to the layouts in RFC 791, 8200, 768 and 9293. Checksums are
+// computed by a naive implementation.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sluice::test {
 
-/// Variable parts of a frame.
+/// The variable parts of a frame.
 struct TextFrame {
   std::string_view text = "";
   bool tcp = false;

@@ -16,7 +16,7 @@ void Add(GatheredText& text, std::string_view ahead, std::string_view bytes, boo
          uint32_t number = 0) {
   char* const to =
       text.Place(static_cast<uint32_t>(ahead.size()), static_cast<uint32_t>(bytes.size()));
-  // Writes garbage after the line, like a caller that copies whole blocks.
+  // Writes garbage after the line, as a caller that copies whole blocks does.
   ahead.copy(to - ahead.size(), ahead.size());
   std::memset(to, '#', GatheredText::kSpareBytes);
   bytes.copy(to, bytes.size());
@@ -27,7 +27,8 @@ std::string TextOf(const GatheredText& text, const TextPart& part) {
   return std::string(text.text().substr(part.begin, part.end - part.begin));
 }
 
-/// Checks that all bytes outside the parts are LF, and that at least one LF precedes each part.
+/// Checks that all bytes outside the parts are LF, and that each part is preceded by at least one
+/// LF.
 void ExpectSound(const GatheredText& text) {
   uint32_t behind = 0;
   for (const TextPart& part : text.parts()) {
@@ -62,7 +63,7 @@ TEST(GatheredText, HoldsWhatWasWrittenToEachPlace) {
       ASSERT_EQ(text.parts()[i].origin.speaker.id, i + 1u);
     }
     ASSERT_LE(text.text().size(), GatheredText::kBytes);
-    // The text must use most of the space.
+    // The text must use most of the available space.
     ASSERT_TRUE(text.parts().size() > 400 || text.text().size() > GatheredText::kBytes * 3 / 4);
   }
 }

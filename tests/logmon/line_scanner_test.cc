@@ -105,7 +105,7 @@ void ExpectAsTheOracle(const RuleSet& rules, std::string_view text, uint32_t lin
   ASSERT_EQ(scanner.counters().lines, lines);
 }
 
-/// Returns text that filters match, and difficult bytes, in random order.
+/// Returns text that filters match, mixed randomly with difficult bytes.
 std::string RandomText(uint64_t seed, size_t bytes) {
   static const std::string kPieces[] = {"ERROR",    "ERR",        "WARN",       "foo",
                                         "bar",      " ",          "  ",         "\t",
@@ -296,7 +296,8 @@ TEST(LineScanner, SaysTheSameAroundAGapHoweverTheTextIsCut) {
     Matches expected = test::AskAll(rules->filters(), head, 2000);
     const Matches rest = test::AskAll(rules->filters(), behind.substr(torn), 2000);
     expected.insert(expected.end(), rest.begin(), rest.end());
-    // If the unfinished line exceeded the limit, it would have been matched before the gap.
+    // The unfinished line must not exceed the limit, because it would then be matched before the
+    // gap.
     const std::string unfinished = before.substr(head.size());
     ASSERT_LE(unfinished.size(), 2000u);
     for (const Cut& cut : {Always(1), Always(64), Always(10000), AtRandom(seed)}) {
@@ -367,7 +368,7 @@ TEST(LineScanner, GivesLongLinesUpBeforeShortOnes) {
   const auto rules = Rules({"foo"});
   LineScanner scanner(*rules, {.unfinished_bytes = 65536});
   Matches matches;
-  // Endless lines of many sources would otherwise use all memory.
+  // Otherwise, endless lines from many sources would use all memory.
   std::vector<LineState> hostile(100);
   for (int round = 0; round < 60; ++round) {
     for (LineState& state : hostile) {
@@ -409,7 +410,7 @@ TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
     LineScanner scanner(*rules, {.line_bytes = 5000});
     std::vector<LineState> states(kSources);
     std::vector<Matches> found(kSources);
-    // A number keeps the meaning that it had when its text was fed.
+    // A source's number keeps the meaning that it had when its text was fed.
     std::vector<uint32_t> sources;
     const auto sink = [&](const MatchedLine& line) {
       LineRecorder{&found[sources.at(line.origin)]}(line);
@@ -447,7 +448,7 @@ TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
   }
 }
 
-/// A line ends at the end of its source's text, regardless of the following text.
+/// A line ends at the end of its source's text, whatever text follows.
 TEST(LineScanner, KeepsLinesOfDifferentSourcesApartInOneScan) {
   const auto rules = Rules({"/a$", "/^b", "\"\"", "/a.?.?b", "/^$"});
   LineScanner scanner(*rules, {});

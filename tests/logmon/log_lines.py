@@ -96,8 +96,8 @@ def _page(line):
 _GUESS = re.compile(rb"^sshd\[\d+\]: Failed password for (?:invalid user )?\S+ from "
                     rb"[\w.:]+ port \d+ ssh2$")
 
-# Filters in the format of sluice-logmon's configuration, a predicate for lines, and the value of
-# the metric.
+# Filters in the format of sluice-logmon's configuration, each with a predicate for lines and the
+# value of the metric.
 FILTERS = [
     ({"name": "all", "pattern": '""'}, lambda line: True, None),
     ({"name": "terms", "pattern": "request ERROR"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Generates text that resembles a server's logs, from a seed.
+// Generates, from a seed, text that resembles a server's logs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace sluice::test {
 
-/// Generates lines of sshd with the frequencies of a host under attack.
+/// Generates sshd lines with the frequencies of a host under attack.
 class LogText {
  public:
   explicit LogText(uint64_t seed) : random_(seed) {}
@@ -120,12 +120,12 @@ class LogText {
   std::mt19937_64 random_;
 };
 
-/// Returns typical filters of a service's operator in CloudWatch's syntax.
+/// Returns typical filters for the operator of a service, in CloudWatch's syntax.
 inline std::vector<std::string> LightPatterns() {
   return {"ERROR", "\"connection refused\"", "?timeout ?deadline"};
 }
 
-/// Returns expressions like those of fail2ban for sshd. They match rejected users and their
+/// Returns expressions like fail2ban's expressions for sshd. They match rejected users and their
 /// addresses.
 inline std::vector<std::string> HeavyExpressions() {
   const std::string sshd = "sshd\\[\\d+\\]: ";

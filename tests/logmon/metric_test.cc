@@ -47,7 +47,8 @@ TEST(ValueHistogram, HoldsAnyFiniteValue) {
 }
 
 TEST(ValueHistogram, MergedHasTheLeastAndTheGreatestOfAll) {
-  // These values are outside the histogram's range, so only the bounds below are known.
+  // These values are outside the histogram's range, so only the minimum and maximum below are
+  // known.
   const struct {
     std::vector<std::vector<double>> parts;
     double least, greatest;
@@ -164,7 +165,7 @@ TEST(Tally, CountsLateEventsInTheirMinuteWhileItIsOpen) {
   tally.AddEvent(101, 1, {});
   tally.AddEvent(100, 1, {});
   EXPECT_EQ(tally.late(), 0u);
-  tally.AddEvent(99, 1, {});  // The slot of 99 belongs to 102.
+  tally.AddEvent(99, 1, {});  // The slot of minute 99 now belongs to minute 102.
   tally.AddLines(99, 2);
   EXPECT_EQ(tally.late(), 3u);
   EXPECT_EQ(tally.PopEnded(103)->series[0].events, 2u);
@@ -187,7 +188,7 @@ TEST(Tally, LosesNoEventToAClockThatStepsForthAndBack) {
   while (auto report = tally.PopAny()) {
     for (const Series& series : report->series) seen += series.events;
   }
-  // After each of the five steps of the clock, the three events of one minute may count as late: a
+  // After each of the five clock steps, the three events of one minute may count as late, because a
   // minute with a wrong time still occupies their slot.
   EXPECT_EQ(seen + tally.late(), events);
   EXPECT_LE(tally.late(), 5u * 3);

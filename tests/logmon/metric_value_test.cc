@@ -44,8 +44,8 @@ TEST(MetricValues, AreNothingWithoutAFiniteNumber) {
     EXPECT_EQ(ValueOf("$a", "[a, b]", std::string("\"") + text + "\" b"), std::nullopt) << text;
   }
   EXPECT_EQ(ValueOf("$a", "[a, b]", "1 2 3"), std::nullopt);
-  // Fields are selected by number, even if the pattern names them. A name that is a number has
-  // priority.
+  // Fields are selected by number even if the pattern names them. If a field's name is a number,
+  // the name has priority.
   EXPECT_EQ(ValueOf("$2", "[a, , c]", "1 2 3"), 2);
   EXPECT_EQ(ValueOf("$4", "[..., z]", "1 2 3 4 5"), 4);
   EXPECT_EQ(ValueOf("$6", "[..., z]", "1 2 3 4 5"), std::nullopt);

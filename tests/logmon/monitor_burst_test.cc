@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends random traffic of several senders to a monitor, both in single frames and in bursts of any
-// size. The matches and their order, the outcome of each frame, and the counters must be equal in
-// both forms.
+// Sends random traffic from several senders to a monitor, both as single frames and in bursts of
+// any size. The matches and their order, the outcome of each frame, and the counters must be equal
+// in both forms.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -161,8 +161,8 @@ struct Outcome {
   ScanCounters scan;
 };
 
-/// Processes the frames. `rests` contains the numbers of frames after which AtRest is called; a
-/// burst ends there. `most` is the maximum size of a burst.
+/// Processes the frames. `rests` contains the numbers of frames after which AtRest is called, which
+/// also ends a burst. `most` is the maximum size of a burst.
 Outcome OutcomeOf(const RuleSet& rules, const MonitorOptions& options,
                   std::span<const Bytes> frames, std::span<const size_t> rests, uint32_t most,
                   uint32_t seed) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests complete monitors, from frames to matches, on all transports. The filters are plain terms,
-// so the test can search for them line by line to get the expected result. Other tests cover the
-// filter syntax.
+// Tests complete monitors, from frames to matches, with all transports. The filters are plain
+// terms, so the test can search for them line by line to get the expected result. Other tests cover
+// the filter syntax.
 #include "engine/logmon/monitor.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using Counter = SourceCounters;
 constexpr uint16_t kSyslogPort = 514, kLinePort = 2000, kTcpPort = 443;
 constexpr uint8_t kSyn = TcpSegment::kSyn, kFin = TcpSegment::kFin;
 
-/// Counts of lines: with "ERROR", with "timeout", and all lines.
+/// Numbers of lines: with "ERROR", with "timeout", and in total.
 using Counts = std::array<uint64_t, 3>;
 
 struct Match {
@@ -167,7 +167,7 @@ TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
                           .sequence = 0xffff0000,
                           .flags = kSyn});
         for (size_t at = 0; at < text.size(); at += 2 * chunk) {
-          // Swaps the segments of each pair and repeats one of them.
+          // Swaps the two segments of each pair and repeats one of them.
           for (const size_t begin : {at + chunk, at, at + chunk}) {
             if (begin >= text.size()) continue;
             const std::string part = text.substr(begin, chunk);
@@ -191,7 +191,7 @@ TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
   }
 }
 
-/// The rules require the host name and tag without the time stamp.
+/// The rules expect the host name and the tag, without the time stamp.
 TEST_F(MonitorTest, ShowsSyslogToFiltersOfFail2banAsLinesOfAFile) {
   const std::string path = testing::TempDir() + "sshd-" + std::to_string(getpid());
   std::ofstream(path) << "[Definition]\nprefregex = ^\\s*web1 sshd(?:\\[\\d+\\])?:?\\s<F-CONTENT>.+"
@@ -308,7 +308,7 @@ TEST_F(MonitorTest, PassesWhatIsForOtherPortsWhateverItsChecksum) {
   Bytes frame = MakeFrame({.text = "ERROR\n", .destination_port = 515});
   frame.back() ^= 1;
   EXPECT_EQ(Process(frame), packet::kPass);
-  // Each port is for one protocol.
+  // Each port accepts only one protocol.
   EXPECT_EQ(Process(TextFrame{.text = "ERROR\n", .tcp = true, .destination_port = kLinePort}),
             packet::kPass);
   EXPECT_EQ(Process(TextFrame{.text = "ERROR\n", .destination_port = kTcpPort}), packet::kPass);
@@ -472,7 +472,7 @@ TEST_F(MonitorTest, EndsTheLastLineOfDatagramsWhenTheirSourceFallsSilent) {
   EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
   EXPECT_EQ(monitor_->sources(), 0u);
   EXPECT_EQ(Count(Counter::kIdleSources), 1u);
-  // A stream that is idle has not ended.
+  // An idle stream has not ended.
   Segment(0, "ERROR", kSyn);
   monitor_->AtRest(now_ + 2'000'000);
   EXPECT_EQ(monitor_->sources(), 0u);

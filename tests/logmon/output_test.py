@@ -51,7 +51,7 @@ GOLDEN = [
     ("[w1, ...]", "one two three", True),
 ]
 
-# Text that must not reach a terminal, and its representation in JSON.
+# Text that must not reach a terminal, and its JSON representation.
 HOSTILE = [
     (b"ERROR \x1b[2J\x1b]0;title\x07 \x9b31m", "ERROR \x1b[2J\x1b]0;title\x07 \ufffd31m"),
     (b"ERROR \x00\x01\x08\x7f\t\x0b\x0c", "ERROR \x00\x01\x08\x7f\t\x0b\x0c"),
@@ -191,7 +191,7 @@ class Output(Folder):
                              f"--alerts={self.folder / 'alerts'}", config=ALERTS)["logmon"]
         self.assertEqual((report["alerts"], report["failed_alert_programs"]), (1, 0))
         self.assertEqual(seen.read_text(), "many 5 3600 5 <> ERROR \\x1b\n")
-        # The child has the standard streams and the shell's script, but no descriptors of DPDK.
+        # The child has the standard streams and the shell's script, but none of DPDK's descriptors.
         self.assertEqual((self.folder / "seen.files").read_text().split(), ["0", "1", "2", "10"])
         [alert] = self.read("alerts")
         self.assertRegex(alert.pop("time"), rf"^{DATE}:\d\d\.\d{{3}}Z$")
@@ -213,7 +213,7 @@ class Output(Folder):
                                      run.find(r'ALERT: "all", 6 events in 3600 s\n'),
                                      run.wait(lambda: seen.exists() and
                                               len(seen.read_text().splitlines()) == 2))
-        # The text is sent as lines, because a filter of fail2ban expects a syslog message to begin
+        # The text is sent as lines, because a fail2ban filter expects a syslog message to begin
         # with its host.
         report = self.replay(text, "--log_sources=1", "--log_as=lines", f"--alert_exec={program}",
                              config=config)

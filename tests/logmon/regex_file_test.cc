@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests expressions and filter files of fail2ban, written for this test. The expected results come
-// from Python's re and fail2ban's jail.conf(5). fail2ban_test.py uses Debian's files.
+// Tests fail2ban expressions and filter files that were written for this test. The expected results
+// come from Python's re and fail2ban's jail.conf(5). fail2ban_test.py uses Debian's files.
 #include "engine/logmon/filter/regex_file.h"
 
 #include <absl/strings/str_cat.h>
@@ -201,7 +201,7 @@ TEST_F(RegexFiles, HaveOneExpressionALine) {
   EXPECT_TRUE(ReadRegexFile(Write("x.conf", "# x\n[Definition]\n"), &error)->is_fail2ban);
 }
 
-/// Options are parsed like in fail2ban's extractOptions, described in jail.conf(5).
+/// Options are parsed as in fail2ban's extractOptions, described in jail.conf(5).
 TEST_F(RegexFiles, OfFail2banHaveOptionsBehindTheirName) {
   const std::string file = Write("x.conf",
                                  "[Definition]\nfailregex = ^<mode> <HOST>$\n"
@@ -294,7 +294,7 @@ const char kSessions[] =
 
 TEST_F(RegexFiles, OfFail2banPutLinesOfASessionTogether) {
   const Filter filter = Read(Write("s.conf", kSessions));
-  // Expected results of fail2ban 1.0.2's findFailure and _mergeFailure, evaluated by hand.
+  // The expected results of fail2ban 1.0.2's findFailure and _mergeFailure, evaluated by hand.
   EXPECT_EQ(Failures(filter, {"s[1]: failed a from 192.0.2.1"}), "192.0.2.1 ");
   EXPECT_EQ(Failures(filter, {"s[1]: perhaps a from 192.0.2.1"}), "- ");
   EXPECT_EQ(Failures(filter, {"s[1]: accepted a from 192.0.2.1"}), "- ");
@@ -316,7 +316,7 @@ TEST_F(RegexFiles, OfFail2banKeepNothingOfSessionsThatAreOver) {
       "- - ")
       << "either of one line";
   Scratch scratch;
-  for (size_t i = 0; i < 3000; ++i) {  // More sessions than are remembered.
+  for (size_t i = 0; i < 3000; ++i) {  // There are more sessions than are remembered.
     const std::string line = absl::StrCat("s[", i, "]: perhaps user", i, " from 192.0.2.1");
     ASSERT_EQ(Failures(filter, {line}, scratch), "- ") << line;
   }
@@ -347,8 +347,8 @@ TEST_F(RegexFiles, OfFail2banSpanLines) {
   EXPECT_EQ(Failures(filter, {"c1 bad", "", "", "c1 was a"}), "- - - - ");
 }
 
-// Expected values are from fail2ban's Filter: the empty line stays and also begins the next
-// failure.
+// The expected values are those of fail2ban's Filter: the empty line remains and also begins the
+// next failure.
 TEST_F(RegexFiles, OfFail2banKeepAnEmptyLineWhoseEndARuleBeginsWith) {
   const Filter filter =
       Read(Write("n.conf", "[Definition]\nfailregex = ^.*\\nbad <HOST>$\n[Init]\nmaxlines = 2\n"));

@@ -52,7 +52,7 @@ class Writer:
             return self._all(tree) if tree else ""
         if op is ops.ATOMIC_GROUP:
             return self._all(value)
-        return ""  # Look-around, anchors and boundaries match no text, and may fail.
+        return ""  # Look-around, anchors and boundaries do not match any text, and can fail.
 
     def _repeated(self, least, most, tree):
         anything = len(tree) == 1 and tree[0][0] in (ops.ANY, ops.NOT_LITERAL)

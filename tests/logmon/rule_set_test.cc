@@ -34,7 +34,7 @@ std::string Matching(const RuleSet& rules, std::string_view line) {
   return letters;
 }
 
-/// Returns the number of filter evaluations for `line`.
+/// Returns how many filters are evaluated for `line`.
 uint64_t Asked(const RuleSet& rules, std::string_view line) {
   LineMatcher matcher(rules);
   Match(matcher, std::string(line), [](const MatchedLine&) {});

@@ -43,7 +43,7 @@ using test::Check;
 
 constexpr size_t kTextBytes = size_t{8} << 20;
 constexpr uint32_t kSources = 100000;
-constexpr size_t kMostOfADatagram = 9000;  // Longer chunks do not fit into a frame.
+constexpr size_t kMostOfADatagram = 9000;  // Longer chunks do not fit in a frame.
 constexpr uint32_t kFramesAtOnce = 64;
 
 enum Contestant : uint32_t { kBare, kScanner, kBursts, kFrames, kContestants };
@@ -65,7 +65,7 @@ double Seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-/// Returns this thread's CPU time, which excludes time of other threads on the core.
+/// Returns this thread's CPU time, which excludes the time of other threads on the core.
 double CpuSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 double Median(std::vector<double> values) {
@@ -77,7 +77,8 @@ double Median(std::vector<double> values) {
 struct Result {
   const char* set;
   size_t filters, database_bytes, chunk_bytes;
-  std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0 if not measured.
+  std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0 if the contestant
+                                               ///< was not measured.
   std::array<double, kContestants>
       ratios{};  ///< Median over rounds of bare Hyperscan's time divided by the contestant's.
   ScanCounters counted{};  ///< The scanner's counters per round.

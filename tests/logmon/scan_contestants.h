@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Contestants of sluice-logmon-bench. Each contestant scans the same text once per round.
+// The contestants in sluice-logmon-bench. Each contestant scans the same text once per round.
 #pragma once
 
 #include <hs/hs.h>
@@ -35,7 +35,7 @@ void ForEachChunk(std::string_view text, size_t bytes, Work&& work) {
   for (size_t at = 0; at < text.size(); at += bytes) work(text.substr(at, bytes));
 }
 
-/// Bare hs_scan_stream: one stream in memory, in chunks.
+/// Bare hs_scan_stream with one stream in memory, in chunks.
 class BareStream {
  public:
   explicit BareStream(const std::vector<std::string>& expressions) {

@@ -107,7 +107,7 @@ TEST(SourceTable, ForgetsIdleSourcesAFewAtATime) {
     const uint32_t place = table.Insert(Flow(i), i, gone);
     if (i % 2 == 0) table.Touch(place, i);
   }
-  table.ForgetIdle(104, 100, 8, gone);  // Age 101 and more: flows 0 … 3.
+  table.ForgetIdle(104, 100, 8, gone);  // Flows 0 … 3 have an age of at least 101.
   EXPECT_EQ(gone.numbers, (std::vector<uint32_t>{1, 3, 0, 2}));
   table.ForgetIdle(1000, 100, 4, gone);
   EXPECT_EQ(table.size(), 2u);

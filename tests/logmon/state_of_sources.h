@@ -14,12 +14,12 @@
 
 namespace sluice::test {
 
-/// Memory of a monitor after each source sent one datagram that ends within a line of `text`.
+/// Memory of a monitor after each source has sent one datagram that ends within a line of `text`.
 struct StateOfSources {
   uint32_t sources;
-  uint64_t table_bytes;       ///< Memory of the sources and of the pool for pending TCP segments.
-  uint64_t unfinished_bytes;  ///< Memory of the unfinished lines.
-  uint64_t given_up_lines;    ///< Number of lines that were dropped for lack of memory.
+  uint64_t table_bytes;       ///< Memory for the sources and for the pool of pending TCP segments.
+  uint64_t unfinished_bytes;  ///< Memory for the unfinished lines.
+  uint64_t given_up_lines;    ///< Number of lines that were dropped because of a lack of memory.
   uint64_t bytes() const { return table_bytes + unfinished_bytes; }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the framing of syslog streams. Expected values: RFC 6587 section 3.4, and the output of
-// rsyslogd 8.2302 for the same streams. fail2ban_test.py also compares with rsyslogd.
+// Tests the framing of syslog streams. The expected values are those of RFC 6587 section 3.4, and
+// the output of rsyslogd 8.2302 for the same streams. fail2ban_test.py also compares with rsyslogd.
 #include "engine/logmon/source/syslog_framing.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 using Messages = std::vector<std::string>;
 using test::FramedMessages;
 
-/// Expects the same messages for each split of the stream into two parts, and for the stream byte
-/// by byte.
+/// Expects the same messages for every split of the stream into two parts, and when the stream
+/// arrives byte by byte.
 void ExpectMessages(const std::string& stream, const Messages& expected) {
   FramedMessages slow;
   for (const char byte : stream) slow.Feed({&byte, 1});

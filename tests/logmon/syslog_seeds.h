@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A syslog message of each form: the examples of RFC 5424 section 6.5 and RFC 3164 section 5.4.
+// A syslog message of each form: the examples in RFC 5424 section 6.5 and RFC 3164 section 5.4.
 #pragma once
 
 #include <string_view>

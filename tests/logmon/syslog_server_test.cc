@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the syslog server: turns of connections to matches.
+// Tests the syslog server, from reads on its connections to matches.
 #include "engine/logmon/syslog_server.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Records "source text" of each message.
+/// Records the text "source text" for each message.
 struct TextSink {
   Texts* texts;
 
@@ -47,7 +47,7 @@ class SyslogServerTest : public testing::Test {
     peer.address = packet::ToIpv4Mapped({10, 0, 0, host});
     ASSERT_TRUE(server_->Accept(connection, peer, 0));
   }
-  /// Passes the bytes from memory that is overwritten afterwards.
+  /// Passes the bytes in memory that is overwritten afterwards.
   void Receive(Server::Connection& connection, std::string bytes) {
     packet::StreamTurn turn{reinterpret_cast<const uint8_t*>(bytes.data()),
                             static_cast<uint32_t>(bytes.size()), false, nullptr, 0};
@@ -62,8 +62,8 @@ class SyslogServerTest : public testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// The bytes of a connection have both framings of RFC 6587, split at every position. A line end
-// inside a message counts as a space, and one at its end is removed.
+// A connection's bytes use both framings of RFC 6587 and are split at every position. A line end
+// inside a message counts as a space, and one at the end of a message is removed.
 TEST_F(SyslogServerTest, ReadsBothFramingsAtEverySplit) {
   const std::string_view stream = "<13>one\n11 <13>two\nend<13>three\n9 <13>four\n0007 <13>six";
   const Texts expected{"10.0.0.1 one", "10.0.0.1 two end", "10.0.0.1 three", "10.0.0.1 four",
@@ -92,8 +92,8 @@ TEST_F(SyslogServerTest, KeepsConnectionsApart) {
   EXPECT_EQ(texts_, (Texts{"10.0.0.1 ab", "10.0.0.2 xy"}));
 }
 
-// The last message of a complete connection needs no LF; that of a broken one is torn, and so is a
-// counted message with missing bytes.
+// The last message of a complete connection does not need an LF. The last message of a broken
+// connection is torn, and so is a counted message with missing bytes.
 TEST_F(SyslogServerTest, EndsTheLastMessage) {
   Server::Connection complete, broken, counted;
   Open(complete, 1);

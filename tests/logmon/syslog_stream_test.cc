@@ -19,7 +19,7 @@ using Texts = std::vector<std::string>;
 
 constexpr uint16_t kPort = 601;
 
-/// Records "host app text" of each message.
+/// Records the text "host app text" for each message.
 struct TextSink {
   Texts texts;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the parsing of syslog messages. Expected values: the examples of RFC 5424 section 6.5 and
-// RFC 3164 section 5.4, and datagrams in the formats of util-linux logger 2.38 and of rsyslog 8's
-// forwarding.
+// Tests the parsing of syslog messages. The expected values are those of the examples in RFC 5424
+// section 6.5 and RFC 3164 section 5.4, and of datagrams in the formats of util-linux logger 2.38
+// and rsyslog 8's forwarding.
 #include "engine/logmon/source/syslog.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(Syslog, ReadsTheExamplesOfRfc3164) {
              {4, 2, "mymachine", "su", "'su root' failed for lonvick on /dev/pts/8"});
   // "It has no PRI": the priority is 13, and all bytes are content.
   ExpectRead("Use the BFG!", {1, 5, "", "", "Use the BFG!"});
-  // The date is valid, and "CST" is in the position of the host name.
+  // The date is valid, and "CST" is where the host name should be.
   ExpectRead(
       "<165>Aug 24 05:34:00 CST 1987 mymachine myproc[10]: %% It's time to make the "
       "do-nuts.  %%  Ingredients: Mix=OK, Jelly=OK #",
@@ -117,8 +117,8 @@ TEST(Syslog, TakesWordsInFrontOfAColonForATagOnlyWhereOneCanBe) {
   ExpectRead(front, {1, 5, "web1", "", ""});
 }
 
-// RFC 3164 section 4.1.3: a character that is not alphanumeric ends the tag, in particular a
-// bracket or a colon. Program names may nevertheless contain some other characters.
+// RFC 3164 section 4.1.3: a character that is not alphanumeric ends the tag, typically a bracket or
+// a colon. Nevertheless, program names can contain some other characters.
 TEST(Syslog, EndsATagAtItsColonOrBracketWhateverFollows) {
   const std::string front = "<13>May 12 10:11:12 web1 ";
   const struct {
@@ -143,7 +143,7 @@ TEST(Syslog, EndsATagAtItsColonOrBracketWhateverFollows) {
     ExpectRead(front + c.text, {1, 5, "web1", c.app, c.content});
     EXPECT_EQ(Read(front + c.text).message.process, c.process) << c.text;
   }
-  // An address in the position of the host name may contain colons.
+  // An address in the host name's position can contain colons.
   ExpectRead("<13>May 12 10:11:12 fe80::1 su: x", {1, 5, "fe80::1", "su", "x"});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A TCP stream in which each byte is a function of its sequence number, and a receiver that checks
-// the bytes. The check does not depend on segment boundaries, losses and overlaps.
+// the bytes. The check does not depend on segment boundaries, losses or overlaps.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline std::string BytesOf(uint32_t sequence, size_t count) {
   return bytes;
 }
 
-/// Records the events of a stream: text unchanged, and other events as words in braces.
+/// Records the events of a stream: text as it is, and other events as words in braces.
 struct Recorder {
   std::string record;
 
@@ -30,7 +30,8 @@ struct Recorder {
   void Restart() { record += "{restart}"; }
 };
 
-/// Checks the bytes of ByteOf streams, and that the text is contiguous unless a gap was reported.
+/// Checks the bytes of ByteOf streams, and checks that the text is contiguous unless a gap was
+/// reported.
 struct Witness {
   const engine::logmon::TcpStream& stream;
   uint64_t bytes = 0, gaps = 0, ends = 0, restarts = 0;

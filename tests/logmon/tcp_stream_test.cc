@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the reassembly of TCP streams. Expected values follow RFC 9293 (order and wrap; SYN and FIN
-// consume one number each), RFC 5961 (resets), and the contract in the header.
+// consume one number each), RFC 5961 (resets), and the contract in tcp_assembler.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_F(TcpStreamTest, TakesDataThatComesWithSynAndFin) {
 }
 
 TEST_F(TcpStreamTest, BeginsInTheMiddleBehindAGap) {
-  EXPECT_FALSE(Process(5000, ""));  // A segment without text starts no stream.
+  EXPECT_FALSE(Process(5000, ""));  // A segment without text does not start a stream.
   Process(5000, "half\nwhole\n");
   EXPECT_EQ(Out(), "{gap}half\nwhole\n");
   EXPECT_EQ(Count(Counter::kJoinedStreams), 1u);
@@ -99,11 +99,12 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Process(0, "", kSyn);
   Process(1, "text");
   Process(3, "xt");
-  EXPECT_TRUE(Process(4, ""));  // A keep-alive has the number before the next one.
+  EXPECT_TRUE(Process(4, ""));  // A keep-alive has the sequence number before the next expected
+                                // one.
   // A keep-alive with one byte of any value (RFC 9293 section 3.8.4).
   EXPECT_TRUE(Process(4, "\xff"));
-  EXPECT_TRUE(Process(5, ""));  // Pure acknowledgements, as with a zero window.
-  Process(5, "!");              // A probe of a zero window contains the next byte.
+  EXPECT_TRUE(Process(5, ""));  // Pure acknowledgements, as sent when the window is zero.
+  Process(5, "!");              // A zero-window probe contains the next byte.
   Process(5, "!?");
   EXPECT_EQ(Out(), "text!?");
   EXPECT_EQ(Count(Counter::kStreams), 1u);
@@ -133,7 +134,7 @@ TEST_F(TcpStreamTest, GivesUpMissingBytesInTime) {
   EXPECT_EQ(AfterWaiting(), "");
   EXPECT_EQ(Count(Counter::kGaps), 2u);
   EXPECT_EQ(Count(Counter::kGapBytes), 2u);
-  // A new wait starts from zero. If the clock moves backwards, no wait ends.
+  // A new wait starts from zero. If the clock moves backwards, waits do not end.
   Process(7, "g");
   now_ = 5;
   assembler_.GiveUpLate(stream_, now_, recorder_);
@@ -258,11 +259,11 @@ TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
 }
 
 // Tests the last accepted and the first rejected sequence number in each direction. A segment with
-// data may begin up to two windows after the delivered bytes, and a reset up to one window.
+// data may begin up to two windows after the delivered bytes; for a reset, the limit is one window.
 TEST_F(TcpStreamTest, DrawsItsLinesWhereTheHeaderSaysTo) {
   constexpr int32_t kAhead = kWindow, kFar = 2 * kWindow;
   const struct {
-    int32_t distance;  // Distance from the first byte that was not delivered.
+    int32_t distance;  // Distance from the first byte that has not been delivered.
     uint8_t flags;
     bool believed;
   } kEdges[] = {{-1, kRst, false},
@@ -368,13 +369,13 @@ TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
   EXPECT_EQ(stream_.edge, 5100u);
   tell({100, 512});
   EXPECT_EQ(stream_.edge, 100u + 65536);
-  tell({100, 1});  // The edge of the accepted numbers never moves back.
+  tell({100, 1});  // The edge of the accepted sequence numbers never moves back.
   EXPECT_EQ(stream_.edge, 100u + 65536);
-  tell({100u - (20u << 20), 0xffff});  // Far from the stream.
+  tell({100u - (20u << 20), 0xffff});  // This number is far from the stream.
   tell({100u + 200'000, 0xffff});
   EXPECT_EQ(stream_.edge, 100u + 65536);
   const std::string late(60'000, 'a'), ahead(5536, 'b');
-  Process(60'100, ahead);  // A segment up to the edge.
+  Process(60'100, ahead);  // A segment that extends to the edge.
   EXPECT_EQ(Out(), "");
   Process(100, late);
   EXPECT_EQ(Out(), late + ahead);
@@ -431,8 +432,8 @@ struct Cut {
   uint64_t arrives;
 };
 
-/// Returns segments of up to `longest` bytes that cover `bytes` bytes. Some are sent again with
-/// other boundaries, and each is at most `jitter` bytes late.
+/// Returns segments of up to `longest` bytes that cover `bytes` bytes. Some bytes are sent again
+/// with other segment boundaries, and each segment is at most `jitter` bytes late.
 std::vector<Cut> Cuts(std::mt19937& random, uint32_t bytes, uint32_t jitter, uint32_t longest) {
   std::vector<Cut> cuts;
   for (uint32_t begin = 0; begin < bytes;) {
@@ -462,7 +463,7 @@ TEST_P(TcpStreamProperty, DeliversTheStreamWithGapsExactlyWhereBytesAreMissing) 
     TcpAssembler assembler({.pool_bytes = 1 << 20, .window = kWide, .gap_cycles = 1}, counters);
     TcpStream stream;
     test::Witness witness{stream};
-    // The sequence numbers wrap in half of the rounds.
+    // In half of the rounds, the sequence numbers wrap.
     const uint32_t first = round % 2 == 0 ? 0u - random() % kBytes : random();
     assembler.Process(stream, {first - 1, kSyn, ""}, 0, witness);
     std::vector<bool> arrived(kBytes);

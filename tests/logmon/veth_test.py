@@ -32,8 +32,8 @@ VDEVS = {"packetized": [AF_PACKET, "--vdev=net_ipu0,wire=port:net_af_packet0"],
                        "--vdev=net_enso0,wire=port:net_af_packet0"],
          "bilateral": [AF_PACKET, "--vdev=net_ipu0,wire=port:net_af_packet0"]}
 
-# A sender of datagrams: an address and a port, then on standard input each datagram's length and
-# bytes.
+# Sends datagrams. The arguments are an address and a port; standard input contains each datagram's
+# length and bytes.
 SEND = """
 import socket, sys
 udp = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
@@ -61,7 +61,7 @@ class Senders(logmon_run.Folder):
                     f"--lines={shown}", f"--iface={iface}",
                     *(["--exception_port=net_pcap0"] if iface == "streaming" else []), *flags,
                     eal=VDEVS[iface]) as run:
-                # The kernel may lose datagrams until it has resolved the address of its neighbor.
+                # The kernel may lose datagrams until it has resolved its neighbor's address.
                 for address in [MONITOR] if iface == "streaming" else [MONITOR, MONITOR6]:
                     self.send([b""], address)
                     run.wait(lambda a=address: "lladdr" in PAIR.run("ip", "neigh", "show", a))
@@ -132,7 +132,7 @@ class Senders(logmon_run.Folder):
     def test_rsyslog_in_every_format(self):
         text = printable(150, seed=13)
         lines = len(log_lines.lines_of(text))
-        # rsyslog uses the text after the tag, including the space, as the MSG of RFC 5424.
+        # rsyslog uses the text after the tag, including the space, as the RFC 5424 MSG.
         forms = {"RSYSLOG_SyslogProtocol23Format": b" ", "RSYSLOG_ForwardFormat": b"",
                  "RSYSLOG_TraditionalForwardFormat": b""}
         with self.monitor() as run:
@@ -210,8 +210,8 @@ class Senders(logmon_run.Folder):
     def test_what_is_no_log_is_not_counted(self):
         with self.monitor("--line_ports=9000") as run:
             self.send([b"ERROR\n"], port=5140)
-            # 3009 bytes with the UDP header, in fragments of at most 1448 (RFC 8200, MTU 1500),
-            # which are not reassembled.
+            # 3009 bytes including the UDP header, in fragments of at most 1448 bytes (RFC 8200, MTU
+            # 1500), which are not reassembled.
             self.send([b"x" * 3000 + b"\n"], MONITOR6, port=9000)
             self.send([b"one\ntwo\n"], port=9000)
             self.counted(run, 2)

@@ -121,7 +121,7 @@ TEST(Config, AdditionsThatAreWrongAreNamedByTheirKeys) {
   }
 }
 
-/// Returns the keys that are skipped when `additions` are applied to `file`.
+/// Returns the keys that are skipped when `additions` are added to `file`.
 std::set<std::string> SkippedOf(const json& file, const Additions& additions) {
   std::vector<std::string> errors;
   const auto config = ParseConfig(file.dump(), &errors, additions);
@@ -144,7 +144,7 @@ TEST(Config, AnAdditionThatContradictsTheFileOrAnEarlierOneIsSkipped) {
   EXPECT_EQ(SkippedOf(Good(), {{"backends/a/1", R"({"name": "n", "address": "10.1.0.7"})"},
                                {"backends/a/2", R"({"name": "n", "address": "10.1.0.8"})"}}),
             Keys{"backends/a/2"});
-  // If both VIPs had this NAT backend, its answers would be ambiguous. The later VIP of the file
+  // If both VIPs used this NAT backend, its answers would be ambiguous. The later VIP in the file
   // stays unchanged.
   json file = Good();
   file["vips"][0]["encapsulation"] = "nat";
@@ -195,13 +195,13 @@ TEST(Config, LimitsComeBeforeTheWorkAndErrorsAreToldInPart) {
     ASSERT_EQ(errors.size(), 101u);
     EXPECT_EQ(errors.back(), "and more");
   }
-  // The errors concern all of the file: the next hop is missing, and every backend has a loopback
+  // The errors concern the entire file: the next hop is missing, and every backend has a loopback
   // address and the same name.
   const std::vector<std::string> errors =
       ErrorsOf(vips(R"({"address": "10.0.0.1", "backends": [)" +
                     Many(50'000, R"({"address": "127.0.0.1"})") + "]}"));
   EXPECT_EQ(errors.size(), 101u);
-  // The time limit is for six parsed configurations.
+  // The time limit is that of six parsed configurations.
   EXPECT_LT(std::clock() - start, 6 * kAtOnce);
 }
 
@@ -423,7 +423,7 @@ TEST(Config, TheSamplesAreRight) {
   EXPECT_TRUE(ErrorsOf(FileText(folder + "/maglev-katran.json")).empty());
 }
 
-// An object of the schema with its members, and the corresponding part of a configuration.
+// An object in the schema with its members, and the corresponding part of a configuration.
 struct SchemaObject {
   const char* pointer;  ///< Pointer into the schema.
   const char* place;    ///< Pointer into Good().
@@ -503,8 +503,8 @@ TEST_F(Schema, SaysTheWordsThatTheReaderKnows) {
         config[json::json_pointer(object.place)][name] = word;
         EXPECT_TRUE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << word;
       }
-      // The error message for an invalid word lists the valid words, such as "give ip, gue or gre".
-      // They must be those of the schema.
+      // The error message for an invalid word lists the valid words, as in "give ip, gue or gre".
+      // They must be those in the schema.
       json config = Complete();
       config[json::json_pointer(object.place)][name] = "?";
       const std::vector<std::string> errors = ErrorsOf(config.dump());

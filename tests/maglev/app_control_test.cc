@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests changes of a running balancer by its file, by operators and by health checks, and the
+// Tests changes to a running balancer through its file, by operators and by health checks, and the
 // commands that explain and plan.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -41,9 +41,9 @@ TEST(HealthState, FallFailuresInARowAndRiseSuccessesInARowDecide) {
   EXPECT_TRUE(state.healthy());
   EXPECT_FALSE(observe(kFailure));
   EXPECT_FALSE(observe(kFailure));
-  EXPECT_FALSE(observe(kSuccess));  // Interrupts the sequence.
+  EXPECT_FALSE(observe(kSuccess));  // This interrupts the sequence.
   EXPECT_FALSE(observe(kFailure));
-  EXPECT_FALSE(observe(CheckOutcome::kNoResult));  // Does not interrupt the sequence.
+  EXPECT_FALSE(observe(CheckOutcome::kNoResult));  // This does not interrupt the sequence.
   EXPECT_FALSE(observe(kFailure));
   EXPECT_TRUE(observe(kFailure));
   EXPECT_FALSE(state.healthy());
@@ -76,8 +76,8 @@ TEST(LocalFault, TellsThisHostsErrorsFromTheNetworks) {
   for (const int error : {EMFILE, ENFILE, EPERM, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN}) {
     EXPECT_TRUE(IsLocalFault(error)) << error;
   }
-  // The error codes: none; those caused by a backend that refuses or is unreachable; and those
-  // caused by a router.
+  // Errors that are not local: none; those caused by a backend that refuses or is unreachable; and
+  // those caused by a router.
   for (const int error : {0, ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ECONNRESET}) {
     EXPECT_FALSE(IsLocalFault(error)) << error;
   }
@@ -124,7 +124,7 @@ class Listener {
 
 void Send(int fd, const std::string& text) { send(fd, text.data(), text.size(), MSG_NOSIGNAL); }
 
-/// Returns VIPs with one backend "b" each, checked at the given ports.
+/// Returns VIPs with one backend "b" each. The backends are checked at the given ports.
 json Checked(const std::vector<std::pair<std::string, int>>& ports, const json& health) {
   json config = {{"next_hop", "02:00:00:00:00:01"}, {"connections", 1000}, {"slots", 7}};
   int number = 0;
@@ -248,7 +248,7 @@ TEST(HealthMonitor, AHostWithoutDescriptorsDecidesNothing) {
   Control control(ParseOrFail(Checked({{"tcp", listener.port()}}, kQuick)), "", 1);
   const HealthMonitor monitor(control);
   ASSERT_TRUE(Eventually([&] { return listener.served() > 0; }));
-  // Uses all descriptors below the limit. A check that ends frees one.
+  // Use all descriptors below the limit. When a check ends, it frees one.
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   const rlimit few{64, limit.rlim_max};

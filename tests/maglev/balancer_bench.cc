@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the cost per packet of the complete engine without an interface: parsing, VIP,
-// connection, and encapsulation or rewriting of 60-byte UDP frames in memory, in bursts. Run it
-// under valgrind --tool=callgrind --toggle-collect=WorkerBursts to count instructions.
+// Measures the cost per packet of the complete engine without an interface: parsing, VIP and
+// connection lookup, and encapsulation or rewriting, for bursts of 60-byte UDP frames in memory.
+// Run it under valgrind --tool=callgrind --toggle-collect=WorkerBursts to count instructions.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr uint32_t kRoom = 128;  // Slot size: headroom and frame.
 constexpr uint32_t kHeadroom = 64;
-constexpr uint32_t kBurst = 64;    // Default burst of a packetized interface.
-constexpr uint32_t kBatch = 2048;  // Frames per batch, as many as a ring holds.
+constexpr uint32_t kBurst = 64;    // The default burst size of a packetized interface.
+constexpr uint32_t kBatch = 2048;  // Frames per batch, which is as many as a ring holds.
 
 }  // namespace
 
@@ -87,7 +87,7 @@ void Measure(benchmark::State& state, Encapsulation encapsulation, uint32_t size
 
 void BM_Balancer(benchmark::State& state) { Measure(state, Encapsulation::kIp); }
 BENCHMARK(BM_Balancer)->Arg(16)->Arg(1 << 10)->Arg(1 << 16)->Arg(1 << 20)->MinTime(2);
-/// A fixed number of frames, to count the instructions of one frame.
+/// Uses a fixed number of frames, to count the instructions per frame.
 BENCHMARK(BM_Balancer)->Name("BM_BalancerCounted")->Arg(16)->Iterations(50);
 void BM_BalancerMac(benchmark::State& state) { Measure(state, Encapsulation::kMac); }
 BENCHMARK(BM_BalancerMac)->Arg(16)->Arg(1 << 20)->MinTime(2);
@@ -99,8 +99,8 @@ void BM_BalancerBursts(benchmark::State& state) {
 }
 BENCHMARK(BM_BalancerBursts)->ArgsProduct({{16, 1 << 20}, {1, 8, 16, 32, 64, 128}})->MinTime(1);
 
-/// Every frame is the first of its flow, as in a flood. The argument contains the TCP flags (2 is
-/// SYN, 16 is ACK), or 0 for UDP.
+/// Every frame is the first of its flow, as in a flood. The argument is the TCP flags (2 is SYN, 16
+/// is ACK), or 0 for UDP.
 void BM_BalancerMiss(benchmark::State& state) {
   const auto flags = static_cast<uint8_t>(state.range(0));
   Setup setup = test::SetupOf(1000);

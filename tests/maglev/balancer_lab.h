@@ -41,7 +41,8 @@ class Lab {
     tables_ = std::move(next);
   }
   void Wait(uint32_t seconds) { WaitMs(uint64_t{seconds} * kHz); }
-  /// Advances the clock. After 10 ms, the next packet of a flow establishes it.
+  /// Advances the clock. If at least 10 ms have passed, the next packet of a flow establishes the
+  /// flow.
   void WaitMs(uint64_t milliseconds) {
     now_ += milliseconds;
     balancer_->AtRest(now_);
@@ -85,7 +86,7 @@ class Lab {
   uint64_t now_ = 0;
 };
 
-/// Returns SetupOf(backends) with TCP instead of UDP.
+/// Returns SetupOf(backends), but with TCP instead of UDP.
 inline Setup TcpSetup(uint32_t backends) {
   Setup setup = SetupOf(backends);
   setup.vips[0].protocol = 6;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the balancer from an operator's view: the backend of each flow before and after a change of
-// the pool, and packets that cannot be delivered. plain_path_test.cc tests the packets of settled
-// connections. frames_test.py tests frames of every kind with scapy and tshark.
+// Tests the balancer from an operator's point of view: the backend of each flow before and after a
+// change to the pool, and packets that cannot be delivered. plain_path_test.cc tests the packets of
+// settled connections, and frames_test.py tests all kinds of frames with scapy and tshark.
 #include "engine/maglev/balancer.h"
 
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
 }
 
 // Opens new connections while packets of unknown flows fill the table four times. Each of these
-// packets lacks SYN and is sent twice, back to back.
+// packets lacks the SYN flag and is sent twice, back to back.
 TEST(Balancer, AFloodWithoutSynMovesNoConnection) {
   for (const bool tcp : {true, false}) {
     const auto frame = [&](uint32_t flow, uint8_t flags) {
@@ -297,7 +297,7 @@ TEST(Balancer, AFragmentIsRedirectedOnceToItsOwnerAndReachesTheBackendOfItsFlow)
     first[20] = 0x20;  // The more-fragments flag.
     later[21] = 3;     // Offset 24.
     for (Bytes* frame : {&first, &later}) test::SetFlow(frame->data(), flow * 16);
-    later[34] = later[35] = 0xff;  // Payload in the position of ports.
+    later[34] = later[35] = 0xff;  // The payload is where the ports would be.
     for (const Bytes& fragment : {first, later}) {
       Bytes out;
       ASSERT_EQ(one.Send(fragment, &out), kForward);
@@ -407,8 +407,8 @@ TEST(Balancer, AnOuterUdpChecksumHoldsAroundThatOfTheInnerDatagram) {
   }
 }
 
-// RFC 768: a computed checksum of 0 is sent as all ones. Each payload word has one value that leads
-// to 0.
+// RFC 768: a computed checksum of 0 is sent as all ones. For each payload word, one value leads to
+// 0.
 TEST(Balancer, AnOuterUdpChecksumIsNeverZero) {
   maglev::Setup setup = SetupOf(1);
   setup.vips[0].encapsulation = Encapsulation::kGue;
@@ -437,8 +437,8 @@ TEST(Balancer, CountsTrafficByVipAndBackend) {
   EXPECT_EQ(counters.by_backend[0].pkts + counters.by_backend[1].pkts, 100u);
 }
 
-// Every prefix of valid frames must yield a verdict, and random changes of up to three bytes must
-// do no harm. Sanitizers detect bad accesses.
+// Every prefix of a valid frame must yield a verdict, and random changes of up to three bytes must
+// be harmless. Sanitizers detect invalid accesses.
 TEST(Balancer, AnyBytesHaveAnEnding) {
   for (const bool quic : {true, false}) {
     maglev::Setup setup = SetupOf(3);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares bursts of any size with the same frames one by one. Each frame must leave with the same
-// bytes, and counters and state must be equal. Other tests check single frames against the RFCs
-// (plain_path_test.cc, frames_test.py).
+// Compares bursts of any size with the same frames processed one by one. Each frame must leave with
+// the same bytes, and the counters and the state must be equal. Other tests check single frames
+// against the RFCs (plain_path_test.cc, frames_test.py).
 #include "packet/burst.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ struct Outcome {
 };
 
 /// Frames in allocations with `headroom` bytes of headroom and no tailroom. If `spares` is set, a
-/// spare buffer is available for a copy. The buffer is replaced when a frame is answered from it.
+/// spare buffer is available for a copy. When a frame is answered from the spare buffer, the buffer
+/// is replaced.
 class MemoryBurst {
  public:
   MemoryBurst(const std::vector<Bytes>& frames, uint32_t headroom, bool spares)
@@ -83,7 +84,7 @@ class MemoryBurst {
 };
 static_assert(packet::Burst<MemoryBurst>);
 
-/// Returns VIPs of every kind, which use `encapsulation` where possible.
+/// Returns VIPs of every kind. They use `encapsulation` where possible.
 Setup SetupOfAll(Encapsulation encapsulation, bool redirects) {
   Setup setup = SetupOf(3);
   const VipSetup first = setup.vips[0];
@@ -135,11 +136,11 @@ class Sender {
   explicit Sender(uint32_t seed) : random_(seed) {}
 
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
-  /// Returns a burst of plain packets of one VIP, mixed with a random share of packets of other
-  /// kinds.
+  /// Returns a burst of plain packets to one VIP, mixed with a random share of other kinds of
+  /// packets.
   std::vector<Bytes> Burst() {
     std::vector<Bytes> frames(1 + Below(Below(2) == 0 ? 8 : 100));
-    // Percentage of packets of other kinds.
+    // Percentage of other kinds of packets.
     const uint32_t others = Below(3) == 0 ? 0 : Below(100);
     const bool tcp = Below(2) == 0;
     for (Bytes& frame : frames) {
@@ -218,11 +219,11 @@ class Sender {
         return Resized(frame, 28 + Below(60));
       case 13:
         frame[24] ^= 1;
-        return frame;  // A frame with a wrong checksum.
+        return frame;  // The frame has a wrong checksum.
       case 14:
         frame[33] = 99;
-        break;  // Not a VIP.
-      case 15:  // An answer of a NAT backend.
+        break;  // The destination is not a VIP.
+      case 15:  // An answer from a NAT backend.
         frame[26] = 10, frame[27] = 0, frame[28] = 0, frame[29] = 1;
         packet::StoreBe16(&frame[34], Below(2) == 0 ? 8080 : 80);
         frame[33] = 99;
@@ -277,7 +278,7 @@ void ExpectSameMemory(const Lab& one, const Lab& other) {
 using Case = std::tuple<Encapsulation, bool>;
 class Bursts : public testing::TestWithParam<Case> {
  protected:
-  /// Sends random traffic while tables change and time passes.
+  /// Sends random traffic while the tables change and time passes.
   static void Compare(const maglev::Setup& setup, uint32_t seed, uint32_t bursts) {
     maglev::Setup fewer = setup;
     for (VipSetup& vip : fewer.vips) vip.backends[1].state = BackendState::kDown;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the choice of a backend when the ring alone does not decide: server ids in QUIC connection
-// ids, sources that select a backend, and VIPs that are prefixes.
+// Tests how a backend is chosen if not by the ring alone: server ids in QUIC connection ids,
+// sources that select a backend, and VIPs that are prefixes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,9 @@ maglev::Setup QuicSetup(uint32_t backends) {
 TEST(QuicFlows, StayWithTheServerThatAnIdNamedLast) {
   Lab lab(QuicSetup(4));
   for (uint32_t flow = 0; flow < 32; ++flow) {
-    if (flow % 2 == 0) lab.BackendOf(UdpFrame(flow));  // Records the flow first.
+    if (flow % 2 == 0)
+      lab.BackendOf(UdpFrame(flow));  // Records the flow first in half of the
+                                      // cases.
     for (const uint16_t server : {3, 1, 2}) {
       const std::string named = "10.0.0." + std::to_string(server);
       EXPECT_EQ(lab.BackendOf(QuicFrame(flow, server)), named);
@@ -102,7 +104,7 @@ TEST(QuicFlows, AreNotRecordedWhereNothingIs) {
   flooded.flood_rate = 1;
   for (const maglev::Setup& setup : {no_table, flooded}) {
     Lab lab(setup);
-    lab.BackendOf(UdpFrame(100));  // Consumes the quota of new flows per second.
+    lab.BackendOf(UdpFrame(100));  // This uses up the quota of new flows per second.
     for (uint32_t flow = 0; flow < 32; ++flow) {
       EXPECT_EQ(lab.BackendOf(QuicFrame(flow, 4)), "10.0.0.4");
       EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), Lab(QuicSetup(4)).BackendOf(UdpFrame(flow)));
@@ -180,7 +182,7 @@ TEST(Sources, NameABackendWithoutWeightButNoneThatTakesNoNewFlows) {
 }
 
 // For Katran, see docs/maglev-peers.md, "Katran: the path of a packet". The other profile sends all
-// packets of an unrecorded flow to the same backend, even if the limit of new flows per second is
+// packets of an unrecorded flow to the same backend, even if the limit on new flows per second is
 // exceeded.
 TEST(Sources, CountInAFloodExceptInKatran) {
   for (const Profile profile : {Profile::kSluice, Profile::kKatran}) {
@@ -200,7 +202,7 @@ TEST(Sources, CountInAFloodExceptInKatran) {
   }
 }
 
-// Katran's profile handles a SYN of a known flow like the first packet of a new flow.
+// Katran's profile treats a SYN of a known flow like the first packet of a new flow.
 TEST(Sources, DecideAboutASynOfKatransAgain) {
   maglev::Setup setup = TcpSetup(8);
   setup.profile = Profile::kKatran;

@@ -2,7 +2,8 @@
 //
 // Measures the time per operation of the connection table in one thread, in nanoseconds.
 //
-//   arguments: flows that are looked up in turn / prefetch distance in frames, 0 for no prefetch
+//   arguments: number of flows that are looked up in turn / prefetch distance in frames, 0 for no
+//   prefetch
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -28,7 +29,7 @@ Connection FlowOf(uint64_t tag) {
   return {tag, {static_cast<uint16_t>(tag % 1000), 1}, 0, 1, ConnectionState::kUdp};
 }
 
-/// A packet of a known flow: finds and updates it.
+/// Processes a packet of a known flow: finds and updates the flow.
 void FindHit(benchmark::State& state) {
   const size_t flows = static_cast<size_t>(state.range(0));
   const size_t ahead = static_cast<size_t>(state.range(1));
@@ -67,7 +68,7 @@ BENCHMARK(FindHit)
     ->Args({1 << 20, 0})
     ->Args({1 << 20, 8});
 
-/// New flows, each after a failed Find. Time passes so that the table stays half full.
+/// Inserts new flows, each after a failed Find. Time passes so that the table stays half full.
 void FindMissAndInsert(benchmark::State& state) {
   const size_t ahead = static_cast<size_t>(state.range(0));
   const std::vector<uint64_t> tags = RandomTags((1 << 22) + ahead);
@@ -89,7 +90,7 @@ void FindMissAndInsert(benchmark::State& state) {
 }
 BENCHMARK(FindMissAndInsert)->ArgName("ahead")->Arg(0)->Arg(8);
 
-/// A SYN flood on a table that is full of established flows.
+/// Simulates a SYN flood on a table that is full of established flows.
 void InsertWithoutRoom(benchmark::State& state) {
   const std::vector<uint64_t> tags = RandomTags(1 << 22);
   ConnectionTable table(kCapacity, Timeouts());

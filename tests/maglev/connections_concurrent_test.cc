@@ -23,12 +23,12 @@ TEST(ConnectionTable, IsCountedByAnotherThreadWhileTheWorkerChangesIt) {
       Timeouts{
           .tcp_s = 900, .tcp_opening_s = 30, .tcp_closing_s = 15, .udp_s = 30, .fragment_s = 30});
   std::atomic<uint32_t> clock{1};
-  std::atomic<uint32_t> rounds{0};  // Number of finished rounds of counting.
+  std::atomic<uint32_t> rounds{0};  // Number of counts that are finished.
 
   std::thread worker([&] {
     std::mt19937_64 random(1);
-    // Continues until enough rounds of counting have finished, because the threads alternate if
-    // there is only one core.
+    // Continues until enough counts are finished, because the threads alternate if there is only
+    // one core.
     for (uint32_t second = 1; second < kSeconds || rounds.load() < 100; ++second) {
       clock.store(second);
       table.Sweep(second);

@@ -33,7 +33,8 @@ uint32_t TimeoutOf(State state) {
   return timeouts.at(state);
 }
 
-/// A table in which flows begin at the start of a second and further packets arrive 2 ticks later.
+/// A table in which every flow begins at the start of a second, and further packets arrive 2 ticks
+/// later.
 class Table : public ConnectionTable {
  public:
   using ConnectionTable::ConnectionTable;
@@ -209,7 +210,8 @@ TEST(Touch, AnOpeningFlowIsEstablishedByItsFirstPacketWithoutSyn) {
   EXPECT_EQ(After(State::kOpening, kData), State::kTcp);
 }
 
-/// Returns the entry of a flow that began at tick 250 of a second, after a packet `ticks` later.
+/// Returns the entry of a flow that began at tick 250 of a second and got another packet `ticks`
+/// ticks later.
 Connection Later(State state, Packet packet, uint32_t ticks) {
   Table table(8, TestTimeouts());
   static_cast<ConnectionTable&>(table).Insert(Flow(1, state), {kNow, 250});
@@ -221,7 +223,8 @@ Connection Later(State state, Packet packet, uint32_t ticks) {
 }
 
 TEST(Touch, PacketsBackToBackWithTheFirstEstablishNothing) {
-  for (const uint32_t ticks : {0, 1}) {  // Less than 8 ms, also across the end of the second.
+  for (const uint32_t ticks : {0, 1}) {  // These are less than 8 ms, even across the end of a
+                                         // second.
     for (const Packet packet : {kData, kFin}) {
       EXPECT_EQ(Later(State::kOpening, packet, ticks).state, State::kOpening) << ticks;
       EXPECT_EQ(Later(State::kUdpOpening, packet, ticks).state, State::kUdpOpening) << ticks;
@@ -394,7 +397,7 @@ TEST(ConnectionTable, EightFlowsOfTheSameBucketsFitAndTheNinthIsRefused) {
 }
 
 TEST(ConnectionTable, AnIdleFlowMakesRoomBeforeOneThatIsOpening) {
-  for (uint64_t idle = 0; idle < 8; ++idle) {  // Leaves each position in the bucket idle in turn.
+  for (uint64_t idle = 0; idle < 8; ++idle) {  // Makes each position in the bucket idle in turn.
     Table table(1 << 12, TestTimeouts());
     const uint64_t opening = (idle + 4) % 8;
     for (uint64_t i = 0; i < 8; ++i) {
@@ -453,10 +456,11 @@ TEST(ConnectionTable, OpeningFlowsGiveWayAndEstablishedOnesStay) {
   EXPECT_TRUE(table.Find(Crowd(100), kOwner, kNow));
 }
 
-/// A tag whose first bucket is that of Crowd(), and whose second bucket is not.
+/// A tag that shares its first bucket with Crowd(), but not its second bucket.
 constexpr uint64_t kNeighbour = 0xabcd'ee01'0000'0123;
 
-// Moving a settled flow reads eight more cache lines, which is too expensive for flows of a flood.
+// Moving a settled flow reads eight more cache lines, which is too expensive for the flows of a
+// flood.
 TEST(ConnectionTable, SettledFlowsMoveOnlyForOneThatIsNotOpening) {
   for (const State settled : {State::kTcp, State::kUdp}) {
     Table table(1 << 12, TestTimeouts());
@@ -532,7 +536,8 @@ TEST(ConnectionTable, LiveFlowsAreCountedByBackend) {
   Table table(1000, TestTimeouts());
   for (uint64_t i = 0; i < 10; ++i) table.Insert(Flow(i << 40 | i, State::kTcp, i % 3), kNow);
   table.Insert(Flow(77, State::kClosing, 1), kNow);
-  std::vector<uint32_t> counts = {100, 0};  // Counts are added to these. Backend 2 has no element.
+  std::vector<uint32_t> counts = {100, 0};  // The table's counts are added to these. Backend 2 has
+                                            // no element.
   EXPECT_EQ(table.CountByBackend(counts, kNow), 11u);
   EXPECT_EQ(counts, (std::vector<uint32_t>{104, 4}));
   EXPECT_EQ(table.CountByBackend({}, kNow + 16), 10u);
@@ -625,7 +630,7 @@ TEST_P(AgainstAModel, NoBackendIsWrongAndNoEstablishedFlowIsLost) {
       ASSERT_LE(table.CountByBackend({}, second), table.capacity());
     }
   }
-  // The run must have covered these cases.
+  // The run must have covered all of these cases.
   EXPECT_GT(found, 10'000u);
   EXPECT_GT(refused, 100u);
   EXPECT_GT(evicted, 10u);

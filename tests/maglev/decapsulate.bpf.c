@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// XDP: removes the outer header of IPv4 in IPv4, IPv4 in IPv6 and IPv6 in IPv6 and passes the inner
-// packet to the kernel. A backend needs it if the kernel has no ipip device. All other packets pass
-// unchanged, including outer packets that are fragments or have options.
+// An XDP program that removes the outer header of IPv4-in-IPv4, IPv4-in-IPv6 and IPv6-in-IPv6
+// packets and passes the inner packet to the kernel. A backend needs the program if the kernel has
+// no ipip device. All other packets pass unchanged, including outer packets that are fragments or
+// have options.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>

@@ -88,7 +88,7 @@ class EndToEnd(unittest.TestCase):
     def test_a_model_on_threads_gets_the_frames_of_an_offline_run(self):
         with tempfile.TemporaryDirectory() as folder:
             capture, out = (os.path.join(folder, name) for name in ("in.pcap", "out.pcap"))
-            # As below, with 100 clients.
+            # Like the frames below, but with 100 clients.
             harness.write_capture(capture, [
                 bytes.fromhex("02000000000a02000000000b0800")
                 + bytes.fromhex(f"4500002800000000400600000a0000{i:02x}c000020a")
@@ -164,7 +164,7 @@ class EndToEnd(unittest.TestCase):
             wait_until(lambda: "epoch 2" in balancer.said(), "epoch 2")
             self.assertEqual(balancer.ask("reload"), {"result": "done", "epoch": 3})
             self.assertEqual(balancer.ask("backends", "web")["web1"]["weight"], 5)
-            # An invalid file changes nothing.
+            # An invalid file does not change anything.
             balancer.write({"vips": [7]})
             self.assertIn("vips[0]", balancer.ask("reload")["error"])
             balancer.process.send_signal(signal.SIGHUP)
@@ -177,7 +177,7 @@ class EndToEnd(unittest.TestCase):
         config = sample()
         with Running(config, "--rate=50k") as balancer:
             wait_until(lambda: balancer.pkts()["web1"] > 1000, "traffic")
-            balancer.ask("drain", "web/web1")  # Existing flows stay there.
+            balancer.ask("drain", "web/web1")  # Existing flows stay with this backend.
             config["vips"][0]["backends"][0]["name"] = "fresh"
             config["vips"][0]["backends"][0]["weight"] = 0
             balancer.write(config)
@@ -260,7 +260,8 @@ class EndToEnd(unittest.TestCase):
             self.assertRegex(offline, rf"backend +{answer['backend']}\n")
             self.assertIn("error", balancer.ask("explain", "nonsense"))
             self.assertIn("error", balancer.ask("plan", "/nonexistent"))
-            # Files that never end; names that are invalid UTF-8, or truncated within a character.
+            # Files that never end, and names that are invalid UTF-8 or truncated within a
+            # character.
             for path in ("/dev/zero", "/proc/self/fd", "\udcff", "/a/\udce4\udcb8", "\u20ac" * 100,
                          "x" + "\u20ac" * 100, "xx" + "\u20ac" * 100):
                 with self.subTest(path):
@@ -279,7 +280,7 @@ class EndToEnd(unittest.TestCase):
 
         server = http.server.HTTPServer(("127.0.0.1", 0), Server)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        with socket.socket() as unused:  # It does not listen, so connections are refused.
+        with socket.socket() as unused:  # The socket does not listen, so connections are refused.
             unused.bind(("127.0.0.1", 0))
             port, closed = server.server_address[1], unused.getsockname()[1]
             config = sample()

@@ -88,7 +88,7 @@ class Etcd(unittest.TestCase):
             heavy = {"name": "web5", "address": "198.51.100.5", "weight": "heavy"}
             self.put("backends/web/5", heavy)
             self.wait_to_say(balancer, "1 VIPs and", "skipped backends/web/5.weight")
-            # Other keys apply. The invalid one is not logged again.
+            # Other keys are still applied. The invalid one is not logged again.
             self.put("backends/web/6", {"name": "web6", "address": "198.51.100.6"})
             self.put("backends/nobody/1", WEB4)
             wait_until(lambda: "nobody/1" in balancer.said(), balancer.said)
@@ -140,8 +140,8 @@ class Etcd(unittest.TestCase):
         self.assertTrue(self.run_and_fail(self.source).startswith(self.source))
 
     def test_questions_know_what_etcd_adds(self):
-        # The configuration in etcd has no router that all backends share, so the backend is given a
-        # MAC address.
+        # The configuration in etcd does not contain a router that all backends share, so the
+        # backend is given a MAC address.
         self.put("vips/ntp", NTP)
         self.put("backends/ntp/1", {**WEB4, "mac": "02:00:00:00:00:04"})
         ask = [MAGLEV, self.source, "--explain=udp 1.2.3.4:5 192.0.2.123:123"]

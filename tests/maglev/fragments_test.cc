@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kTimeout = 30;
 constexpr uint32_t kArrival = 7000;
 
-/// Returns tags of one bucket in tables of up to 2^14 entries.
+/// Returns tags that share a bucket in tables of up to 2^14 entries.
 uint64_t CrowdedTag(uint64_t number) { return 0x123 | number << 12; }
 
 TEST(FragmentTable, WhatAFirstFragmentDecidedIsFound) {

@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 CLIENT4, CLIENT6 = "192.168.1.1", "fc00:2::1"
 VIP4, VIP6 = "10.200.1.1", "fc00:1::1"
 BACKEND4, BACKEND6 = "10.0.0.1", "fc00::1"
-PASS = "passed"  # An expected outcome, like the sent bytes and the name of a drop.
+PASS = "passed"  # An expected outcome, used like the sent bytes or the name of a drop.
 
 
 def backend(address, **more):
@@ -72,7 +72,7 @@ def every_packet(source, destination):
     for tags in ([(0x8100, 100)], [(0x88A8, 7), (0x8100, 4094)], [(0x8100, 1), (0x8100, 2)]):
         yield tcp(source, destination, flags="A", tags=tags)
         yield udp(source, destination, data=b"tagged", tags=tags)
-    # Ethernet padding of any value, which is not part of the packet.
+    # Ethernet padding with an arbitrary value, which is not part of the packet.
     yield tcp(source, destination, flags="A") + b"\x5a" * 6
     yield udp(source, destination, data=b"z", tags=[(0x8100, 9)]) + b"\xff" * 40
 

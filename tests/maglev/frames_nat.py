@@ -50,8 +50,8 @@ class Nat(FramesTest):
                 self.assertEqual(ether[UDP].chksum, 0)
 
     def test_a_udp_checksum_never_becomes_0(self):
-        # Two payload bytes that equal the checksum without them make its sum 0xffff and its
-        # complement 0, which is sent as 0xffff (RFC 768).
+        # If two payload bytes equal the checksum computed without them, the sum becomes 0xffff and
+        # its complement 0, which is sent as 0xffff (RFC 768).
         def there(client, address, word):
             return udp(client, address, data=struct.pack("!H", word))
         def after(frame, target, port):
@@ -69,7 +69,7 @@ class Nat(FramesTest):
         padded = tcp(CLIENT4, VIP4, flags="A") + b"\x55" * 6
         left, _ = self.forwarded(self.CONFIG, [padded])
         self.assertEqual(left[0], rewritten(padded, destination=BACKEND4, dport=8080) + b"\x55" * 6)
-        # A wrong TCP checksum stays wrong by the same difference.
+        # A wrong TCP checksum stays wrong by the same amount.
         wrong = from_client(ip(CLIENT4, VIP4), TCP(sport=1, dport=80, chksum=0x1234), b"abc")
         right = from_client(ip(CLIENT4, VIP4), TCP(sport=1, dport=80), b"abc")
         left, _ = self.forwarded(self.CONFIG, [wrong])
@@ -121,7 +121,8 @@ class Nat(FramesTest):
                     back = packet(target, client, sport=port, dport=31337, data=b"answer", ttl=60)
                     at_client = split(rewritten(back, source=address, sport=80))[4]
                     as_answered = lower_ttl(split(back)[4])
-                    # The quote ends after the ports, before or after checksums, or is complete.
+                    # The quote ends after the ports or before or after the checksums, or is
+                    # complete.
                     for size in (4, 6, 8, 16, 18, 20, 100):
                         end = header + size
                         cases += self.error_cases((target, router), client, address, client,
@@ -203,14 +204,15 @@ class Nat(FramesTest):
         self.assertEqual(left[2]["drops"]["fragment"], 2)
 
     def test_fragments_of_what_is_no_answer_pass(self):
-        # Packets of another service of the backend's host, of its pings, and of other hosts.
+        # These are packets of another service on the backend's host, of its pings, and of other
+        # hosts.
         ping = [from_client(part) for part in fragment(
             IP(src=BACKEND4, dst=CLIENT4, id=9) / ICMP(id=1) / bytes(3000), 1400)]
         other = [from_client(part) for part in fragment(
             IP(src="10.0.0.2", dst=CLIENT4, id=7) / UDP(sport=5353) / bytes(3000), 1400)]
         frames = [*self.answer4(7, sport=53), *ping, *other]
         self.check(self.CONFIG, [(frame, PASS) for frame in frames])
-        # An identification that is reused belongs to the newest datagram.
+        # If an identification is reused, it belongs to the newest datagram.
         first, later = self.answer4(7)[:2]
         left, passed, _ = self.run_frames(self.CONFIG, [*self.answer4(7, sport=53), first, later])
         self.assertEqual((len(left), len(passed)), (2, 3))

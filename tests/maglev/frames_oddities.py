@@ -56,11 +56,11 @@ class Oddities(FramesTest):
             (with_word(v4, 16, 39), "malformed"), (with_word(v6, 18, 21), "malformed"),
             (with_word(v6, 18, 19), "malformed"), (with_word(v6, 18, 65535), "malformed"),
             (with_word(dgram, 38, 7), "malformed"), (with_word(dgram, 38, 13), "malformed"),
-            # Version and IHL; TCP's data offset.
+            # Wrong versions, header lengths (IHL) and TCP data offsets.
             (v4[:14] + b"\x44" + v4[15:], "malformed"), (v4[:14] + b"\x4f" + v4[15:], "malformed"),
             (v4[:14] + b"\x65" + v4[15:], "malformed"), (v4[:46] + b"\x40" + v4[47:], "malformed"),
             (v4[:46] + b"\x60" + v4[47:], "malformed")])
-        # A UDP length below that of IP is permitted, and so is padding after it.
+        # A UDP length below IP's is permitted, as is padding after the datagram.
         shorter = with_word(dgram, 38, 10)
         self.check(self.CONFIG, [(shorter, encapsulated(shorter, "ip", BACKEND4))])
 
@@ -178,7 +178,8 @@ class Bent(FramesTest):
             for frame in candidates:
                 _, _, _, kind, payload = split(frame)
                 way = ways.get({0x0800: payload[16:20], 0x86DD: payload[24:40]}.get(kind))
-                # A TTL of 0 cannot be decremented, and a candidate may not be a packet: skip those.
+                # Skip frames whose TTL of 0 cannot be decremented, and candidates that are not
+                # packets.
                 try:
                     if way and without_outer_udp_checksum(encapsulated(frame, *way)) \
                             == without_outer_udp_checksum(got):

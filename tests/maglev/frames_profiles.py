@@ -102,7 +102,8 @@ class Katran(FramesTest):
                                                      gue_port=9886, ttl=False))])
 
     def test_golden_outer_headers_of_errors(self):
-        # The quoted packet went from the VIP to 192.168.1.1 port 31337: the entropy is that flow's.
+        # The quoted packet went from the VIP to 192.168.1.1 port 31337, so the entropy is that of
+        # its flow.
         answer = bytes(IP(src=VIP4, dst="192.168.1.1") / TCP(sport=80, dport=31337))
         error = error4(3, 4, answer, nexthopmtu=1300)
         inner = split(error)[4]
@@ -130,9 +131,9 @@ class Katran(FramesTest):
         self.check(self.config(vip(VIP4, pool)), cases, icmp_error=50)
 
     def test_golden_outer_headers_without_a_source(self):
-        # The ring's slot is that of source 0.0.0.0 and the destination port twice; the outer header
-        # contains the client's port, 31337 or 7a69 and 1337 or 0539, but not its address. These are
-        # packets and results of Katran's tests.
+        # The ring's slot is that of source 0.0.0.0 with the destination port used for both ports.
+        # The outer header contains the client's port (31337 is 7a69, and 1337 is 0539) but not its
+        # address. These packets and results are from Katran's tests.
         ring = katran.ring(["10.0.0.1", "10.0.0.2", "10.0.0.3"])
         config = self.config(vip(VIP4, ["10.0.0.1", "10.0.0.2", "10.0.0.3"], port=42,
                                  destination_port_only=True))
@@ -187,7 +188,7 @@ class Katran(FramesTest):
                    (6, "fc00:2::42", 31337, 443, 42990)]
         for family, source, sport, dport, slot in goldens:
             case(family, source, sport, dport, VIP4 if family == 4 else VIP6, slot)
-        case(4, "192.168.1.1", 31337, 80, "10.200.1.2", 39962)   # A VIP of any port.
+        case(4, "192.168.1.1", 31337, 80, "10.200.1.2", 39962)   # This VIP serves any port.
         for i in range(200):
             source, sport = f"172.20.{i}.{255 - i}", 1024 + 37 * i
             case(4, source, sport, 443, VIP4, katran.slot(source, sport, 443))

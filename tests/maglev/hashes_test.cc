@@ -23,7 +23,7 @@ std::span<const uint8_t> Bytes(std::string_view text) {
 }
 
 TEST(Jhash, IsLookup3ThatStartsWithTheLength) {
-  // Values that driver5 of lookup3.c prints.
+  // The values that driver5 in lookup3.c prints.
   EXPECT_EQ(Jhash({}, 0), 0xdeadbeefu);
   EXPECT_EQ(Jhash({}, 0xdeadbeef), 0xbd5b7ddeu);
   EXPECT_EQ(Jhash(Bytes("Four score and seven years ago"), 0), 0x17770551u);
@@ -60,8 +60,8 @@ TEST(Fnv32, MatchesThePublishedVectors) {
 }
 
 TEST(SpookyShort, MatchesThePublishedVectors) {
-  // Vectors from TestSpookyV2.cpp: the low 32 bits of the hash of the bytes 128, 129, …, for each
-  // length.
+  // Vectors from TestSpookyV2.cpp: for each length, the low 32 bits of the hash of the bytes 128,
+  // 129, ….
   constexpr uint32_t kExpected[] = {0x6bf50919, 0x70de1d26, 0xa2b37298, 0x35bc5fbf, 0x8223b279,
                                     0x5bcb315e, 0x53fe88a1, 0xf9f1a233, 0xee193982, 0x54f86f29};
   std::array<uint8_t, std::size(kExpected)> bytes;
@@ -75,7 +75,7 @@ TEST(SpookyShort, MatchesThePublishedVectors) {
 
 TEST(Hashes, ReadNothingBehindTheirBytes) {
   for (size_t length = 0; length < 64; ++length) {
-    // An exact allocation, so that a sanitizer detects overruns.
+    // An allocation of the exact size, so that a sanitizer detects overruns.
     const std::vector<uint8_t> exact(length, 7);
     std::vector<uint8_t> longer(length + 16, 9);
     std::copy(exact.begin(), exact.end(), longer.begin());

@@ -38,7 +38,7 @@ class Server(http.server.ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)  # HTTPServer.server_bind queries a name server.
 
     def handle_error(self, request, client_address):
-        pass  # Clients that disappear are part of the test, which counts them at the clients.
+        pass  # It is part of the test that clients disappear. They are counted by the clients.
 
 
 class Server6(Server):

@@ -27,7 +27,8 @@ import time
 PORT, SOURCES = int(sys.argv[1]), sys.argv[4:]
 VIPS = {4: sys.argv[2], 6: sys.argv[3]}
 PAUSE_S = 0.25
-# TCP survives every pause that a change of routes causes; longer silence is a broken connection.
+# TCP survives every pause caused by a route change, so a longer silence means that the connection
+# is broken.
 PATIENCE_S = 40
 UDP_WAIT_S, UDP_TRIES = 1.0, 8
 CHURN_PORT, CONNECT_PORT, PROBE_PORT, FRAGMENT_PORT = 30000, 40000, 45000, 46000

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests answers to pings and the handling of ICMP errors. Expected bytes, including checksums, come
-// from scapy. Long frames are compared with the quoted input and with naive checksums.
+// Tests answers to pings and the handling of ICMP errors. The expected bytes, including checksums,
+// were generated with scapy. Long frames are compared with the quoted input and with naively
+// computed checksums.
 #include "engine/maglev/icmp.h"
 
 #include <gtest/gtest.h>
@@ -172,8 +173,8 @@ TEST(MaglevEcho, FramesCutAnywhereAreNotAnswered) {
   }
 }
 
-// An error about a TCP packet from 10.0.0.2:443 (the VIP) to 10.0.0.1:40000, truncated after 8
-// bytes of TCP as in RFC 792, sent by the router 192.0.2.9.
+// An error about a TCP packet from 10.0.0.2:443 (the VIP) to 10.0.0.1:40000, sent by the router
+// 192.0.2.9. The packet is truncated after 8 bytes of TCP, as in RFC 792.
 const Bytes kError4 = FromHex(
     "0200000000020200000000030800"
     "45000038000500003e01b0b5c00002090a000002"  // IPv4
@@ -265,8 +266,8 @@ TEST(MaglevFlowOfError, OnlyErrorsHaveOne) {
 }
 
 TEST(MaglevFlowOfError, NeedsThePortsInTheQuote) {
-  // Truncates frames and adjusts their IP lengths: all bytes up to the ports are required, and no
-  // byte after them.
+  // Truncates frames and adjusts their IP lengths. All bytes up to and including the ports are
+  // required, but no bytes after them.
   const auto cut4 = [](size_t size) {
     const auto bytes = static_cast<uint8_t>(size - kIp);
     return With(Bytes(kError4.begin(), kError4.begin() + size), kIp + 2, {0, bytes});
@@ -330,7 +331,7 @@ TEST(MaglevFlowOfError, ThePacketMustHaveBeenSentByWhomTheErrorIsSentTo) {
   EXPECT_EQ(Flow(With(kError6, kIcmp6 + 8 + 8 + 15, {3})), std::nullopt);
 }
 
-/// Returns whether the ICMP checksum of an error is correct. Its outer IPv4 header must not have
+/// Returns whether the ICMP checksum of an error is correct. The outer IPv4 header must not have
 /// options.
 bool ErrorChecksumHolds(const Bytes& error, const Headers& headers) {
   const uint32_t bytes = headers.end - headers.l4;

@@ -8,7 +8,8 @@ MASK = 0xFFFFFFFF
 RING = 65537
 MAX_VIPS = 512
 
-# Address: endpoint hash, offset and skip for a ring of 65537, as computed by Katran.
+# For each address: the endpoint hash, and the offset and skip for a ring of 65537, as computed by
+# Katran.
 ENDPOINTS = {
     "10.0.0.1": (15452190748042156372, 4577, 18292),
     "10.0.0.2": (3230249507672883833, 42248, 16076),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Computes the ring's offset and skip of an endpoint from its hash, like Katran's Maglev hash
-// functions.
+// Computes an endpoint's offset and skip in the ring from its hash, as Katran's Maglev hash
+// functions do.
 #pragma once
 
 #include <cstdint>

@@ -118,7 +118,8 @@ class Lab:
         self.router.sysctl("net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1",
                            "net.ipv4.fib_multipath_hash_policy=1",
                            "net.ipv6.fib_multipath_hash_policy=1",
-                           # Outer source addresses are derived from flows: no route leads to them.
+                           # Outer source addresses are derived from flows, so no route leads to
+                           # them.
                            "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
         self.client = self.host("client")
         join(self.router, self.client, 0, 1500, CLIENT_HOSTS)

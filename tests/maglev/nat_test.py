@@ -29,8 +29,8 @@ BALANCER = sys.argv.pop()
 TOOLS = ("ip", "ethtool", "sysctl", "setpriv")
 VIPS = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 BACKENDS = {socket.AF_INET: "10.0.21.2", socket.AF_INET6: "fd00:0:0:21::2"}
-OPEN, CLOSED, WEB = 5353, 5354, 8080  # Ports of the backend; those of the VIPs are 53, 54 and 80.
-NARROW_MTU = 1300                      # On the router's link to the client.
+OPEN, CLOSED, WEB = 5353, 5354, 8080  # The backend's ports; the VIPs' ports are 53, 54 and 80.
+NARROW_MTU = 1300                      # The MTU of the router's link to the client.
 
 SERVER = f"""
 import socket, threading
@@ -89,7 +89,8 @@ class Nat(unittest.TestCase):
             lab.Host(stack, self.folder, name) for name in names)
         self.router.sysctl("net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1",
                            "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0",
-                           # The router's own errors pass it again on the way to the backend.
+                           # The router's own errors pass through it again on the way to the
+                           # backend.
                            "net.ipv4.conf.all.accept_local=1",
                            "net.ipv4.conf.all.send_redirects=0",
                            "net.ipv4.conf.default.send_redirects=0")
@@ -139,7 +140,7 @@ class Nat(unittest.TestCase):
 
     def check(self, address):
         # The backend's segments are too long for the link to the client, so the router sends an
-        # error to the VIP, which is their source there.
+        # error to the VIP, which is their source address at that point.
         self.assertEqual(self.ask("tcp", address, 80, 300_000), (0, b"x" * 300_000))
         # Responses in one frame, and in three.
         for size in (100, 3000):
@@ -149,7 +150,7 @@ class Nat(unittest.TestCase):
         self.assertEqual(self.ask("udp", address, 54, 1), ("ECONNREFUSED", b""))
 
     def test_errors_and_fragments_find_their_way(self):
-        with contextlib.ExitStack() as stack:  # An interrupt skips the clean-up of unittest.
+        with contextlib.ExitStack() as stack:  # An interrupt skips unittest's cleanup.
             self.start(stack)
             for address in VIPS.values():
                 with self.subTest(address):

@@ -144,8 +144,8 @@ TEST(CiliumRing, IsThatOfItsTestReproducible) {
       << runs;
 }
 
-/// A model of the profiles in another language computed the expected rings. The model follows only
-/// docs/maglev-rings.md.
+/// The expected rings were computed by a model of the profiles in another language, which follows
+/// only docs/maglev-rings.md.
 TEST(SluiceAndPaperRings, AreAsDescribed) {
   const std::vector<Member> members{{"web-a", {}}, {"web-b", {}}, {"web-c", {}}};
   struct Case {
@@ -216,7 +216,7 @@ TEST(Rings, ServeOneMemberNobodyOrHostileArguments) {
       EXPECT_TRUE(BuildRing(profile, Members(3), slots).empty()) << slots;
     }
     EXPECT_TRUE(BuildRing(profile, std::vector<Member>(kMaxRingBackends + 1), 251).empty());
-    // These members have arbitrary names and weights.
+    // The names and weights of these members are arbitrary.
     const std::vector<Member> odd{
         {"", {}, 1}, {std::string(1000, 'x'), {}, 0xffffffff}, {std::string("\0\n", 2), {}, 65535}};
     EXPECT_EQ(BuildRing(profile, odd, 251, WeightRule::kProportional).size(), 251u);
@@ -233,8 +233,8 @@ TEST(Rings, OfTheSluiceProfileKeepSharesInProportionToWeights) {
   }
 }
 
-/// Returns the share of slots that change their owner although the old owner stays. This is the
-/// mean over random choices of the members that leave.
+/// Returns the share of slots whose owner changes although the old owner stays, as a mean over
+/// random choices of the members that leave.
 double Disruption(Profile profile, uint32_t slots, uint32_t count, uint32_t failures) {
   constexpr int kDraws = 8;
   const std::vector<Member> members = Members(count);
@@ -359,8 +359,8 @@ TEST(Slots, AreBelowTheRingsSize) {
   }
 }
 
-/// Returns whether a rule's slot depends on the source address, the source port and the destination
-/// port.
+/// Returns whether a rule's slot depends on the source address, on the source port and on the
+/// destination port.
 std::array<bool, 3> Depends(const char* source, const char* other, const char* destination,
                             const SlotRule& rule) {
   const uint32_t slot = SlotOf(Flow(source, 1000, destination, 80), rule);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures sluice-maglev's engine on each kind of queue (nic/queue_bench.h). Further arguments:
+// Measures sluice-maglev's engine with each kind of queue (nic/queue_bench.h). Further arguments:
 //
 //   [encapsulation] [flows] [frames|own]
 //

@@ -2,7 +2,7 @@
 //
 // Tests the parsing of QUIC headers. Headers follow RFC 8999 (invariants), RFC 9000 section 17 and
 // RFC 9369 section 3.2; ids follow docs/maglev-peers.md, "Katran: QUIC". Two packets are examples
-// of the RFCs.
+// from the RFCs.
 #include "engine/maglev/quic.h"
 
 #include <gtest/gtest.h>
@@ -47,8 +47,8 @@ Bytes Short(const Bytes& id, uint8_t flags = 0x40) {
   return packet;
 }
 
-/// Returns a packet with a long header. `type` contains the two bits after the fixed bit. An empty
-/// source id and some payload follow.
+/// Returns a packet with a long header, followed by an empty source id and some payload. `type`
+/// contains the two bits after the fixed bit.
 Bytes Long(uint32_t version, uint8_t type, const Bytes& id, uint8_t more_flags = 0) {
   Bytes packet{static_cast<uint8_t>(0xc0 | type << 4 | more_flags)};
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -139,7 +139,7 @@ TEST(MaglevQuic, AnIdInALongHeaderHas8BytesOrMore) {
     EXPECT_EQ(Read(Long(kVersion1, 2, id)), bytes < 8 ? kNone : Server(0x1234)) << bytes;
     EXPECT_EQ(Read(Long(kVersion1, 0, id)), kInitial) << bytes;
   }
-  // Versions other than 1 may have up to 255 bytes (RFC 8999 section 5.1).
+  // In versions other than 1, ids can have up to 255 bytes (RFC 8999 section 5.1).
   Bytes longest = kId1;
   longest.resize(255);
   EXPECT_EQ(Read(Long(kPrivate, 2, longest)), Server(0x1234));

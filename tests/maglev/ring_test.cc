@@ -38,8 +38,8 @@ std::vector<Permutation> RandomPermutations(std::mt19937& random, size_t count, 
   return permutations;
 }
 
-/// The pseudocode of Maglev (NSDI'16, section 3.4, "Populate Maglev hashing lookup table") with
-/// 64-bit permutations, and with the weights of Katran's and Cilium's sources.
+/// The pseudocode from Maglev (NSDI'16, section 3.4, "Populate Maglev hashing lookup table") with
+/// 64-bit permutations, and with the weights from Katran's and Cilium's sources.
 class Oracle {
  public:
   Oracle(const std::vector<Permutation>& permutations, uint32_t slots)
@@ -167,7 +167,7 @@ TEST(Ring, OfKatransSmallExamples) {
   EXPECT_EQ(FillRing(permutations, 13, kProportional), thirteen);
 }
 
-/// Returns the reals of Katran's tests: the hash of real i is 10 · i.
+/// Returns the reals in Katran's tests: the hash of real i is 10 · i.
 std::vector<Permutation> KatransReals(uint32_t count, uint32_t weight = 1) {
   std::vector<Permutation> permutations;
   for (uint32_t i = 0; i < count; ++i)
@@ -192,7 +192,7 @@ TEST(Ring, IsFullBeforeTheFirstRoundEndsIfWeightsExceedIt) {
   }
 }
 
-/// Returns two counts: the slots of the dropped real, and the slots of other reals that moved.
+/// Returns two counts: the slots of the dropped real, and the moved slots of other reals.
 std::pair<uint32_t, uint32_t> Dropping(std::vector<Permutation> permutations, size_t dropped) {
   const Ring before = FillRing(permutations, kSmallRing, kFirstRound);
   permutations[dropped].weight = 0;
@@ -265,7 +265,7 @@ TEST(Ring, CostsLessThanTwoThirdsOfAWalkSlotBySlot) {
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
   GTEST_SKIP() << "needs an optimized build";
 #endif
-  // Omits the last 128 slots, because finding them needs half of all steps.
+  // Omits the last 128 slots, because finding them takes half of all steps.
   std::mt19937 random(14);
   const std::vector<Permutation> permutations = RandomPermutations(random, 30, kSmallRing);
   const auto walk = [&] {
@@ -319,7 +319,8 @@ TEST(Ring, SharesStayTrueToProportionalWeights) {
         Counts(FillRing(permutations, kSmallRing, kProportional), permutations.size());
     for (size_t i = 0; i < permutations.size(); ++i) {
       const double share = static_cast<double>(permutations[i].weight) * kSmallRing / sum;
-      // Each round rounds every share down and distributes the remaining slots by weight.
+      // In each round, every share is rounded down, and the remaining slots are distributed by
+      // weight.
       EXPECT_NEAR(counts[i], share, 1.5) << "weight " << permutations[i].weight << " of " << sum;
     }
   }
@@ -376,7 +377,7 @@ TEST(Ring, TakesTheMostAndTheHeaviestSeatsThereCanBe) {
   std::mt19937 random(10);
   std::vector<Permutation> permutations = RandomPermutations(random, kMaxRingBackends, kSmallRing);
   EXPECT_LE(Spread(FillRing(permutations, kSmallRing, kProportional), kMaxRingBackends), 1u);
-  // One heavy backend among many light ones needs as many rounds as it has slots.
+  // One heavy backend among many light ones needs as many rounds as it gets slots.
   permutations[5].weight = 0xffffffff;
   const auto counts = Counts(FillRing(permutations, kSmallRing, kProportional), kMaxRingBackends);
   EXPECT_EQ(counts[5], kSmallRing);

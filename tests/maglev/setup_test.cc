@@ -48,7 +48,7 @@ Setup Good() {
   return setup;
 }
 
-/// Returns the errors of a valid setup after `change`.
+/// Returns the errors in a valid setup after `change` has been applied.
 std::vector<std::string> After(const std::function<void(Setup&)>& change) {
   Setup setup = Good();
   change(setup);
@@ -147,7 +147,7 @@ TEST(Mtu, IsTheProfilesUnlessItIsSaid) {
   maglev::Setup setup;
   EXPECT_EQ(MtuOf(setup), 1500u);
   setup.profile =
-      Profile::kKatran;  // 1514 bytes including the Ethernet header, within IPv6 and UDP.
+      Profile::kKatran;  // 1514 bytes including the Ethernet header, encapsulated in IPv6 and UDP.
   EXPECT_EQ(MtuOf(setup), 1500u + 40 + 8);
   setup.mtu = 1600;
   EXPECT_EQ(MtuOf(setup), 1600u);
@@ -404,7 +404,7 @@ TEST(Check, WantsBackendsThatCanBeReached) {
               }),
               IsEmpty())
       << "health checks reach this machine";
-  // This is the address of another VIP, which follows in the list.
+  // This is the address of another VIP, which is later in the list.
   EXPECT_THAT(
       After([](auto& setup) { setup.vips[0].backends[0].address = Address("2001:db8::80"); }),
       ElementsAre(HasSubstr("address 2001:db8::80 is a VIP")));

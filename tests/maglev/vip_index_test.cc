@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests prefixes and the lookup of the VIP for a destination. The reference is a linear search in
-// this test.
+// Tests prefixes and the lookup of the VIP for a destination. The reference is a linear search that
+// this test implements.
 #include "engine/maglev/vip_index.h"
 
 #include <gtest/gtest.h>
@@ -143,7 +143,7 @@ std::string Found(const Tables& tables, const IpAddress& address, uint16_t port,
   const uint16_t port_be = __builtin_bswap16(port);
   const std::string name = NameOf(tables, tables.index().Find(address, port_be, protocol));
   if (!address.ipv6) {
-    // The source port, in the middle, must not matter.
+    // The source port is in the middle of the word and must not matter.
     const uint64_t destination = packet::Load<uint32_t>(address.bytes.data()) |
                                  uint64_t{0xbeef} << 32 | uint64_t{port_be} << 48;
     const uint64_t key = VipIndex::Ipv4Key(destination, protocol);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// tc: makes a veth pair behave like a wire, which carries only bytes. A veth also passes the hash of
-// the sender's socket. A router with fib_multipath_hash_policy=1 would distribute flows by this
-// hash, and the sender changes it at each retransmission until a path works.
+// A tc program that makes a veth pair behave like a wire, which carries only bytes. A veth also
+// passes the hash of the sender's socket. A router with fib_multipath_hash_policy=1 would
+// distribute flows by this hash, and the sender changes it at each retransmission until a path
+// works.
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 

@@ -250,7 +250,7 @@ class Judge(unittest.TestCase):
         for built, digests, outcomes, verdict, asked in (
                 ({"a": fine, "b": fine}, {"a": 2, "b": 2}, {"a": [fails, fails]}, ("killed", "a"), "aa"),
                 ({"a": fine, "b": fine}, {"a": 2, "b": 2}, {"a": [waits]}, ("killed", "a"), "a"),
-                # A failure that does not repeat does not count.
+                # A failure that cannot be repeated does not count.
                 ({"a": fine, "b": fine}, {"a": 2, "b": 2}, {"a": [fails, passes], "b": [passes]},
                  ("survived", ""), "aab"),
                 ({"a": fine, "b": fine}, {"a": 1, "b": 2}, {"b": [fails, fails]}, ("killed", "b"), "bb"),

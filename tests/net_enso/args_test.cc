@@ -92,7 +92,7 @@ TEST(Geometry, PipesOfAModelHaveTheFlitsAskedForAndItsBuffersTheHardwaresSlots) 
   }
 }
 
-/// Each packet of one flit may cause a notification, and stores to rx_head cause more.
+/// Each one-flit packet can cause a notification, and stores to rx_head can cause more.
 TEST(Geometry, EveryPacketOfAQueuesPipesFindsANotificationSlot) {
   for (const uint32_t pipes : {1u, 2u, 3u, 16u, 63u}) {
     Geometry geometry;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the worker's cost of the streaming interface over the Ensō model, without cross-core
-// traffic: device and worker are stepped alternately in one thread. Under callgrind with
+// Measures what the streaming interface over the Ensō model costs a worker, without cross-core
+// traffic: the device and the worker are stepped alternately in one thread. Under callgrind with
 // --toggle-collect='Worker*' the bench counts the worker's instructions; alone it prints TSC
 // cycles.
 //
@@ -62,7 +62,7 @@ class Growing final : public packet::Engine {
   std::array<uint8_t, packet::Frame::kSpareBytes> room_{};
 };
 
-/// Sends a copy of each packet, like an application that stores packets and sends them out of
+/// Sends a copy of each packet, as an application does that stores packets and sends them out of
 /// order.
 class Copying final : public packet::Engine {
  public:
@@ -84,7 +84,7 @@ using net_enso::SteppedNic;
 
 constexpr char kName[] = "stepped";
 
-/// Returns UDP/IPv4 frames of the given sizes; the destination port spreads them over pipes.
+/// Returns UDP/IPv4 frames of the given sizes. The destination ports spread them over the pipes.
 std::vector<std::vector<uint8_t>> MakeFrames(const std::vector<uint32_t>& sizes) {
   std::vector<std::vector<uint8_t>> frames(sizes.size());
   for (uint32_t i = 0; i < sizes.size(); ++i) {
@@ -100,9 +100,9 @@ std::vector<std::vector<uint8_t>> MakeFrames(const std::vector<uint32_t>& sizes)
   return frames;
 }
 
-/// Returns a ring size N, in notification slots, above the number of rx_head stores. Exits if N
-/// would exceed 2^20. The driver reads a register after every N head stores, and this program does
-/// not answer that read.
+/// Returns a ring size N, in notification slots, that exceeds the number of rx_head stores. Exits
+/// if N would exceed 2^20. The driver reads a register after every N head stores, and this program
+/// does not answer that read.
 uint32_t RingEntries(uint64_t head_stores) {
   constexpr uint64_t kMaxEntries = 1 << 20;
   const uint64_t entries = std::bit_ceil(head_stores + head_stores / 4);
@@ -173,8 +173,8 @@ int main(int argc, char** argv) {
   for (const auto& frame : bytes)
     frames.push_back({frame.data(), static_cast<uint32_t>(frame.size())});
   // The NIC always holds `burst` frames. It notifies when a pipe's rx_head is stored, which Poll
-  // does once the transmission of the previous batch is complete. Therefore every second poll finds
-  // the whole burst; the polls in between are counted too.
+  // does once the transmission of the previous batch is complete. Therefore, every second poll
+  // finds the whole burst; the polls in between are also counted.
   constexpr uint32_t kMaxIdlePolls = 16;
   uint64_t echoed = 0;
   uint64_t worker_cycles = 0;

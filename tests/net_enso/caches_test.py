@@ -24,11 +24,11 @@ class Caches(unittest.TestCase):
     def test_a_packet_in_no_cache_takes_more_lines_than_a_frame_of_a_pipe(self):
         packet, frame = misses(PACKETIZED, ("cold",)), misses(STREAMING, ("1", "cold"))
         print(f"misses: packetized {packet:.2f}, streaming {frame:.2f}", file=sys.stderr)
-        # A packet uses a line of data, a line of its mbuf and shares of two descriptors; a frame of
-        # a pipe uses a line of data and shares of notifications.
+        # A packet uses one line of data, one line of its mbuf, and shares of two descriptors. A
+        # frame in a pipe uses one line of data and shares of notifications.
         self.assertGreater(frame, 1)
         self.assertGreater(packet, 1.2 * frame)
-        # A stream's lines ascend, so that a prefetcher loads them in advance.
+        # A stream's lines have ascending addresses, so a prefetcher loads them in advance.
         self.assertLess(misses(STREAMING, ("1", "cold"), "yes"), 0.85 * frame)
 
 

@@ -31,7 +31,7 @@ Bytes Padded(Bytes frame) {
   frame.insert(frame.end(), 9, 0x77);
   return frame;
 }
-/// Returns a datagram with a computed checksum of zero, which UDP sends as all ones.
+/// Returns a datagram whose computed checksum is zero, which UDP sends as all ones.
 Bytes ZeroSum() {
   Bytes frame = Ipv4Frame({.length = 60});
   frame[58] = frame[59] = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests frames that outgrow their space in a pipe and therefore leave as copies, in order with
+// Tests frames that outgrow their space in a pipe and are therefore sent as copies, in order with
 // frames that are sent in place. The frames pass StreamingQueue, EnsoPipes, the driver and the
 // model, and are compared byte by byte on the wire.
 #include <gtest/gtest.h>
@@ -32,9 +32,9 @@ using nic_test::PutBe16;
 using packet::Frame;
 
 constexpr char kName[] = "stepped";
-constexpr uint32_t kSmallPipe = 256;  // Flits; 16 KiB, so that rings wrap often.
+constexpr uint32_t kSmallPipe = 256;  // In flits. This is 16 KiB, so that rings wrap often.
 
-/// Handling of a frame, selected by its first byte.
+/// How a frame is handled; selected by its first byte.
 enum Order : uint8_t { kStays, kGrows, kGrowsElsewhere, kDropped, kOrders };
 
 /// Returns `frame` with 20 more bytes of IPv4 header before its packet.
@@ -105,7 +105,8 @@ class Worker {
     nic_.Step();
   }
   /// Sends additional frames while the device works. Returns the accepted frames. On a busy
-  /// machine, some are rejected because the device exceeds the worker's maximum wait.
+  /// machine, some frames are rejected because the device takes longer than the worker's maximum
+  /// wait.
   std::vector<Bytes> Send(std::span<const Bytes> frames) {
     return nic_.Control([&] {
       std::vector<Bytes> accepted;
@@ -151,8 +152,8 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   uint32_t dropped = 0, grow = 0;
   for (uint32_t round = 0; round < 300; ++round) {
     std::vector<Bytes> frames;
-    // A round fills at most half of the pipe, because the space of the previous round may not be
-    // released yet.
+    // A round fills at most half of the pipe, because the space of the previous round may not have
+    // been released yet.
     for (uint32_t i = 0; i < 1 + random() % 5; ++i) {
       Bytes frame = Numbered(60 + random() % (random() % 3 == 0 ? 1400 : 100), round * 8 + i);
       frame[0] = round % 3 == 0 ? uint8_t{kGrows} : static_cast<uint8_t>(random() % kOrders);
@@ -169,8 +170,8 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   EXPECT_EQ(worker.counters().tx_pkts, expected.size());
   EXPECT_EQ(worker.counters().engine_drops[1], dropped);
   EXPECT_TRUE(worker.counters().Conserved());
-  // Each frame of kGrows uses the spare space, except the first one, which precedes any request for
-  // such space, and those for which the ring had no space.
+  // Each kGrows frame uses the spare space, except the first one, which precedes any request for
+  // spare space, and those for which the ring had no space.
   EXPECT_GT(engine.spares, grow / 2);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the driver's software description of a frame. The reference values are checksums that DPDK
-// computed, packet types of rte_mbuf_ptype.h, and the hash vectors in docs/enso-hardware.md.
+// Tests how the driver describes a frame in software. The reference values are checksums computed
+// by DPDK, packet types from rte_mbuf_ptype.h, and the hash vectors in docs/enso-hardware.md.
 #include <netinet/in.h>
 #include <rte_ip.h>
 

@@ -77,7 +77,7 @@ uint32_t FlowOf(const rte_mbuf* mbuf) {
   return source;
 }
 
-/// Sends back the frames that are received on four queues, except one in `keep_one_in` of them (0:
+/// Sends back the frames that are received on four queues, except one in `keep_one_in` frames (0:
 /// none) and frames that a full queue rejects.
 void EchoOnFourQueues(uint32_t keep_one_in) {
   constexpr uint64_t kFrames = 50'000;
@@ -92,7 +92,7 @@ void EchoOnFourQueues(uint32_t keep_one_in) {
       rte_mbuf* mbufs[kBurst];
       const uint16_t count = rte_eth_rx_burst(vdev.port(), queue, mbufs, kBurst);
       for (uint16_t i = 0; i < count; ++i, ++received) {
-        // Read before the send, because a sent frame belongs to the driver.
+        // Read this before the send, because a sent frame belongs to the driver.
         const uint32_t flow = FlowOf(mbufs[i]);
         const bool keep = keep_one_in != 0 && received % keep_one_in == 0;
         if (!keep && rte_eth_tx_burst(vdev.port(), queue, &mbufs[i], 1) == 1) {
@@ -242,8 +242,10 @@ TEST(Ethdev, RefusesToSendWhatTheNicWouldCutWrongly) {
       ArpFrame(),
       VlanFrame(100, 1),
       Ipv6Frame(100, 2),
-      WithTotalLength(good, 600),                       // Claims flits that do not exist.
-      WithTotalLength(Ipv4Frame({.length = 300}), 28),  // Does not cover all flits.
+      WithTotalLength(good, 600),                       // The total length claims flits that do not
+                                                        // exist.
+      WithTotalLength(Ipv4Frame({.length = 300}), 28),  // The total length does not cover all
+                                                        // flits.
       Ipv4Frame({.length = 65 * 64}),                   // The frame is longer than the NIC's FIFO.
       Bytes(20),
   };
@@ -311,7 +313,7 @@ TEST(Ethdev, WhatTheNicCannotSendLeavesThroughTheExceptionPort) {
     SendFrame(vdev, pool, ArpFrame());
     EXPECT_EQ(rte_ring_count(ring), 0u) << "is sent nothing";
     EXPECT_EQ(vdev.Stats().oerrors, 1u);
-    // After the other port is stopped, the next start finds it by its name and uses it.
+    // After the other port was stopped, the next start finds that port by its name and uses it.
     EXPECT_EQ(rte_eth_dev_stop(static_cast<uint16_t>(other)), 0);
     EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
     EXPECT_EQ(rte_eth_dev_start(vdev.port()), 0);
@@ -337,7 +339,8 @@ TEST(Ethdev, SegmentsAreSentAsOneFrame) {
   }
 }
 
-/// A frame may claim more bytes than it has if they are in its last flit. These bytes are 0.
+/// A frame may claim more bytes than it has if they are in its last flit. The bytes beyond its end
+/// are sent as 0.
 TEST(Ethdev, BytesOfTheLastFlitThatNoFrameHasLeaveAsZeros) {
   const Pool pool(2048);
   Vdev vdev("wire=loopback");
@@ -381,7 +384,7 @@ TEST(Ethdev, FullPipeTakesFewerThanOffered) {
   const Pool pool(8192);
   Vdev vdev("wire=loopback");
   vdev.Start(1, pool.get());
-  // The limit is one flit in 1000 cycles of 5 ns, so the pipe fills faster than it drains.
+  // The limit is one flit per 1000 cycles of 5 ns, so the pipe fills faster than it drains.
   ASSERT_EQ(rte_pmd_enso_set_rate_limit(vdev.port(), true, 1, 1000), 0);
   uint64_t taken = 0;
   uint16_t sent = kBurst;
@@ -481,7 +484,7 @@ TEST(Ethdev, LinkFollowsThePort) {
   EXPECT_EQ(status(), RTE_ETH_LINK_DOWN);
 }
 
-// tests/net_ipu has an equal test.
+// tests/net_ipu contains the same test.
 TEST(Ethdev, ALinkThatWasSetDownStaysDownUntilItIsSetUp) {
   const Pool pool(1024);
   Vdev vdev("wire=gen:size=64+rate=10k");

@@ -24,7 +24,7 @@ void Put32(Bytes& bytes, size_t at, uint32_t value) {
   Put16(bytes, at + 2, value & 0xffff);
 }
 
-/// Returns a frame with addresses, EtherType and a payload that identifies the frame.
+/// Returns a frame with addresses, an EtherType and a payload that identifies the frame.
 Bytes Ethernet(uint32_t length, uint16_t type, uint32_t seed) {
   Bytes frame(length);
   for (uint32_t i = 0; i < length; ++i)

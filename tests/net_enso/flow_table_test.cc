@@ -72,7 +72,7 @@ TEST(FlowTable, UnboundKeyMissesAndCanBeBoundAgain) {
 
 TEST(FlowTable, UnbindingDoesNotFreeARow) {
   // Fills the table until the first refusal, then unbinds all keys. The refused key must still have
-  // no row, because the hardware deletes nothing.
+  // no row, because the hardware never deletes an entry.
   FlowTable table;
   std::mt19937 random(1);
   std::vector<FlowKey> stored;
@@ -87,7 +87,7 @@ TEST(FlowTable, UnbindingDoesNotFreeARow) {
   EXPECT_EQ(table.Insert(refused, 1), Result::kFull);
 }
 
-/// A small model of the hardware table: the used rows and their keys. It follows only
+/// A small model of the hardware table that records the used rows and their keys. It follows only
 /// docs/enso-hardware.md.
 class RowBook {
  public:

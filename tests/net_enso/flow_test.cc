@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests rte_flow on the port. The NIC must steer and count rules that its table supports; the
-// driver must refuse other rules with a message, and they must steer nothing.
+// driver must refuse other rules with a message, and those must not steer any frames.
 #include <netinet/in.h>
 #include <rte_byteorder.h>
 #include <rte_flow.h>
@@ -15,7 +15,7 @@
 namespace sluice::net_enso {
 namespace {
 
-/// A rule `eth / ipv4 dst is …[ src is …] / udp or tcp …` and its actions.
+/// A rule `eth / ipv4 dst is …[ src is …] / udp or tcp …`, with its actions.
 struct Rule {
   rte_flow_attr attr{};
   rte_flow_item_ipv4 ip{}, ip_mask{};
@@ -221,7 +221,7 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
     rule.From(2, 3).ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffff'ff00);
     ExpectRefused(rule, "exact IPv4 source address");
   }
-  // The mask matches only a part of the protocol that the UDP item implies.
+  // The mask matches only part of the protocol that the UDP item implies.
   for (const uint8_t mask : {0x11, 0x7f, 0xfe}) {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.ip.hdr.next_proto_id = IPPROTO_UDP;
@@ -294,7 +294,7 @@ TEST_F(FlowTest, RefusesAnEntryThatIsTaken) {
 TEST_F(FlowTest, RefusesMoreThanTheTableHolds) {
   uint32_t created = 0;
   while (true) {
-    // Knuth's multiplicative hash: distinct addresses, spread over the table.
+    // Knuth's multiplicative hash yields distinct addresses that are spread over the table.
     Rule rule(IPPROTO_UDP, created * 2'654'435'761u, 80, 0);
     rule.actions[1].type = RTE_FLOW_ACTION_TYPE_END;
     if (Create(rule) == nullptr) break;

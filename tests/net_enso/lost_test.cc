@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a device in another process that loses its power while a port uses it. The link must go
-// down, and stop and start, or a reset, must make the port usable again.
+// Tests a device in another process that loses power while a port uses it. The link must go down,
+// and either stop and start, or a reset, must make the port usable again.
 #include <cerrno>
 #include <memory>
 #include <vector>
@@ -39,7 +39,7 @@ class LostTest : public testing::Test {
       return received > 100;
     });
   }
-  /// Turns the power of the device off and on.
+  /// Turns the device's power off and on.
   void LosePower() {
     device_.reset();
     EXPECT_TRUE(Eventually([&] { return !Up(); }));

@@ -133,7 +133,7 @@ TEST(Native, TxPipeSendsWhatWasComposedInOrder) {
   nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
   std::mt19937 random(3);
   uint32_t seed = 0;
-  // Sends enough bytes for the TX pipe and the RX pipe to wrap twice.
+  // Sends enough bytes to make the TX pipe and the RX pipe wrap twice.
   for (int round = 0; round < 60; ++round) {
     std::vector<Bytes> sent;
     for (int i = 0; i < 100; ++i) {

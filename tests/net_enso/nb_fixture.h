@@ -22,7 +22,7 @@ using namespace regs::enso;  // NOLINT: every test uses these names
 inline constexpr Geometry kGeometry{
     .pipe_flits = 1024, .nb_entries = 1024, .notify_per_packet = false};
 inline constexpr uint32_t kPipeBytes = 1024 * 64;
-inline constexpr uint32_t kNb = 1;  ///< Buffer 0 is used for the driver's configuration.
+inline constexpr uint32_t kNb = 1;  ///< Buffer 0 carries the driver's configuration.
 
 /// Registers in memory. They contain the last stored value, like the NIC's RAM.
 class MemoryBackend final : public Backend {
@@ -68,11 +68,11 @@ class NbTest : public testing::Test {
     auto* ring = reinterpret_cast<TxNotification*>(bar_.Read64(NbPage(kNb) + kTxMemLo));
     return ring[index % kGeometry.nb_entries];
   }
-  /// Simulates the NIC's notification after data arrived.
+  /// Simulates the notification that the NIC sends after data has arrived.
   void Notify(uint64_t pipe, uint64_t tail, uint64_t signal = 1) {
     RxSlot(notified_++) = {.signal = signal, .pipe = pipe, .tail = tail, .reserved = {}};
   }
-  /// Simulates the NIC's completion after a slot's data was sent.
+  /// Simulates the completion that the NIC writes after it has sent a slot's data.
   void Complete(uint32_t index) {
     const TxNotification slot = TxSlot(index);
     TxSlot(index) = {.signal = 0, .address = slot.address, .length = slot.length, .reserved = {}};

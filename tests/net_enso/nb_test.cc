@@ -219,7 +219,7 @@ TEST_F(NbTest, HostileNotificationsAreCountedAndNotObeyed) {
   Notify(~uint64_t{0}, 5);
   Notify(pipe->id, 1024);  // The tail equals the size of the ring.
   Notify(pipe->id, ~uint64_t{0});
-  Notify(pipe->id, 5, 7);  // A signal that is not a notification's.
+  Notify(pipe->id, 5, 7);  // The signal is not that of a notification.
   EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 7u);
   EXPECT_EQ(bar_.Read32(NbPage(kNb) + kRxHead), 7u) << "their slots are free again";
@@ -246,7 +246,7 @@ TEST_F(NbTest, TailThatOverrunsUnreleasedBytesIsHostile) {
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
   Notify(pipe->id, 1000);
   ASSERT_EQ(Poll().size(), 1u);
-  Notify(pipe->id, 10);  // 34 flits more than 1000; the ring has 23 free.
+  Notify(pipe->id, 10);  // This would be 34 flits after 1000; the ring has 23 free flits.
   EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 1u);
 }
@@ -312,7 +312,7 @@ TEST_F(NbTest, QuietPipeIsWokenInCaseItsNotificationWasLost) {
   EXPECT_EQ(RxHead(pipe), 0u) << "the unchanged head was stored once more";
 }
 
-/// The pipe's tail register includes data that was not notified.
+/// The pipe's tail register includes data that the NIC has not notified.
 TEST_F(NbTest, CatchingUpFindsWhatWasNotNotified) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -326,7 +326,7 @@ TEST_F(NbTest, CatchingUpFindsWhatWasNotNotified) {
   EXPECT_EQ(spans[0].bytes, 7u * 64);
   nb_->CatchUp(pipe);
   EXPECT_TRUE(Poll().empty()) << "once";
-  // Wraps around the ring's end: the head is 1020, the tail 1024 + 3.
+  // Wraps around the end of the ring: the head is 1020, and the tail is 1024 + 3.
   Notify(pipe->id, 1020);
   ASSERT_EQ(Poll().size(), 1u);
   rte_pmd_enso_release(pipe, 1020 * 64);
@@ -340,7 +340,7 @@ TEST_F(NbTest, CatchingUpFindsWhatWasNotNotified) {
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 0u);
 }
 
-/// Frames arrive while the register is read: notifications are newer than its value.
+/// Frames arrive while the register is read, so the notifications are newer than its value.
 TEST_F(NbTest, CatchingUpNeverGoesBack) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -388,8 +388,9 @@ class PrefetchingNbTest : public NbTest {
                 .prefetches = true}) {}
 };
 
-/// A poll that returns data of a pipe stores the pipe's unchanged head, so that the NIC notifies
-/// data that arrives meanwhile. The poll does not store the head of a pipe without data.
+/// A poll that returns data from a pipe stores the pipe's unchanged head, so that the NIC sends a
+/// notification if more data arrives meanwhile. The poll does not store the head of a pipe without
+/// data.
 TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -410,12 +411,12 @@ TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   EXPECT_EQ(RxHead(pipe), kMarker);
 }
 
-/// If the NIC finds a notification buffer full, the buffer remains out of sync permanently.
+/// If the NIC finds a notification buffer full, that buffer remains out of sync permanently.
 TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
-  // The NIC has written 900 slots that are not read. The trigger queue and the pipe may use the
-  // rest, so no slot is free.
+  // The NIC has written 900 slots that have not been read. The trigger queue and the pipe may need
+  // the rest, so no slot is free.
   bar_.Write32(NbPage(kNb) + kRxTail, 900);
   constexpr uint32_t kMarker = 0xabcd;
   uint32_t stores = 0;
@@ -430,8 +431,9 @@ TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   EXPECT_EQ(RxHead(pipe), 0u) << "stored again once the slots were read";
 }
 
-/// The wait for transmissions is bounded, and later completions must not access the pipe, in
-/// particular its rx_head: a disabled pipe answers such a store with a hole.
+/// The wait for transmissions is bounded, and later completions must not access the pipe. In
+/// particular, they must not store its rx_head: a disabled pipe responds to such a store with a
+/// hole.
 TEST_F(NbTest, ASendThatOutlivesItsPipeIsForgotten) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RXTX);
@@ -473,7 +475,7 @@ TEST_F(NbTest, PipesThatWouldOverfillTheRingAreRefused) {
 }
 
 TEST_F(NbTest, DeadNicFailsTheOpenInsteadOfHanging) {
-  // An unanswered read returns all ones.
+  // A read that is not answered returns all ones.
   bar_.Write32(NbPage(kNb) + kTxTail, 0xffff'ffff);
   const std::scoped_lock lock(device_.mutex());
   EXPECT_EQ(device_.OpenNb(&nb_), -EIO);

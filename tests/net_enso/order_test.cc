@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checks the order of the driver's register stores, store by store. The reason is that the NIC has
-// hazards that its responses do not reveal (docs/enso-hardware.md, "Traps").
+// Checks the order of the driver's register stores, store by store, because the NIC has hazards
+// that its responses do not reveal (docs/enso-hardware.md, "Traps").
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class Referee {
   }
 
   uint32_t heads_of_disabled_pipes = 0;
-  uint32_t halves = 0;  ///< Number of addresses that were stored in two halves.
+  uint32_t halves = 0;  ///< Number of addresses that were stored as two halves.
   /// Shortest time between the last head store of a pipe and the end of the pipe.
   steady_clock::duration shortest = steady_clock::duration::max();
 
@@ -112,7 +112,7 @@ class OrderTest : public testing::Test {
     const device::WireFrame wire = {frame.data(), static_cast<uint32_t>(frame.size())};
     EXPECT_EQ(nic_.device().Receive({&wire, 1}, false), 1u);
   }
-  /// Receives all data, returns it to the NIC, and posts the heads.
+  /// Receives all data, returns it to the NIC, and stores the heads.
   void Echo(NotificationBuffer* nb) {
     rte_pmd_enso_span spans[8];
     const uint16_t count = rte_pmd_enso_poll(nb, spans, 8, 0);
@@ -149,7 +149,8 @@ TEST_F(OrderTest, AHeadIsStoredOnlyWhileItsPipeIsEnabled) {
   EXPECT_EQ(Count("rx_frames"), 9u);
 }
 
-/// A head store may wait in the NIC; if it is served after the pipe was disabled, it leaves a hole.
+/// A head store may be queued in the NIC. If it is served after the pipe was disabled, it leaves a
+/// hole.
 TEST_F(OrderTest, ThePipeIsDisabledOnlyWhenItsLastHeadStoreIsServed) {
   NotificationBuffer* nb = OpenNb();
   Pipe* pipe = OpenPipe(nb, FallbackOwner::kNative);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Probes and maps the FPGA with a fake sysfs tree whose BAR is a file. If huge pages are available,
-// the registers of an opened buffer are checked in that file too.
+// the registers of an opened buffer are also checked in that file.
 #include <fcntl.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 using namespace sluice::regs::enso;
 
 constexpr const char* kGood = "0000:81:00.0";
-constexpr const char* kSmallBar = "0000:82:00.0";  ///< Another bitstream: BAR 2 of 1 MiB.
-constexpr const char* kOther = "0000:83:00.0";     ///< Another device of the vendor.
+constexpr const char* kSmallBar = "0000:82:00.0";  ///< Another bitstream, whose BAR 2 has 1 MiB.
+constexpr const char* kOther = "0000:83:00.0";     ///< Another device from the same vendor.
 
 fs::path tree;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that the driver refuses features that the Ensō NIC's hardware lacks, and that the NIC's
-// registers can be read.
+// Tests that the driver refuses features that the Ensō hardware lacks, and that the NIC's registers
+// can be read.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>
 #include <rte_ethdev.h>
@@ -52,7 +52,7 @@ TEST(Registers, OfThePagesInUseAreDumped) {
   vdev.Start(2, pool.get());
   ASSERT_EQ(rte_eth_dev_get_reg_info(vdev.port(), &info), 0);
   constexpr uint32_t kWords = 8;  // Offsets 0x00 to 0x1c.
-  // There are two notification buffers that receive, with a pipe each, and two that send.
+  // There are two notification buffers that receive, each with one pipe, and two that send.
   ASSERT_EQ(info.length, 6 * kWords);
   std::vector<uint32_t> words(info.length);
   info.data = words.data();
@@ -62,7 +62,7 @@ TEST(Registers, OfThePagesInUseAreDumped) {
            words[page * kWords + regs::enso::kRxMemLo / 4];
   };
   for (uint32_t page = 0; page < 6; ++page) EXPECT_NE(memory(page), 0u) << "of page " << page;
-  // A pipe's low address bits contain its buffer's number. They are free for this because of the
+  // The low bits of a pipe's address contain its buffer's number. They are free because of the
   // pipe's alignment.
   EXPECT_NE(memory(1) & regs::enso::kPipeNbMask, memory(3) & regs::enso::kPipeNbMask);
   EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the receive burst over data and notifications that the test writes: the end of a burst, and
-// the mbufs of a frame.
+// Tests the receive burst over data and notifications that the test writes: where a burst ends, and
+// which mbufs a frame uses.
 #include <rte_mbuf.h>
 
 #include <cstring>
@@ -34,7 +34,7 @@ class RxTest : public NbTest {
     queue_.pool = pool.get();
     queue_.room = rte_pktmbuf_data_room_size(pool.get()) - RTE_PKTMBUF_HEADROOM;
   }
-  /// Writes a frame like one from the wire, and notifies it.
+  /// Writes a frame as it would arrive from the wire, and notifies the driver of it.
   void Arrive(const Bytes& frame) {
     std::memcpy(pipe_->At(tail_), frame.data(), frame.size());
     tail_ += FlitsOf(frame.size());
@@ -47,7 +47,7 @@ class RxTest : public NbTest {
   uint32_t tail_ = 0;
 };
 
-// A burst processes at most the frames of one poll, even if more frames arrive.
+// A burst processes at most the frames that one poll returns, even if more frames arrive.
 TEST_F(RxTest, ABurstEndsThoughUnusableFramesGoOn) {
   const Pool pool(64);
   UsePool(pool);
@@ -89,7 +89,7 @@ TEST_F(RxTest, WhatArrivedOnAnyPipeIsDiscarded) {
 // The frame lengths are exact to the byte, and the pools are exact to the last mbuf.
 TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
   const struct {
-    uint16_t room;  // Data bytes of an mbuf; not always a multiple of the flit size.
+    uint16_t room;  // Number of data bytes in an mbuf; not always a multiple of the flit size.
     uint32_t length;
     uint16_t segments;
   } kCases[] = {{256, 255, 1}, {256, 256, 1}, {256, 257, 2}, {256, 512, 2}, {256, 513, 3},
@@ -101,7 +101,7 @@ TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
     UsePool(pool);
     const Bytes frame = Ipv4Frame({.length = length, .seed = length});
     Arrive(frame);
-    rte_mbuf* packet = rte_pktmbuf_alloc(pool.get());  // Occupies one of the mbufs.
+    rte_mbuf* packet = rte_pktmbuf_alloc(pool.get());  // This uses up one of the mbufs.
     const uint64_t refused = queue_.no_mbuf;
     rte_mbuf* received = nullptr;
     EXPECT_EQ(Receive(&received, 1), 0u);

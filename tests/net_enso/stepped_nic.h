@@ -19,7 +19,7 @@
 
 namespace sluice::net_enso {
 
-/// A NIC without threads: registers are served and frames moved only in Step.
+/// A NIC without threads. Registers are served and frames are moved only in Step.
 class SteppedNic {
  public:
   explicit SteppedNic(const Geometry& geometry)
@@ -86,7 +86,8 @@ class SteppedNic {
   Wire wire_{*this};
 };
 
-/// The back end that probing returns. It uses the NIC above instead of a NIC with a thread.
+/// The back end that probing returns, except that it uses the NIC above instead of a NIC with a
+/// thread.
 class SteppedBackend final : public Backend {
  public:
   explicit SteppedBackend(SteppedNic& nic) : nic_(nic) {}
