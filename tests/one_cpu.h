@@ -22,8 +22,8 @@ inline cpu_set_t FirstAllowedCpu() {
   return first;
 }
 
-/// A runnable process that gets no CPU: it has SCHED_IDLE on the first CPU, where a thread of this
-/// process always runs.
+/// A runnable process that does not get a CPU: it has SCHED_IDLE on the first CPU, where a thread
+/// of this process always runs.
 class StarvedChild {
  public:
   StarvedChild() : process_(fork()) {

@@ -18,7 +18,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps" / "top"
 from connection import runtime_folder  # pylint: disable=wrong-import-position
 
 NAME = "sluice_test-"
-# A younger folder may not be locked yet, as in lib/runtime/runtime_folder.h.
+# A more recent folder may not be locked yet, as in lib/runtime/runtime_folder.h.
 FRESH_S = 600
 
 
@@ -42,7 +42,7 @@ def sweep(base):
         try:
             fresh = folder.stat().st_mtime + FRESH_S > time.time()
         except OSError:
-            continue  # Another test program is removing it.
+            continue  # Another test program is removing this folder.
         if not fresh and (descriptor := lock(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(descriptor)
@@ -72,7 +72,7 @@ def enter_runtime_folder():
         given = make(runtime_folder())
         os.environ["RUNTIME_DIRECTORY"] = str(given)
     elif given.name.startswith(f"{NAME}{os.getpid()}-"):
-        hold(given)  # This process has executed itself again.
+        hold(given)  # This process has re-executed itself.
     return given
 
 

@@ -73,7 +73,7 @@ def test_flow_rules(plugin):
 
 def test_two_copies_make_one_port(plugin):
     """An installed plugin and `-d` of another copy: the first one serves."""
-    # The copy is in the plugin's folder, which EAL loads.
+    # The copy is in the plugin's folder, from which EAL loads all plugins.
     folder = plugin + ".copy"
     os.makedirs(folder, exist_ok=True)
     try:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the worker's cost without cross-core traffic: device and driver are stepped alternately
-// in one thread. Under callgrind with --toggle-collect='Worker*' the bench counts the worker's
-// instructions; alone it prints TSC cycles.
+// Measures the worker's cost without cross-core traffic: the device and the driver are stepped
+// alternately in one thread. Under callgrind with --toggle-collect='Worker*' the bench counts the
+// worker's instructions; alone it prints TSC cycles.
 //
 //   net_ipu_burst_bench [frame_size|imix|random] [burst] [packets] [huge|cold]
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Adapts a window of rte_pmd_ipu.h to bar::WindowEnd, so that the swap protocol runs over the C
+// Adapts an rte_pmd_ipu.h window to bar::WindowEnd, so that the swap protocol runs over the C
 // interface.
 #pragma once
 
@@ -47,8 +47,8 @@ inline constexpr uint16_t kEpoch = 1;
 inline swap::Initiator NewInitiator() { return {swap::kTwoMessage, kEpoch, 1}; }
 inline swap::Responder NewResponder() { return {swap::kTwoMessage, kEpoch, 1}; }
 
-/// Makes the offers 0, 1, … one after another until `swaps` are committed. `between` runs between
-/// two polls and returns false to stop. Returns the number of swaps that were committed with
+/// Makes the offers 0, 1, … one after another until `swaps` are committed. `between` is called
+/// between polls and returns false to stop. Returns the number of swaps that were committed with
 /// Increment's answer.
 template <bar::WindowEnd W, typename Between>
 uint64_t Initiate(W& window, uint64_t swaps, Between&& between) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the clock of a port, timestamps of PTP frames and of all frames, and other information that
+// Tests a port's clock, timestamps of PTP frames and of all frames, and other information that
 // ethdev reports about the port.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>
@@ -23,7 +23,7 @@ double Seconds(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Returns the time of the port's clock.
+/// Returns the time of the port's clock, in seconds.
 double ReadTime(uint16_t port) {
   timespec now{};
   EXPECT_EQ(rte_eth_timesync_read_time(port, &now), 0);
@@ -60,7 +60,7 @@ std::string EtherFrame(uint16_t type) {
 }
 
 TEST(Clock, TellsWhenAPtpFrameLeftAndWhenItCame) {
-  // The port starts without offloads, so that the burst function in use before timesync is enabled
+  // The port starts without offloads, so the burst function that is used before timesync is enabled
   // ignores flags.
   Port port("wire=loopback");
   port.Start();

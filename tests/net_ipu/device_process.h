@@ -33,7 +33,7 @@ class DeviceProcess {
   }
   ~DeviceProcess() {
     if (process_ != 0) End(SIGTERM);
-    std::filesystem::remove(socket_);  // A killed process does not remove it.
+    std::filesystem::remove(socket_);  // A killed process does not remove its socket.
   }
 
   const std::string& socket() const { return socket_; }

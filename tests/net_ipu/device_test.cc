@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a port on a device in another process that loses its power. The thread of the links must
-// set the device up again, including filters, RSS and flow rules, and continue.
+// Tests a port on a device in another process that loses power. The links' thread must set up the
+// device again, including filters, RSS and flow rules, and continue.
 #include <rte_bus_vdev.h>
 #include <rte_cycles.h>
 #include <rte_errno.h>
@@ -40,7 +40,7 @@ bool EchoPatiently(LinkPort& port, const std::function<bool()>& done) {
   while (!done()) {
     if (rte_get_timer_cycles() > deadline) return false;
     for (Link& link : port.links) link.Echo();
-    sched_yield();  // The device may share this processor.
+    sched_yield();  // The device may be on the same processor.
   }
   return true;
 }
@@ -77,17 +77,17 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   const uint64_t others = port.links[0].received + port.links[1].received;
   (device.*GetParam())();
   EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 2); }));
-  // Counters never decrease, even if the new device starts with other values.
+  // Counters must never decrease, even if the new device starts with other values.
   EXPECT_EQ(rte_eth_stats_get(port.id, &counted[1]), 0);
-  // The device forwarded three times 1000 frames and then 5000, and its counters were not read
+  // The device forwarded 1000 frames three times and then 5000, and its counters had not been read
   // before.
   EXPECT_GE(counted[0].ipackets, 8000u);
   EXPECT_GE(counted[1].ipackets, counted[0].ipackets);
   EXPECT_GE(counted[1].imissed, counted[0].imissed);
   const uint64_t then = port.links[2].received;
   EXPECT_TRUE(EchoPatiently(port, [&] { return port.links[2].received > then + 5000; }));
-  // The other links get no more frames except those that the device had already steered. These fit
-  // into few regions.
+  // The other links only get frames that the device had already steered. These fit in a few
+  // regions.
   EXPECT_LE(port.links[0].received + port.links[1].received, others + 2 * 7 * 512);
   for (const Link& link : port.links) {
     EXPECT_EQ(link.Stats().faults + link.Stats().discarded_pkts, 0u);
@@ -97,8 +97,8 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("link_resets"), 6u);
   EXPECT_EQ(stats.at("wire_corrupted"), 0u);
-  // A killed device loses its generator's state. The new device sends the same numbers again, while
-  // earlier frames return to it.
+  // A killed device loses its generator's state, so the new device sends the same numbers again
+  // while earlier frames return to it.
   if (GetParam() == &DeviceProcess::Reset) {
     EXPECT_EQ(stats.at("wire_duplicated"), 0u);
   }
@@ -114,7 +114,7 @@ TEST_P(Restart, EndpointsAreThereAgain) {
     while (!done()) {
       if (rte_get_timer_cycles() > deadline) return false;
       for (const auto& endpoint : endpoints) endpoint->Echo();
-      sched_yield();  // The device may share this processor.
+      sched_yield();  // The device may be on the same processor.
     }
     return true;
   };

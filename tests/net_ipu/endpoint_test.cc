@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests endpoints of cache lines through rte_pmd_ipu.h, on ports that ethdev never configured:
-// opening, traffic, steering, frames sent by the host, closing. The model runs in a separate
-// thread.
+// Tests cache-line endpoints through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
+// traffic, steering, frames sent by the host, and closing. The model runs in a separate thread.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -53,7 +52,7 @@ TEST(EndpointTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
   const rte_pmd_ipu_endpoint_stats lines = endpoints[0]->Stats();
   EXPECT_GT(lines.requests, 0u);
   EXPECT_EQ(lines.resets + lines.faults, 0u);
-  endpoints.clear();  // Waits until all frames have left.
+  endpoints.clear();  // Waits until all frames have been sent.
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 20000u);
   EXPECT_EQ(stats.at("line_requests"), stats.at("model_line_answers"));
@@ -79,7 +78,7 @@ TEST(EndpointTraffic, RssKeepsEachFlowAtOneEndpointAndUsesAll) {
     for (const auto& endpoint : endpoints) {
       endpoint->Echo([&](const uint8_t* frame, uint32_t) {
         std::array<uint8_t, 12> tuple;
-        // Copies the addresses and ports of IPv4 and UDP.
+        // Copies the IPv4 addresses and the UDP ports.
         std::memcpy(tuple.data(), frame + 26, tuple.size());
         EXPECT_EQ(endpoint_of.emplace(tuple, endpoint.get()).first->second, endpoint.get());
       });
@@ -123,7 +122,7 @@ TEST(EndpointClose, FramesThatNobodyLookedAtAreCounted) {
   {
     Endpoint endpoint(port.id, 0);
     port.Up();
-    // Loads a line and never answers the received frames.
+    // Loads a line but never answers the received frames.
     rte_pmd_ipu_endpoint_wait(endpoint.handle, endpoint.frames);
     EXPECT_TRUE(Eventually([&] { return port.Xstats().at("model_rx_frames") > 0; }));
     port.Down();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A net_ipu port that a test uses only through ethdev, as an application does.
+// A net_ipu port that tests use only through ethdev, as an application does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -76,8 +76,8 @@ class Port {
 
   void Start() { ASSERT_EQ(rte_eth_dev_start(id), 0); }
 
-  /// Receives from all queues until `done` returns true; frees the frames after `each`. Returns
-  /// false on a timeout.
+  /// Receives from all queues until `done` returns true. Calls `each` for every frame and then
+  /// frees the frame. Returns false on a timeout.
   bool ReceiveUntil(const std::function<bool()>& done,
                     const std::function<void(uint16_t queue, rte_mbuf*)>& each) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();

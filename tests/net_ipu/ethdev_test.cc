@@ -89,7 +89,8 @@ TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
 }
 
 TEST(Traffic, AnMtuThatTheBuffersHoldNoFrameOfIsRefusedWhileRunning) {
-  // The mbuf has 1500 bytes after the headroom; a frame is 14 bytes longer than the MTU, plus tags.
+  // The mbuf has 1500 bytes after the headroom. A frame is longer than the MTU by 14 bytes plus
+  // tags.
   Port port("wire=gen:size=1400+count=100", {.mtu = 1400, .room = 1500});
   port.Start();
   EXPECT_EQ(rte_eth_dev_set_mtu(port.id, 1478), 0);
@@ -278,7 +279,7 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
             -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dst_port = 0x00ff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.src_port = 0x7fff; }), -ENOTSUP);
-  // The mask covers only a part of the protocol that the UDP item implies.
+  // The mask covers only part of the protocol that the UDP item implies.
   EXPECT_EQ(refused([](Rule& r) {
               r.ip_spec.hdr.next_proto_id = IPPROTO_UDP;
               r.ip_mask.hdr.next_proto_id = 0x7f;
@@ -314,7 +315,7 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
   EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_METER; }), -ENOTSUP);
 }
 
-/// A rule as Open vSwitch creates it for a flow that Open vSwitch forwards itself.
+/// A rule as created by Open vSwitch for a flow that it forwards itself.
 TEST(Flow, RulesOfOpenVswitchMarkFramesAndLeaveTheirQueueToRss) {
   Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
   const uint16_t queues[] = {0, 1};
@@ -360,7 +361,7 @@ TEST(Flow, AFlagTellsAHitAndIsolationDropsTheRest) {
   EXPECT_EQ(rte_flow_isolate(port.id, 0, &rule.error), 0);
 }
 
-/// Inconsistent items of a pattern are refused, with an error at the wrong item; consistent ones
+/// A pattern with inconsistent items is refused, with an error for the wrong item; consistent items
 /// are accepted.
 TEST(Flow, ItemsBelowIpMustAgree) {
   Port port("", {.queues = 2});
@@ -412,7 +413,8 @@ TEST(Flow, ItemsBelowIpMustAgree) {
       result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1; }),
       -ENOTSUP);
   EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_esp_ext = 1; }), -ENOTSUP);
-  // A rule's RSS action cannot select queues or a level, because the port's RSS spreads the frames.
+  // A rule's RSS action cannot select queues or a level, because frames are spread by the port's
+  // RSS.
   rss.queue_num = 1, rss.queue = one;
   EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), -ENOTSUP);
   rss.queue_num = 0, rss.level = 2;
@@ -552,7 +554,7 @@ TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("model_rx_frames"),
             stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
-  // The basic statistics include all frames that a stop lost.
+  // The basic statistics include all frames that were lost because of a stop.
   EXPECT_EQ(stats.at("rx_good_packets") + stats.at("rx_missed_errors"),
             stats.at("model_rx_frames") + stats.at("model_rx_no_descriptor") +
                 stats.at("model_rx_disabled"));
@@ -577,7 +579,7 @@ TEST(Link, FollowsThePortAndItsAdministrator) {
   EXPECT_GE(port.Echo(1000), 1000u);
 }
 
-// tests/net_enso has an equal test.
+// tests/net_enso contains the same test.
 TEST(Link, ThatWasSetDownStaysDownUntilItIsSetUp) {
   Port port("wire=gen:size=64+rate=10k");
   const auto up = [&] {
@@ -637,7 +639,7 @@ TEST(Statistics, ResetToZero) {
   rte_eth_dev_stop(port.id);
   ASSERT_EQ(rte_eth_xstats_reset(port.id), 0);
   for (const auto& [name, value] : port.Xstats()) {
-    const bool clock = name.find("cycles") != std::string::npos;  // These counters continue.
+    const bool clock = name.find("cycles") != std::string::npos;  // These counters are not reset.
     EXPECT_TRUE(value == 0 || clock) << name << " " << value;
   }
 }
@@ -657,7 +659,7 @@ TEST(Queues, FramesOfAStoppedOneAreMissed) {
       [](uint16_t queue, rte_mbuf*) { EXPECT_EQ(queue, 0); }))
       << stats.ipackets << " received, " << stats.imissed << " missed";
   EXPECT_GT(stats.imissed, 2000u / 4);
-  // A burst on a stopped queue accepts nothing.
+  // A burst on a stopped queue does not accept any mbufs.
   rte_mbuf* m = rte_pktmbuf_alloc(port.pool());
   rte_pktmbuf_append(m, 60);
   ASSERT_EQ(rte_eth_dev_tx_queue_stop(port.id, 0), 0);

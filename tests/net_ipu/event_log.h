@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records events of a port as an application receives them, on EAL's interrupt thread.
+// Records a port's events on EAL's interrupt thread, as an application receives them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 
 namespace sluice::net_ipu::test {
 
-/// Records the events of one type on a port. The port must outlive the object: ethdev would also
-/// call the registered function for the next port of the same number.
+/// Records the events of one type on a port. The port must outlive the object. Otherwise, ethdev
+/// would also call the registered function for the next port with the same number.
 class EventLog {
  public:
   EventLog(uint16_t port, rte_eth_event_type type) : port_(port), type_(type) {
@@ -35,12 +35,12 @@ class EventLog {
     const std::scoped_lock lock(mutex_);
     return link_up_.size();
   }
-  /// Returns the link's state at each event.
+  /// Returns the link state at each event.
   std::vector<bool> link_up() {
     const std::scoped_lock lock(mutex_);
     return link_up_;
   }
-  /// Waits until there are `events` events. Returns false after a minute.
+  /// Waits until there have been `events` events. Returns false after a minute.
   bool WaitFor(size_t events) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (count() < events) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests notifications of a port: link changes, receive interrupts and aged rules. Also tests ports
+// Tests a port's notifications: link changes, receive interrupts and aged rules. Also tests ports
 // with many rules.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
@@ -56,7 +56,7 @@ class Waiting {
         rte_eth_dev_rx_intr_ctl_q(port_.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, &port_),
         0);
   }
-  /// Returns whether an interrupt arrives. Waits only briefly if it must not arrive.
+  /// Returns whether an interrupt arrives. If none must arrive, waits only briefly.
   bool Comes(bool must) {
     rte_epoll_event event{};
     const int events = rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, must ? 60'000 : 20);
@@ -99,7 +99,7 @@ TEST(RxInterrupts, WakeWhoWaitsOnceForEachTimeHeAsks) {
     EXPECT_FALSE(waiting.Comes(false)) << "disabled";
     Receive(port, 1);
   }
-  // The interrupt also works after a restart.
+  // The interrupt must also work after a restart.
   ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
   port.Start();
   Waiting waiting(port);
@@ -116,7 +116,7 @@ TEST(RxInterrupts, MustBeAskedForWhenThePortIsConfigured) {
             0);
 }
 
-/// A rule for one destination port that counts, and ages after a second.
+/// A rule for one destination port that has a counter and ages after a second.
 struct AgingRule : Rule {
   explicit AgingRule(uint16_t destination_port, void* context) {
     udp_spec.hdr.dst_port = rte_cpu_to_be_16(destination_port);
@@ -169,8 +169,8 @@ TEST(Ages, AreSecondsAndThereIsOne) {
             -EINVAL);
 }
 
-/// Frames that matched the rule before the flush are marked; later frames are not. The number of
-/// marks is therefore the expected count.
+/// Frames that matched the rule before the flush are marked, but later frames are not. The expected
+/// count is therefore the number of marks.
 TEST(Flush, LosesNoHitOfASharedCounter) {
   Port port("wire=gen:size=64+flows=10");
   const rte_flow_indir_action_conf conf{.ingress = 1, .egress = 0, .transfer = 0};
@@ -218,7 +218,8 @@ TEST(Flow, TwentyThousandRulesStandAndAFullTableSaysSo) {
             nullptr);
   EXPECT_EQ(rte_errno, ENOSPC);
   EXPECT_NE(std::string(rule.error.message).find("flow table is full"), std::string::npos);
-  // Destroys rules starting from the middle, which is the worst order for a search in a list.
+  // Destroys rules starting from the middle, which is the worst order for a linear search of a
+  // list.
   for (uint32_t i = 0; i < 12'768; ++i) {
     ASSERT_EQ(rte_flow_destroy(port.id, flows[(16'384 + i) % flows.size()], &rule.error), 0);
   }

@@ -18,7 +18,7 @@ class ExternalPool {
   static constexpr size_t kBytes = size_t{8} << 20;
   static constexpr unsigned kMbufs = 2047;
 
-  /// `flags` and `file` are arguments for mmap; the file must have kBytes.
+  /// `flags` and `file` are arguments for mmap; the file must have kBytes bytes.
   ExternalPool(int flags, int file)
       : begin_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, flags, file, 0)) {
     EXPECT_NE(begin_, MAP_FAILED);

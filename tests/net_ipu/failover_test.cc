@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that ports on a device in another process report the device's end, and wake threads that
-// wait for frames. DPDK's bonding and failsafe drivers must then switch to another port.
+// Tests that ports on a device in another process report when the device has ended, and wake
+// threads that wait for frames. DPDK's bonding and failsafe drivers must then switch to another
+// port.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>
@@ -90,7 +91,7 @@ TEST(DeviceEvents, FramesWakeWhoWaits) {
         rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, nullptr),
         0);
     if (round != 0) break;
-    // The restarted device gets the interrupts' addresses again.
+    // The restarted device is told the interrupts' addresses again.
     device.Replace();
     ASSERT_TRUE(Restarts(port.id));
   }
@@ -132,8 +133,8 @@ class Aggregate {
     rte_pktmbuf_free_bulk(back, count);
     received += count;
   }
-  /// Repeats Turn until `member` has sent and the port has received more than ten frames. Returns
-  /// false on a timeout.
+  /// Repeats Turn until `member` has sent more than ten frames and the port has received more than
+  /// ten. Returns false on a timeout.
   bool UsesFor(const char* member) {
     const auto sent = [&]() -> uint64_t {
       uint16_t port;
@@ -183,8 +184,8 @@ TEST(Bonding, TurnsToItsOtherPortWhenALinkIsLost) {
   EXPECT_EQ(rte_vdev_uninit("net_ipu_b"), 0);
 }
 
-/// Tested before failsafe removes the dead port (hotplug_poll), which crashes DPDK 22.11: see
-/// docs/programs.md, "Bonding and failsafe".
+/// This is tested before failsafe removes the dead port (hotplug_poll), because the removal crashes
+/// DPDK 22.11: see docs/programs.md, "Bonding and failsafe".
 TEST(Failsafe, TurnsToItsOtherPortWhenADeviceIsRemoved) {
   DeviceProcess device("loopback");
   Aggregate port("net_failsafe_test", "dev(net_ipu_fa,device=" + device.socket() +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests addresses, groups and VLANs of a port: the frames that its filter accepts, and VLAN tags in
+// Tests a port's addresses, groups and VLANs: which frames its filter accepts, and VLAN tags in
 // mbufs. All sent frames are looped back.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
@@ -31,7 +31,7 @@ std::string FrameTo(const Address& destination) {
   return frame;
 }
 
-/// Returns for each address whether the port receives a frame to it.
+/// Returns, for each address, whether the port receives a frame to that address.
 std::vector<bool> Taken(Port& port, const std::vector<Address>& destinations) {
   std::vector<bool> taken;
   for (const Address& destination : destinations) {
@@ -70,7 +70,7 @@ TEST(Addresses, SeveralAreThePortsOwnAndGroupsAreAList) {
   ASSERT_EQ(rte_eth_allmulticast_enable(port.id), 0);
   EXPECT_EQ(Taken(port, all), (std::vector<bool>{false, true, true, true}));
   ASSERT_EQ(rte_eth_allmulticast_disable(port.id), 0);
-  // The filters persist over a stop and over a reset.
+  // The filters must persist across a stop and a reset.
   ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
   port.Start();
   EXPECT_EQ(Taken(port, all), (std::vector<bool>{false, true, false, true}));

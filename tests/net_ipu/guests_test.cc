@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests how secondary processes get their numbers.
+// Tests how secondary processes are numbered.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -19,7 +19,7 @@
 
 namespace sluice::net_ipu::test {
 
-/// Return parts of an entry as described in rte_pmd_ipu.h.
+/// Return the parts of an entry, as described in rte_pmd_ipu.h.
 inline uint32_t OffsetOf(uint32_t entry) { return entry & 0x3ffff; }
 inline uint32_t LengthOf(uint32_t entry) { return entry >> 18; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests links of regions through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
-// traffic, steering, revoking, closing. The model runs in a separate thread.
+// traffic, steering, revoking and closing. The model runs in a separate thread.
 #include <rte_ether.h>
 #include <rte_flow.h>
 #include <rte_ip.h>
@@ -94,7 +94,7 @@ TEST(LinkTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
   EXPECT_GT(link.swaps, 0u);
   EXPECT_EQ(link.resets + link.faults + link.discarded_pkts, 0u);
   EXPECT_EQ(port.Xstats().at("link_swaps"), link.swaps) << "of an open link";
-  port.links.clear();  // Waits until all frames have left.
+  port.links.clear();  // Waits until all frames have been sent.
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 20000u);
   EXPECT_EQ(stats.at("link_swaps"), stats.at("model_link_swaps"));
@@ -145,7 +145,7 @@ TEST(LinkTraffic, RssSharesTheFlowsOutEvenlyAndKeepsEachOnOneLink) {
     for (Link& link : port.links) {
       link.Echo([&](const uint8_t* frame, uint32_t) {
         std::array<uint8_t, 12> tuple;
-        // Copies the addresses and ports of IPv4 and UDP.
+        // Copies the IPv4 addresses and the UDP ports.
         std::memcpy(tuple.data(), frame + 26, tuple.size());
         EXPECT_EQ(link_of.emplace(tuple, &link).first->second, &link);
       });
@@ -324,7 +324,7 @@ TEST(LinkFilter, IsOffUnlessTheApplicationAsksForIt) {
   port.Up();
   rte_pmd_ipu_region region;
   ASSERT_TRUE(link.AwaitRegion(&region));
-  std::memset(region.base + region.data, 2, 60);  // A destination that is not this station.
+  std::memset(region.base + region.data, 2, 60);  // The destination is not this port's address.
   std::memset(region.base + region.data + 64, 0xff, 60);
   region.entries[0] = region.data | 60 << 18;
   region.entries[1] = (region.data + 64) | 60 << 18;

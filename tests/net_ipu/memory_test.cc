@@ -27,7 +27,7 @@ void ExpectEcho(Port& port) {
 TEST(Memory, OfAQueuesPoolIsReachableAsLongAsThePoolLives) {
   Port port("wire=gen:size=64+flows=4,verify=full");
   for (int i = 0; i < 2; ++i) {
-    // EAL does not know this memory. The second pool may have the address of the first pool.
+    // EAL does not know this memory. The second pool may have the same address as the first pool.
     ExternalPool pool(MAP_SHARED | MAP_ANONYMOUS, -1);
     ASSERT_EQ(SetUpQueue(port, pool.get()), 0);
     ExpectEcho(port);

@@ -71,8 +71,8 @@ struct QueuePair {
       return 0;
     });
   }
-  /// Offers one frame to the NIC. Returns false, and counts nothing, if the NIC has no buffer for
-  /// it.
+  /// Offers one frame to the NIC. If the NIC has no buffer for the frame, returns false without
+  /// counting the frame.
   bool Offer(const std::string& bytes) {
     const device::WireFrame frame{reinterpret_cast<const uint8_t*>(bytes.data()),
                                   static_cast<uint32_t>(bytes.size())};
@@ -105,7 +105,7 @@ inline std::string BytesOf(const rte_mbuf* mbuf) {
   return bytes;
 }
 
-/// Returns an mbuf with these bytes, in segments of at most `room`.
+/// Returns an mbuf with these bytes, in segments of at most `room` bytes.
 inline rte_mbuf* MbufOf(rte_mempool* pool, const std::string& bytes, uint32_t room = 2048) {
   rte_mbuf* const head = rte_pktmbuf_alloc(pool);
   rte_mbuf* last = head;

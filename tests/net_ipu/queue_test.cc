@@ -71,7 +71,7 @@ std::vector<EchoCase> EchoCases() {
 }
 INSTANTIATE_TEST_SUITE_P(RingsAndBursts, Echo, ::testing::ValuesIn(EchoCases()));
 
-/// Distance of IOVAs from virtual addresses, as on a bus with an IOMMU.
+/// Offset of IOVAs from virtual addresses, as on a bus with an IOMMU.
 constexpr uint64_t kShift = uint64_t{1} << 40;
 
 TEST(Iova, TheDeviceKnowsBuffersAsTheirMbufsDo) {
@@ -104,7 +104,7 @@ TEST(Iova, TheDeviceKnowsBuffersAsTheirMbufsDo) {
   for (uint32_t i = 0; i < 40; ++i) EXPECT_EQ(pair.sent.frames[i], Numbered(i)) << i;
 }
 
-/// Returns the fields of a received mbuf that ethdev guarantees, as text.
+/// Returns, as text, the fields of a received mbuf that ethdev guarantees.
 std::string Describe(const rte_mbuf* m) {
   char text[256];
   std::snprintf(
@@ -173,8 +173,10 @@ TEST_P(HostileWriteBack, IsCountedAndTheFramesAroundItArrive) {
   CheckedPool pool(1024);
   QueuePair pair(pool.get(), 64);
   const uint64_t lies[] = {kDone | kRxEndOfPacket,                        // No bytes.
-                           kDone | kRxEndOfPacket | (pair.rx->room + 1),  // More than posted.
-                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};  // No end of packet.
+                           kDone | kRxEndOfPacket | (pair.rx->room + 1),  // Longer than the posted
+                                                                          // buffer.
+                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};  // The end-of-packet flag
+                                                                          // is missing.
   for (uint32_t i = 0; i < 24; ++i) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | 60};
   for (uint32_t i = 0; i < 4; ++i) pair.rx->ring[2 + 5 * i].high = lies[i];
   rte_mbuf* packets[64];
@@ -189,7 +191,7 @@ TEST_P(HostileWriteBack, IsCountedAndTheFramesAroundItArrive) {
 TEST_P(HostileWriteBack, NothingBeyondThePostedDescriptorsIsTaken) {
   CheckedPool pool(1024);
   QueuePair pair(pool.get(), 64);
-  pair.rx->tail -= 32;  // Simulates that no buffers were available for half of the ring.
+  pair.rx->tail -= 32;  // Simulates a lack of buffers for half of the ring.
   for (uint32_t i = 0; i < 64; ++i) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | 60};
   rte_mempool_put_bulk(pool.get(), reinterpret_cast<void**>(pair.rx->mbufs + 32), 32);
   rte_mbuf* packets[64];
@@ -319,7 +321,7 @@ TEST(Transmit, AnMbufThatSomeoneElseHoldsOutlivesItsTransmission) {
 }
 
 TEST(Transmit, MbufsOfTwoPoolsReturnEachToItsOwn) {
-  for (const uint32_t run : {1u, 3u, 31u, 32u}) {  // A batch is 32.
+  for (const uint32_t run : {1u, 3u, 31u, 32u}) {  // A batch has 32 mbufs.
     SCOPED_TRACE(run);
     CheckedPool own(512), other(512);
     QueuePair pair(own.get(), 64);

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   pollfd input = {STDIN_FILENO, POLLIN, 0};
   while (poll(&input, 1, 0) == 0) {
     port.Poll(resource);
-    sched_yield();  // The other end may share this processor.
+    sched_yield();  // The other end may be on the same processor.
   }
   rte_pmd_ipu_window_close(window);
   return 0;

@@ -28,7 +28,7 @@ extern char** environ;
 namespace sluice::net_ipu::test {
 namespace {
 
-/// A net_ipu port; the window does not depend on the kind of port.
+/// A net_ipu port. The window does not depend on the port's kind.
 class WindowTest : public ::testing::Test {
  protected:
   WindowTest() {
@@ -73,7 +73,7 @@ class Window {
   uint32_t lines;
 };
 
-/// A file in place of a device's BAR; the test simulates the NIC's side.
+/// A file that replaces a device's BAR; the test simulates the NIC's side.
 class BarFile {
  public:
   explicit BarFile(size_t bytes) : bytes_(bytes) {
@@ -210,7 +210,7 @@ TEST_F(WindowTest, TheTraceHoldsTheNewestOperations) {
   EXPECT_EQ(rte_pmd_ipu_window_trace_count(host.handle), 4u);
 }
 
-/// Runs both ends in this thread.
+/// Runs both ends in the calling thread.
 uint64_t SwapInOneThread(Window& host, Window& nic, uint64_t swaps) {
   CWindow host_end = host.End();
   CWindow nic_end = nic.End();

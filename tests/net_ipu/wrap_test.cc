@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests net_ipu as a wrapper of another port. It must own the port, pass all operations through,
-// and add no cost per packet. Wraps net_ring, net_null, and models of both kinds.
+// and not add any cost per packet. Wraps net_ring, net_null, and models of both kinds.
 #include <gtest/gtest.h>
 #include <rte_flow.h>
 #include <rte_interrupts.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the frames that a bilateral queue places after the received frames of a region: answers
-// that do not fit in the received frame's slot, and frames that the engine sends. They all leave in
-// the order in which the engine handled the frames.
+// that do not fit in the received frame's slot, and frames that the engine sends. All of them must
+// be sent in the order in which the engine handled the frames.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ struct Rig {
   std::vector<Bytes> left;
 };
 
-// Runs with and without enough free space in the region, and also with bursts.
+// Runs the test with and without enough free space in the region, and also with bursts.
 TEST(BilateralOutbox, SentFramesLeaveBeforeTheAnswerToTheFrameAtWork) {
   for (const uint32_t region_bytes : {1u << 18, 16'384u}) {
     for (const bool bursts : {false, true}) {
@@ -169,7 +169,7 @@ TEST(BilateralOutbox, BytesOfFramesThatDoNotLeaveMakeRoomInAFullRegion) {
     EXPECT_TRUE(engine.Send(sent.back()));
     return packet::kConsume;
   };
-  // Three slots of 1024 leave 896 bytes of 3968 free.
+  // Three slots of 1024 bytes leave 896 of 3968 bytes free.
   for (uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(rig.link.Receive(Numbered(1, i, 1000)));
   EXPECT_EQ(rig.queue.Poll(rig.engine, 0), 3u);
   EXPECT_EQ(rig.link.given_regions.back(), (GivenRegion{3, false})) << "all in the same region";
@@ -309,7 +309,8 @@ TEST(BilateralRelocation, OnlyWhereTheRegionIsFullIsThereNoRoom) {
     frame.length = 1000;
     return packet::kForward;
   };
-  // 4096 − 64 − 16 · 4 − 5 · 64 = 3648 bytes are free: three slots of 1024, and 576.
+  // 4096 − 64 − 16 · 4 − 5 · 64 = 3648 bytes are free, that is, three slots of 1024 bytes, and 576
+  // bytes.
   for (uint32_t i = 0; i < 5; ++i) ASSERT_TRUE(rig.link.Receive(Numbered(0, i)));
   rig.Run();
   EXPECT_EQ(rig.left, std::vector<Bytes>(3, answer));
@@ -337,7 +338,7 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   const uint32_t bytes = geometry.region_bytes;
   const auto run = [&](std::vector<swap::Entry> entries, uint32_t* sent, QueueCounters* counters) {
     Rig rig(geometry);
-    // Guards: the memory before and after the current region must not change.
+    // The memory before and after the current region must not change.
     const swap::Region region = rig.link.memory().region(geometry.regions - 1);
     const Bytes before(region.base - 64, region.base);
     rig.engine.act = [&](Frame& frame, Scripted& engine) {
@@ -360,8 +361,8 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   };
   uint32_t sent = 0;
   QueueCounters counters;
-  // The entries are valid and in no particular order. One frame ends with the region, so no free
-  // space remains.
+  // The entries are valid but in no particular order. One frame ends at the end of the region, so
+  // no free space remains.
   run({swap::MakeEntry(bytes - 128, 128), swap::MakeEntry(data, 60)}, &sent, &counters);
   EXPECT_EQ(counters.tx_full, 2u) << "answers of 700 bytes";
   EXPECT_EQ(sent, 2u) << "they wait for the next region";
@@ -370,7 +371,7 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   sent = 0;
   run({swap::MakeEntry(bytes - 61, 60)}, &sent, &counters);
   EXPECT_EQ(counters.tx_full, 1u);
-  // Invalid entries use no space, and the engine does not see them.
+  // Invalid entries do not use any space, and the engine does not see them.
   sent = 0;
   run({swap::MakeEntry(data, 60), swap::MakeEntry(bytes - 99, 100), swap::MakeEntry(0, 9728)},
       &sent, &counters);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests rows of the bilateral interface: frames of one length at equal distances, which the queue
-// handles without reading each entry. Their outcomes must be those of all other frames.
+// handles without reading each entry. Their outcomes must equal those of frames that are not in
+// rows.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -19,7 +20,8 @@ using namespace nic_test;
 using packet::Frame;
 using packet::Verdict;
 
-/// Gives each frame the outcome that its first byte requests, and records the order of the frames.
+/// Gives each frame the outcome that its first byte requests, and records the order in which the
+/// frames are handled.
 struct EndsByFirstByte final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     seen.push_back(frame.data[1]);
@@ -88,8 +90,7 @@ TEST(BilateralRow, AnAnswerMayGrowIntoTheTailroomOfItsSlot) {
   EXPECT_EQ(queue.counters().tx_bytes, 16u * 128);
 }
 
-/// Entries that the NIC writes: `count` entries, the first of which is `first`. Each further entry
-/// is larger by `step`.
+/// Entries as written by the NIC: `count` entries that begin with `first` and increase by `step`.
 struct Written {
   swap::Entry first, step;
   uint32_t count;
@@ -101,13 +102,13 @@ TEST(BilateralRow, EntriesAtEqualDistancesMustDescribeFramesInTheRegion) {
   const swap::Entry backwards = -swap::Entry{64}, longer = swap::MakeEntry(0, 1);
   const Written kCases[] = {
       {swap::MakeEntry(data, 64), 64, 16},             // A valid row.
-      {swap::MakeEntry(bytes - 16 * 64, 64), 64, 16},  // Ends with the region.
-      {swap::MakeEntry(bytes - 15 * 64, 64), 64, 16},  // One frame too many.
-      {swap::MakeEntry(bytes - 16 * 64, 65), 64, 16},  // One byte too many.
+      {swap::MakeEntry(bytes - 16 * 64, 64), 64, 16},  // Ends at the end of the region.
+      {swap::MakeEntry(bytes - 15 * 64, 64), 64, 16},  // One frame extends beyond the region.
+      {swap::MakeEntry(bytes - 16 * 64, 65), 64, 16},  // One byte extends beyond the region.
       {swap::MakeEntry(data - 64, 64), 64, 16},        // Overlaps the entries.
       {swap::MakeEntry(data + 1024, 64), backwards, 16},
       {swap::MakeEntry(data + 512, 64), backwards, 16},
-      {swap::MakeEntry(data, 60), 0, 16},     // The same frame in each entry.
+      {swap::MakeEntry(data, 60), 0, 16},     // All entries refer to the same frame.
       {swap::MakeEntry(data, 13), 64, 16},    // Too short.
       {swap::MakeEntry(data, 9729), 64, 16},  // Too long.
       {swap::MakeEntry(data, 8), longer, 16},
@@ -119,7 +120,7 @@ TEST(BilateralRow, EntriesAtEqualDistancesMustDescribeFramesInTheRegion) {
     BilateralQueue<LinkPair> queue(link);
     EndsByFirstByte engine;
     for (uint32_t i = 0; i < written.count; ++i) ASSERT_TRUE(link.Receive(InOrder(0, 0, 60)));
-    // The NIC keeps free regions in a stack and fills the last region first.
+    // The NIC keeps the free regions on a stack and fills the last region first.
     swap::Entry* const entries = link.memory().region(geometry.regions - 1).entries();
     uint32_t unsound = 0;
     for (uint32_t i = 0; i < written.count; ++i) {

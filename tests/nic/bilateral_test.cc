@@ -178,16 +178,17 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
                               swap::MakeEntry(data, 16383),
                               swap::MakeEntry(data - 1, 100),    // Overlaps the entries.
                               swap::MakeEntry(0, 100),           // Inside the header.
-                              swap::MakeEntry(bytes - 99, 100),  // Ends one byte after the region.
+                              swap::MakeEntry(bytes - 99, 100),  // Ends one byte after the end of
+                                                                 // the region.
                               swap::MakeEntry(swap::kMaxRegionBytes - 1, 9728)};
-  // Valid frames at the edges of the region, with less space than a slot.
+  // Valid frames at the edges of the region, where there is less space than a slot.
   const swap::Entry edges[] = {swap::MakeEntry(data, 100), swap::MakeEntry(data + 3, 14),
                                swap::MakeEntry(bytes - 100, 100)};
   for (uint32_t i = 0; i < std::size(lies) + std::size(edges); ++i) {
     ASSERT_TRUE(link.Receive(Ordered(0, 60)));
   }
   ASSERT_TRUE(link.Receive(Ordered(0, 61)));
-  // The NIC keeps free regions in a stack and fills the last region first.
+  // The NIC keeps the free regions on a stack and fills the last region first.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   ASSERT_EQ(region.header().count, std::size(lies) + std::size(edges) + 1);
   std::copy(std::begin(lies), std::end(lies), region.entries());
@@ -236,10 +237,10 @@ TEST_P(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
   geometry.headroom_bytes = 128;
   LinkPair link(geometry);
   Queue queue(link);
-  const uint32_t data = 64 + 4 * geometry.max_frames;  // Header and entries.
+  const uint32_t data = 64 + 4 * geometry.max_frames;  // The header and the entries.
   const struct {
     uint32_t offset, length, headroom, tailroom;
-  } kCases[] = {{data + 128, 64, 128, 0},  // The layout of an honest NIC.
+  } kCases[] = {{data + 128, 64, 128, 0},  // The layout that an honest NIC uses.
                 {data + 128, 60, 128, 4},
                 {data + 127, 60, 127, 5},
                 {data + 192, 65, 128, 63},
@@ -252,7 +253,7 @@ TEST_P(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
     ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
     expected.emplace_back(c.headroom, c.tailroom);
   }
-  // The NIC keeps free regions in a stack and fills the last region first.
+  // The NIC keeps the free regions on a stack and fills the last region first.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   swap::Entry* entry = region.entries();
   for (const auto& c : kCases) *entry++ = swap::MakeEntry(c.offset, c.length);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends random traffic through each kind of queue to an engine: in single frames, in bursts in
-// which the engine answers all frames, and in bursts in which it answers only some. Sent frames and
-// counters must be equal. A frame that the engine does not access must leave unchanged.
+// Sends random traffic through each kind of queue to an engine: as single frames, in bursts of
+// which the engine answers all frames, and in bursts of which it answers only some. The sent frames
+// and the counters must be equal. A frame that the engine does not access must be sent unchanged.
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 
@@ -83,7 +83,7 @@ struct Outcome {
   QueueCounters counters;
 };
 
-/// Polls a queue until all frames were handled. Returns the outcome.
+/// Polls a queue until all frames have been handled. Returns the outcome.
 template <typename Queue, typename Receive, typename Sent>
 Outcome HandleAll(Contract contract, Queue& queue, const std::vector<Bytes>& frames,
                   Receive receive, Sent sent) {
@@ -141,7 +141,7 @@ class BurstTest : public RingPort {
   }
 
  private:
-  /// Splits long frames, and one in three of the others, into two segments.
+  /// Splits all long frames, and one third of the others, into two segments.
   rte_mbuf* Segmented(const Bytes& frame) {
     if (frame[1] % 3 != 0 && frame.size() < 2000) return Mbuf(frame);
     const auto middle = frame.begin() + static_cast<ptrdiff_t>(frame.size() / 2);
@@ -209,7 +209,7 @@ TYPED_TEST(BurstTest, EveryFrameEndsAsItDoesFrameByFrame) {
   }
 }
 
-/// Accesses only every seventh frame, and adds up the totals of all frames.
+/// Accesses only every seventh frame, and adds up the totals of the bursts.
 struct Jumps final : packet::Engine {
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t) {

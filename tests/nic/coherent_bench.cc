@@ -2,8 +2,8 @@
 //
 // Measures the coherent interface with both ends of an endpoint stepped alternately in one thread,
 // which excludes cross-core traffic. Under callgrind with --toggle-collect='Worker*', it counts the
-// worker's instructions; alone it prints TSC cycles. An application needs one more call to the
-// driver's plugin per line.
+// worker's instructions; alone it prints TSC cycles. An application makes one more call per line,
+// to the driver's plugin.
 //
 //   nic_coherent_bench [frame_size|imix|random] [burst] [packets]
 #include <rte_cycles.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the coherent queue on an endpoint; the test acts as the NIC's end. Every frame in a line
-// must have exactly one outcome, and the engine's answers must leave unchanged.
+// must have exactly one outcome, and the engine's answers must be sent unchanged.
 #include "nic/coherent.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ struct ByFirstByte final : packet::Engine {
         break;
       case 11:
         Elsewhere(frame, own, 700);
-        break;  // Larger than the space of the frame in its line.
+        break;  // Larger than the frame's space in its line.
       case 12:
         Elsewhere(frame, frame.spare, 800);
         break;
@@ -169,8 +169,8 @@ TEST_P(Coherent, EveryEndingIsCountedAndWhatDoesNotLeaveStays) {
 
 TEST_P(Coherent, GrownAnswersForWhichTheLineHasNoRoomLeaveToo) {
   LinePair lines(0,
-                 // The line has 10344 bytes: 100 requests of 100 bytes leave too little space for
-                 // 100 answers of 700 bytes.
+                 // The line has 10344 bytes, so 100 requests of 100 bytes leave too little space
+                 // for 100 answers of 700 bytes.
                  80);
   Queue queue(lines);
   ByFirstByte engine;
@@ -184,7 +184,7 @@ TEST_P(Coherent, GrownAnswersForWhichTheLineHasNoRoomLeaveToo) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-// Every third answer is larger than its frame.
+// Every third answer is larger than the frame that it answers.
 struct EveryThirdGrows final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     const uint32_t number = frame.data[42] << 8 | frame.data[43];
@@ -199,8 +199,8 @@ struct EveryThirdGrows final : packet::Engine {
 };
 
 TEST_P(Coherent, AnswersKeepTheOrderOfTheirFramesWhereverTheyLeaveFrom) {
-  // A line has 10344 bytes. Neither the received line nor one line to send has room for all answers
-  // of 1400 bytes.
+  // A line has 10344 bytes. Neither the received line nor one additional line has room for all
+  // answers of 1400 bytes.
   LinePair lines(0, 80);
   Queue queue(lines);
   EveryThirdGrows engine;
@@ -228,7 +228,7 @@ TEST_P(Coherent, ALineToSendLeavesBeforeAnswersThatWereReturnedAfterIt) {
   lines.answers = false;
   Queue queue(lines);
   Pass engine;
-  lines.ServeOnce(1);  // The NIC grants a line to send.
+  lines.ServeOnce(1);  // The NIC grants a line for sending.
   EXPECT_EQ(Poll(queue, engine), 0u);
   const auto arrive = [&](uint32_t number) {
     Bytes frame = Ipv4Frame(60);
@@ -289,7 +289,7 @@ TEST_P(Coherent, FramesOfTheEnginesOwnLeaveInTheOrderOfTheAnswers) {
   Multiplier engine;
   engine.set_outbox(queue.outbox());
   Poll(queue, engine);
-  constexpr uint32_t kFrames = 200;  // Their copies fill several lines.
+  constexpr uint32_t kFrames = 200;  // The copies fill several lines.
   std::vector<Bytes> sent;
   for (uint32_t i = 0; i < kFrames; ++i) {
     Bytes frame = Ipv4Frame(300);

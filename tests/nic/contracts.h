@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a test with each contract between a queue and an engine: single frames, bursts in which each
-// frame is answered, and bursts in which only some frames are answered.
+// Runs a test with each contract between a queue and an engine: single frames, bursts of which all
+// frames are answered, and bursts of which only some frames are answered.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class Sparing final : public packet::EngineLayer<Engine&> {
   }
 };
 
-/// Calls use(engine) with an adapter for this contract.
+/// Calls use(engine) with an adapter that implements this contract.
 template <typename Engine, typename Use>
 auto By(Contract contract, Engine& engine, Use use) {
   if (contract == Contract::kFrames) return use(engine);
@@ -55,13 +55,13 @@ auto By(Contract contract, Engine& engine, Use use) {
   return use(bursts);
 }
 
-/// Polls at time 0 with an engine for single frames, adapted to this contract.
+/// Polls at time 0 with an engine for single frames that is adapted to this contract.
 template <typename Queue, typename Engine>
 uint32_t PollBy(Contract contract, Queue& queue, Engine& engine) {
   return By(contract, engine, [&](auto& worker) { return queue.Poll(worker, 0); });
 }
 
-/// Base of tests with a contract as parameter.
+/// Base class for tests that are parameterized by a contract.
 class ByContract : public testing::WithParamInterface<Contract> {
  protected:
   template <typename Queue, typename Engine>

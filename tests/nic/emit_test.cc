@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests how frames of a generator pass each kind of queue. They must leave in order and be written
-// in place. Frames for which the queue has no space must be neither sent nor counted.
+// Tests how a generator's frames pass through each kind of queue. They must be sent in order and be
+// written in place. Frames for which the queue has no space must be neither sent nor counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace nic_test;
 
-/// Frames number `first`, `first` + 1, … with different lengths.
+/// Frames with the numbers `first`, `first` + 1, … and different lengths.
 struct NumberedFrames {
   Bytes Frame(uint32_t index) const {
     const uint32_t number = first + index;
@@ -61,7 +61,8 @@ void ExpectCounted(const Queue& queue, const std::vector<Bytes>& left) {
 
 class EmitTest : public RingPort {
  protected:
-  // Emits repeatedly to a port that accepts only as many frames as fit, until 500 frames have left.
+  // Emits repeatedly to a port that accepts only as many frames as fit, until 500 frames have been
+  // sent.
   template <typename Queue>
   void EmitsWhatHasRoom(Queue& queue) {
     constexpr uint32_t kAll = 500;
@@ -107,7 +108,8 @@ TEST_F(EmitTest, PacketizedEmitsWhatAnMbufHolds) {
   EXPECT_FALSE(queue.CanEmit(nullptr, RTE_MBUF_DEFAULT_DATAROOM + 1));
 }
 
-/// Emits frames up to number `most` as long as the queue accepts them. Records received frames.
+/// Emits frames with numbers up to `most` as long as the queue accepts them. Records received
+/// frames.
 struct Generator final : packet::Engine {
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t) {

@@ -21,7 +21,7 @@
 namespace sluice::nic {
 namespace {
 
-// Steers UDP to 10.0.0.1 and port `udp_port` to a queue.
+// Steers UDP datagrams to 10.0.0.1 and port `udp_port` to a queue.
 struct Rule {
   Rule(uint16_t udp_port, uint16_t queue) : to{.index = queue} {
     ip.hdr.dst_addr = rte_cpu_to_be_32(0x0a00'0001);
@@ -101,7 +101,7 @@ TEST_F(FlowRulesTest, ARuleThatIsRefusedTakesTheOthersWithIt) {
   EXPECT_NE(why_.find("another rule steers"), std::string::npos) << why_;
   EXPECT_EQ(rules.size(), 0u);
   ExpectNone();
-  // A retry succeeds.
+  // A retry must succeed.
   EXPECT_TRUE(first_.AddTo(rules, &why_)) << why_;
 }
 

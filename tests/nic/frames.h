@@ -17,7 +17,7 @@ inline void PutBe16(Bytes& frame, size_t at, uint32_t value) {
   frame[at + 1] = static_cast<uint8_t>(value);
 }
 
-/// Returns UDP over IPv4. `length` is that of the frame, at least 42.
+/// Returns a UDP/IPv4 frame of `length` bytes, which must be at least 42.
 inline Bytes Ipv4Frame(uint32_t length) {
   Bytes frame(length, 0x5a);
   PutBe16(frame, 12, 0x0800);
@@ -28,7 +28,7 @@ inline Bytes Ipv4Frame(uint32_t length) {
   return frame;
 }
 
-/// Returns UDP over IPv6. `length` is at least 62.
+/// Returns a UDP/IPv6 frame of `length` bytes, which must be at least 62.
 inline Bytes Ipv6Frame(uint32_t length) {
   Bytes frame(length, 0x5a);
   PutBe16(frame, 12, 0x86dd);
@@ -46,7 +46,7 @@ inline Bytes ArpFrame() {
   return frame;
 }
 
-/// Returns IPv4 with one VLAN tag. `length` is at least 46.
+/// Returns an IPv4 frame with one VLAN tag. `length` must be at least 46.
 inline Bytes VlanFrame(uint32_t length) {
   Bytes frame = Ipv4Frame(length - 4);
   const uint8_t tag[] = {0x81, 0x00, 0x00, 0x05};

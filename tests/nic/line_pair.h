@@ -36,7 +36,7 @@ class LinePair : private device::FrameSink {
     const coherent::Geometry geometry{.overflow_lines = overflow_lines,
                                       .headroom_bytes = headroom_bytes};
     bytes_ = (geometry.Bytes() + 4095) / 4096 *
-             4096;  // aligned_alloc requires a multiple of the alignment.
+             4096;  // aligned_alloc requires a size that is a multiple of the alignment.
     data_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes_)));
     std::memset(data_.get(), 0, bytes_);
     host_.emplace(coherent::EndpointMemory::Format({data_.get(), bytes_}, geometry));
@@ -44,8 +44,8 @@ class LinePair : private device::FrameSink {
     if (!nic_.Enable(*dma_, kBus, bytes_, 0)) std::abort();
   }
 
-  // Methods of the host's end. If `answers` is set, the NIC serves the endpoint at each call of the
-  // host.
+  // Methods of the host's end. If `answers` is set, the NIC serves the endpoint whenever the host
+  // calls a method.
   uint32_t Wait(Frame* frames) {
     if (answers) Serve();
     return host_->Wait(frames);
@@ -87,7 +87,7 @@ class LinePair : private device::FrameSink {
     nic_.Serve(now_ns, statistics);
     nic_.Run(staging_, *this, statistics, budget);
   }
-  /// Writes a frame to the current or next line of the host. Returns false if the line is full.
+  /// Writes a frame to the host's current or next line. Returns false if the line is full.
   bool Write(std::span<const uint8_t> frame) {
     return nic_.Write({frame.data(), static_cast<uint32_t>(frame.size())}, statistics);
   }
@@ -103,8 +103,8 @@ class LinePair : private device::FrameSink {
     staging_.Flush(*this);
     return std::exchange(sent_, {});
   }
-  /// Returns the number of frames sent since the last call. Frame contents are not recorded from
-  /// now on.
+  /// Returns the number of frames sent since the last call. From now on, frame contents are not
+  /// recorded.
   uint64_t SkipSent() {
     skips_ = true;
     Serve();

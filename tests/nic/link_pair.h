@@ -35,7 +35,7 @@ class LinkPair {
     }
   }
 
-  // Methods of the host's end. If `answers` is set, the NIC answers at each poll of the host.
+  // Methods of the host's end. If `answers` is set, the NIC answers whenever the host polls.
   bool Region(nic::HeldRegion& region) {
     if (!host_->holding()) return false;
     region = net_ipu::DescribeRegion(*host_);
@@ -94,7 +94,7 @@ class LinkPair {
   };
   std::vector<GivenRegion> given_regions;  ///< Regions that the host gave to the NIC, in order.
   bool answers = true;
-  bool answers_cancel = true;  ///< If set, the NIC answers again once the host has cancelled.
+  bool answers_cancel = true;  ///< If set, the NIC resumes answering once the host has cancelled.
 
  private:
   struct Free {

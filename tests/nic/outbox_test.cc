@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the frames that an engine sends through queues on an ethdev. They must all leave, in order,
-// and be counted.
+// Tests the frames that an engine sends through queues on an ethdev. All of them must be sent, in
+// order, and be counted.
 #include "packet/outbox.h"
 
 #include <gtest/gtest.h>
@@ -124,8 +124,8 @@ class OutboxTest : public RingPort, public ByContract {
   }
 };
 
-// Omits the contract in which an engine does not answer all frames, because that contract defines
-// no order.
+// Omits the contract under which an engine does not answer all frames, because that contract does
+// not define an order.
 INSTANTIATE_TEST_SUITE_P(Contracts, OutboxTest,
                          testing::Values(Contract::kFrames, Contract::kBursts), NameOf);
 
@@ -175,7 +175,7 @@ TEST_P(OutboxTest, PacketizedWithoutAPoolHasNoRoom) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-// Answers from the engine's buffer; the length is encoded in the frame.
+// Answers from the engine's buffer. The frame contains the answer's length.
 struct FromElsewhere final : packet::Engine {
   Verdict Process(Frame& frame, uint64_t) {
     frame.length = frame.data[42] << 8 | frame.data[43];
@@ -188,7 +188,8 @@ struct FromElsewhere final : packet::Engine {
 TEST_P(OutboxTest, PacketizedAnswersFromElsewhereAreWholeOrDropped) {
   PacketizedQueue queue(port_->id(), 0);
   FromElsewhere engine;
-  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // Sum of headroom and data buffer.
+  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // Total size of the headroom and the data
+                                                    // buffer.
   for (uint32_t length : {60u, 1514u, most, most + 1, 9000u}) Receive(Numbered(0, length));
   EXPECT_EQ(Poll(queue, engine), 5u);
   const auto first = [&](uint32_t length) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the address filter: which frames reach the engine, in single frames and in bursts, and the
-// verdicts of all other frames.
+// Tests the address filter: which frames reach the engine, singly and in bursts, and the verdicts
+// of all other frames.
 #include "nic/own_frames.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using packet::MacAddress;
 using packet::Verdict;
 
 constexpr MacAddress kMac{0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
-constexpr uint8_t kOtherHost = 2;  // Follows the engine's drop reasons.
+constexpr uint8_t kOtherHost = 2;  // The next value after the engine's drop reasons.
 
 /// Records and consumes frames.
 struct Watcher : packet::Engine {
@@ -89,8 +89,8 @@ struct Case {
   Verdict verdict;
 };
 
-// Returns frames that a station accepts (IEEE 802.3 clause 4.2.4.1.1), and others. own_frames.h
-// describes groups.
+// Returns frames that a station accepts (IEEE 802.3 clause 4.2.4.1.1), and frames that it does not
+// accept. own_frames.h describes groups.
 std::vector<Case> Cases(bool host) {
   const Verdict other = packet::Drop(kOtherHost);
   const Verdict asked = host ? packet::kConsume : packet::kPass;
@@ -110,7 +110,7 @@ std::vector<Case> Cases(bool host) {
       {Runt(13), packet::kConsume},
   };
   for (uint32_t bit = 0; bit < 48; ++bit) {
-    if (bit == 0) continue;  // The group bit.
+    if (bit == 0) continue;  // Skip the group bit.
     MacAddress one_off = kMac;
     one_off[bit / 8] ^= 1 << bit % 8;
     cases.push_back({To(one_off, Ipv4Frame(60)), other});

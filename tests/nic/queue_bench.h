@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures an engine on each kind of queue, with both ends in one thread, which excludes cross-core
-// traffic. Under callgrind with --toggle-collect='*WorkerPoll*', it counts the worker's
+// Measures an engine with each kind of queue, with both ends in one thread, which excludes
+// cross-core traffic. Under callgrind with --toggle-collect='*WorkerPoll*', it counts the worker's
 // instructions; alone it prints its TSC cycles. The benchmarks have the command line
 //
 //   <interface> [frame_size] [burst] [packets] [pipes]
@@ -60,7 +60,7 @@ struct QueueBenchOptions {
 };
 
 /// A PipeSet for a StreamingQueue. All memory counts as received, and sent frames are discarded.
-/// Copies may be built one after another; Flush removes them.
+/// Copies can be built one after another; Flush removes them.
 class MemoryPipes {
  public:
   static constexpr uint32_t kMaxFrameBytes = 9728;
@@ -101,7 +101,7 @@ class MemoryPipes {
   uint32_t used_ = 0;
 };
 
-/// The worker's code between two reads of the clock.
+/// The worker's code between two clock readings.
 template <typename Queue, typename Engine>
 [[gnu::noinline]] uint32_t WorkerPoll(Queue& queue, Engine& engine) {
   return queue.Poll(engine, 0);
@@ -125,7 +125,7 @@ class QueueBench {
   }
 
  private:
-  /// Calls `arrive`, `poll` and `leave` in turn until all packets are handled; only `poll` is
+  /// Calls `arrive`, `poll` and `leave` in turn until all packets have been handled; only `poll` is
   /// timed.
   template <typename Arrive, typename Poll, typename Leave>
   int Measure(Arrive arrive, Poll poll, Leave leave) {

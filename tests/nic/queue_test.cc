@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the packetized queue and the streaming queue over an ethdev. The test uses the other ends
-// of the rings. Every mbuf must be either transmitted or freed.
+// Tests the packetized queue and the streaming queue over an ethdev. The test operates the other
+// ends of the rings. Every mbuf must be either transmitted or freed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -137,8 +137,8 @@ TEST_P(QueueTest, PacketizedWaitsForAPortWhoseThreadIsLate) {
     PacketizedQueue queue(port_->id(), 0);
     ByFirstByte engine;
     for (uint32_t i = 0; i < 300; ++i) Receive(Ordered(0, 60));
-    // Accepts frames again 20 ms after the transmit ring is full, like a port thread that was
-    // preempted.
+    // Starts to accept frames again 20 ms after the transmit ring is full, like a port thread that
+    // was preempted.
     Clock::time_point taken;
     std::thread port([&] {
       while (rte_ring_count(transmit_) < kTransmitRing - 1) std::this_thread::yield();
@@ -197,7 +197,7 @@ TEST_P(QueueTest, StreamingLosesOnlyThePacketWhoseHeaderLies) {
   PutBe16(lie, 16, 900);
   Receive(Ipv4Frame(60));
   Receive(lie);
-  Receive(Bytes(130));  // Zeroes are not a frame.
+  Receive(Bytes(130));  // Zeros do not form a frame.
   Receive(Bytes(9));    // Shorter than an Ethernet header.
   Receive(Ipv4Frame(70));
   EXPECT_EQ(Poll(queue, engine), 2u);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the reassembly of fragments that are in any order, too many, too late, overlapping,
-// truncated, or have wrong lengths. Each fragment must have one outcome. A reassembled datagram
-// must equal the original, which the test fragments according to RFC 791 (section 3.2) and RFC 8200
-// (section 4.5).
+// Tests the reassembly of fragments that arrive in any order, or that are too many, too late,
+// overlapping, truncated, or of a wrong length. Each fragment must have one outcome. A reassembled
+// datagram must equal the original, which the test fragments according to RFC 791 (section 3.2) and
+// RFC 8200 (section 4.5).
 #include "nic/reassembling.h"
 
 #include <gtest/gtest.h>
@@ -107,8 +107,8 @@ Bytes Fragment(Kind kind, const Bytes& payload, size_t from, size_t to, bool mor
   return frame;
 }
 
-/// Returns a UDP datagram with 16 bytes of header and data for each of `count` fragments, and 5
-/// bytes more.
+/// Returns a UDP datagram whose UDP header and data have 16 bytes for each of `count` fragments,
+/// plus 5 bytes.
 Bytes Payload(size_t count) {
   Bytes payload(16 * count + 5);
   for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i * 7 + 1);
@@ -146,21 +146,21 @@ struct Recording final : packet::Engine {
 
 using R = packet::Defragmenter;
 
-/// Counts frames by verdict, like a queue.
+/// Counts frames by verdict, as a queue does.
 class Rig {
  public:
   explicit Rig(uint32_t datagrams = kDatagrams)
       : front_(R(datagrams, kTimeout, /*seed=*/5), [this] { return Forwarded(this); }) {
     front_.set_counters(counters);
   }
-  /// Checks that each frame has been accounted for.
+  /// Checks that every frame has been accounted for.
   ~Rig() {
     front_.Leave();
     EXPECT_TRUE(counters.Conserved());
   }
 
   packet::Verdict Give(const Bytes& frame, uint64_t now = 0) {
-    // An allocation of the exact size, so that a sanitizer detects reads after its end.
+    // An allocation of the exact size, so that a sanitizer detects reads beyond its end.
     const std::unique_ptr<uint8_t[]> bytes(new uint8_t[frame.size()]);
     std::copy(frame.begin(), frame.end(), bytes.get());
     packet::Frame view{bytes.get(), static_cast<uint32_t>(frame.size()), 0, 0};
@@ -184,7 +184,7 @@ class Rig {
   void End() { front_.Leave(); }
 
   Recording engine;
-  std::vector<uint32_t> sizes;  ///< Frames per call of the engine.
+  std::vector<uint32_t> sizes;  ///< Number of frames in each call of the engine.
   QueueCounters counters;
 
  private:
@@ -229,7 +229,7 @@ TEST(Reassembling, GivesWhatArrivedWholeInRunsAndWhatItPutTogetherAlone) {
   EXPECT_EQ(rig.counters.reassembled_pkts, 1u);
 }
 
-/// A burst that fails the test if a frame is read.
+/// A burst that fails the test if one of its frames is read.
 struct Unseen {
   uint32_t size() const { return 3; }
   packet::BurstTotals totals() const { return {300, 100}; }
@@ -341,8 +341,8 @@ struct Misfit {
   std::vector<Range> ranges;
 };
 
-// Each case lists byte ranges of one datagram of 53 bytes, in the order of arrival. The ranges of a
-// case are inconsistent.
+// Each case lists byte ranges of one datagram of 53 bytes, in the order in which they arrive. The
+// ranges of a case are inconsistent.
 TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
   const Misfit cases[] = {
       {2, {{0, 16, true}, {0, 16, true}}},      // The first fragment, twice.
@@ -361,7 +361,7 @@ TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
       const Bytes payload = Payload(3);
       Rig rig;
       for (const auto& [from, to, more] : ranges) {
-        // Fragments other than the last one have lengths that are multiples of eight.
+        // All fragments except the last one have lengths that are multiples of eight.
         const size_t end = more ? to / 8 * 8 : to;
         rig.Give(Fragment({ipv6, false}, payload, from, end, more));
       }
@@ -402,7 +402,7 @@ TEST(Reassembling, ForgetsWhatHasWaitedTooLong) {
   const std::vector<Bytes> fragments = Fragments({}, 3);
   Rig rig;
   rig.Give(fragments[0], 5);
-  rig.Give(fragments[1], 5 + kTimeout);  // Within the timeout.
+  rig.Give(fragments[1], 5 + kTimeout);  // This is within the timeout.
   rig.Rest(5 + kTimeout);
   EXPECT_EQ(rig.Dropped(R::kTimedOut), 0u);
   rig.Rest(6 + kTimeout);
@@ -466,12 +466,14 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
       {Fragment({}, payload, 8, 8, true), R::kMalformed},  // Empty.
       {Fragment({}, payload, 16, 16, false), R::kMalformed},
       {Fragment({true, false}, payload, 16, 16, false), R::kMalformed},
-      {Fragment({}, payload, 0, 20, true), R::kMalformed},  // Not a multiple of eight.
+      {Fragment({}, payload, 0, 20, true), R::kMalformed},  // The length is not a multiple of
+                                                            // eight.
       {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
-      {Fragment({}, payload, 16, 24, true), R::kMalformed},  // Offset set after this table.
-      {Fragment({}, payload, 0, 64, true), R::kMalformed}};  // Checksum changed after this table.
-  // 65528 + 8 plus the header exceed the length of an IPv4 datagram, although the data does not
-  // exceed 65535.
+      {Fragment({}, payload, 16, 24, true), R::kMalformed},  // The offset is set after this table.
+      {Fragment({}, payload, 0, 64, true), R::kMalformed}};  // The checksum is changed after this
+                                                             // table.
+  // 65528 + 8 plus the header exceeds the maximum length of an IPv4 datagram, although the data
+  // does not exceed 65535 bytes.
   packet::StoreBe16(&cases[5].frame[20], 0x2000 | (65512 / 8));
   Seal(&cases[5].frame);
   cases[6].frame[22] ^= 1;
@@ -483,8 +485,8 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
   }
 }
 
-// A datagram has at most 65535 bytes: including the header for IPv4 (RFC 791), and excluding it for
-// IPv6 (RFC 8200).
+// A datagram has at most 65535 bytes. With IPv4, this includes the header (RFC 791); with IPv6, it
+// does not (RFC 8200).
 TEST(Reassembling, TakesFragmentsUpToTheEndOfTheLongestDatagram) {
   const struct {
     bool ipv6;

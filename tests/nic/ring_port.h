@@ -19,9 +19,9 @@
 
 namespace sluice::nic_test {
 
-inline constexpr uint32_t kTransmitRing = 256;  ///< Number of entries; one of them is always free.
+inline constexpr uint32_t kTransmitRing = 256;  ///< Number of entries, one of which is always free.
 
-/// A port made of two rings, and a pool for frames of the test.
+/// A port made of two rings, and a pool for the test's frames.
 class RingPort : public testing::Test {
  protected:
   void SetUp() override {

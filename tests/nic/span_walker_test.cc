@@ -24,7 +24,7 @@ using namespace nic_test;
 using packet::Frame;
 using packet::Verdict;
 
-// Actions of the engine below, selected by the first byte of the frame.
+// What the engine below does with a frame; selected by the frame's first byte.
 enum Order : uint8_t { kPass, kLeave, kEat, kDiscard, kHalve, kShave, kStrip, kOrders };
 
 // Executes the frame's order and records a copy of the frame.
@@ -123,7 +123,7 @@ class RecordingPipes {
     pipe.given_back += bytes;
     EXPECT_LE(pipe.given_back, pipe.memory.size());
   }
-  // Every other copy may be built in place.
+  // Every other copy can be built in place.
   uint8_t* spare() { return copies.size() % 2 == 0 ? spare_.data() : nullptr; }
   bool SendBuilt(uint32_t length) {
     EXPECT_NE(spare(), nullptr);
@@ -225,7 +225,7 @@ uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& span
   return By(contract, engine, [&](auto& worker) { return walker.Walk(spans, worker, 0); });
 }
 
-// Walks `spans` and compares everything with the naive walk.
+// Walks `spans` and compares all results with those of the naive walk.
 template <typename Engine>
 void Check(Contract contract, const std::vector<Bytes>& spans) {
   RecordingPipes pipes;
@@ -403,7 +403,7 @@ TEST_P(SpanWalkerBy, FramesOfOnePipeReachTheEngineInOrder) {
   }
 }
 
-// Records for each frame how many frames in advance it was prepared.
+// Records, for each frame, how many frames in advance it was prepared.
 class Foresight final : public packet::Engine {
  public:
   void Prepare(const uint8_t* frame, uint32_t length) override { prepared_[frame] = length; }
@@ -471,7 +471,7 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   const std::vector<Span> spans = {pipes.Arrive(span)};
   EXPECT_EQ(WalkBy(GetParam(), walker, spans, engine), 40u);
   EXPECT_EQ(pipes.copies, expected);
-  // Every other copy is built, except those that the pipes reject (one in six).
+  // Every other copy is built in place, except those that the pipes reject (one in six).
   EXPECT_EQ(pipes.built, 13u);
   // One in seven of the remaining frames does not fit.
   uint64_t bytes = 0;

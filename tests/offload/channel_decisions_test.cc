@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the contract of both channels for decisions, whether requested or not: recalls, and the
-// host's rulings (lib/offload/item.h).
+// Tests both channels' contract for decisions, whether requested or not: recalls, and the host's
+// rulings (lib/offload/item.h).
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the contract of both channels for events, and their behavior on a dead link
-// (lib/offload/item.h).
+// Tests both channels' contract for events, and their behavior on a dead link (lib/offload/item.h).
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -30,7 +29,7 @@ TYPED_TEST(Channel, EventsArriveOnceAndInTheOrderInWhichTheyWereSentAsksAmongThe
         ++sent;
       }
       rig.host().Flush();
-      // Rules on a decision of the agent, so that the slot may ask again.
+      // Rules on an agent's decision, so that the slot may ask again.
       TestJudge judge;
       rig.host().Decide(slot, judge);
     } else if (rig.Receive(out)) {
@@ -73,7 +72,7 @@ TYPED_TEST(Channel, ALossIsToldBeforeTheEventsAfterIt) {
   while (rig.Receive(this->out_)) {
   }
   rig.Settle();
-  ASSERT_TRUE(rig.host().Send(Numbered(2)));  // Sent without a Flush.
+  ASSERT_TRUE(rig.host().Send(Numbered(2)));  // This event is sent without a Flush.
   ASSERT_TRUE(rig.Receive(this->out_));
   ASSERT_EQ(this->out_, Numbered(2));
   EXPECT_TRUE(rig.nic().PollLoss());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fixture of the tests that apply to every channel: over shared memory, and over every kind of
+// Fixture of the tests that apply to every channel, over shared memory and over every kind of
 // window in virtual time.
 #pragma once
 
@@ -20,7 +20,7 @@ class Channel : public testing::Test {
     static_assert(HostChannel<typename R::Host> && NicChannel<typename R::Nic>);
     ASSERT_TRUE(rig_.Meet());
   }
-  /// Checks that host and agent of `rig` work: sends an event, a decision and its outcome.
+  /// Checks that the host and the agent of `rig` work: sends an event, a decision and its outcome.
   static void ExpectWorks(R& rig, uint64_t number) {
     TestJudge judge;
     Item out;
@@ -36,7 +36,7 @@ class Channel : public testing::Test {
     EXPECT_EQ(how, Decided::kEnforced);
     EXPECT_EQ(out.word[1], Numbered(number + 1).word[0]);
   }
-  /// Sends an ask for `slot` and receives it at the agent.
+  /// Sends an ask for `slot` and receives it in the agent.
   void Ask(Slot slot, uint64_t number) {
     Item out;
     ASSERT_TRUE(rig_.host().Ask(slot, Numbered(number)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the contract of both channels after an end restarts without its state (lib/offload/item.h).
+// Tests both channels' contract after an end restarts without its state (lib/offload/item.h).
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -40,8 +40,8 @@ TYPED_TEST(Channel, WhatAReplacedAgentLeftIsVoid) {
   for (uint64_t round = 0; round < 20; ++round) {
     this->judge_ = {};
     this->ExpectWorks(rig, 1000 * round);
-    // The agent dies with one decision offered, one recalled, one that answers an ask, and unread
-    // events.
+    // The agent dies while one decision is offered, one is recalled, one answers an ask, and there
+    // are unread events.
     if (round % 3 == 0) {
       ASSERT_TRUE(rig.host().Ask(2, Numbered(1)));
       ASSERT_TRUE(rig.Receive(this->out_));

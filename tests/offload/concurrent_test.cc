@@ -37,7 +37,7 @@ struct AgentLog {
   uint64_t faults = 0;
 };
 
-/// Refuses one fifth and delays one fifth of the decisions at random.
+/// Randomly refuses one fifth of the decisions and delays another fifth.
 struct RandomJudge {
   Ruling Check(Slot, const Item& decision, Item& outcome) {
     outcome = decision;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // sluice-offload-bench [cpu cpu]: measures the latency of a decision between two cores over each
-// channel, from the host's ask until the decision is enforced. Compares the latency with the
-// minimum: a bare ping-pong of one word on one line in each direction. The judge allows every
-// decision and the agent knows its answer, so only the channels are measured. All modes alternate
-// in short blocks on the same two pinned threads, so that disturbances affect all of them. In the
-// prestaged mode, the decision is available and was read (as a prefetch does) before the host asks.
+// channel, from the host's ask until the decision is enforced. Compares this latency with the
+// minimum, which is a bare ping-pong of one word on one line in each direction. The judge allows
+// every decision and the agent knows its answer, so only the channels are measured. All modes
+// alternate in short blocks on the same two pinned threads, so that disturbances affect all of
+// them. In the prestaged mode, the decision is available and was read (as a prefetch does) before
+// the host asks.
 //
 // Prints one line of JSON: TSC cycles from ask to enforcement, the ratio to the bare round trip,
 // and decisions per second. Decisions are made one at a time, including outcome and
@@ -62,8 +63,8 @@ struct Allows {
   uint64_t sum = 0;
 };
 
-/// A channel at each of kPlaces addresses. Each thread creates its ends, so that the memory of the
-/// two threads shares no cache line.
+/// A channel at each of kPlaces addresses. Each thread creates its own ends, so that the threads do
+/// not share any cache line of the ends' memory.
 template <typename Host, typename Nic, typename Layout>
 struct Channels {
   explicit Channels(Layout the_layout)
@@ -132,7 +133,7 @@ class Bench {
 
   static void PinTo(int cpu);
   void Agent();
-  /// Reports to the host, outside the channel, that the agent has reached the next decision.
+  /// Tells the host, outside the channel, that the agent has reached the next decision.
   void Ready() { ready_.value.store(++readied_, std::memory_order_release); }
 
   template <typename Nic>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the effects of the window: caches with stale lines, interrupts, links that go down, and the
-// bytes and duration of decisions. Expected durations: one way needs 379 ns, and a read 750 ns.
+// bytes and duration of decisions. Expected durations: a one-way transfer takes 379 ns, and a read
+// 750 ns.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -102,8 +103,8 @@ TYPED_TEST(WriteThroughChannel, AFetchHidesTheWayOfARead) {
     const fabric::Picoseconds before = rig.window().host().now();
     ASSERT_EQ(rig.host().Decide(0, judge), Decided::kEnforced);
     const fabric::Picoseconds took = rig.window().host().now() - before;
-    // Without a prefetch, the host waits 750 ns for a read. In both cases, it also reads a cached
-    // line and posts the outcome (80 ns; single words if a buffer is evicted early).
+    // Without a prefetch, the host waits 750 ns for a read. With and without a prefetch, it also
+    // reads a cached line and posts the outcome (80 ns; single words if a buffer is evicted early).
     EXPECT_EQ(took >= 750_ns, !prefetch);
     EXPECT_EQ(took < 300_ns, prefetch);
   }
@@ -155,7 +156,7 @@ TYPED_TEST(PushedChannel, ADecisionIsThereWhenItsInterruptIs) {
   rig.window().host().OnInterrupt(nullptr);
 }
 
-// --- Bytes: 88 is a line of 64 with its framing (docs/fabric.md).
+// --- Bytes: 88 is a 64-byte line with its framing (docs/fabric.md).
 
 TEST(Bytes, OfAWaveDecisionAreEventTransactionInterruptAndOutcome) {
   Rig<WaveChannel, Pushed> rig;

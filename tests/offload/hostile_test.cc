@@ -20,7 +20,7 @@ using bar::Line;
 using bar::ShmWindow;
 using Words = std::array<uint64_t, 5>;
 
-/// A window that sometimes modifies posted lines. Records every posted line.
+/// A window that sometimes modifies posted lines and records every posted line.
 class CorruptingWindow {
  public:
   CorruptingWindow(ShmWindow window, uint64_t seed) : window_(std::move(window)), random_(seed) {}
@@ -50,7 +50,7 @@ class CorruptingWindow {
     }
     PostAsItIs(index, line);
   }
-  /// Returns whether a line contained `item`.
+  /// Returns whether a posted line contained `item`.
   bool WasPosted(const Item& item) const { return said_.contains(item.word); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Explores commit, recall and ruling in every order, with one slot, some decisions, an ask, and an
-// agent that is replaced. The two ends are the real implementations. Their posts are in flight, in
+// agent that is replaced. The two ends are the production code. Their posts stay in flight, in
 // order, until separate steps deliver them as words, halves or lines. After each step, a decision
 // must have been enforced at most once, and the agent's outcomes must match the host's actions. At
 // the end of every path, each decision of the living agent must have ended, and the agent must have
@@ -38,8 +38,8 @@ struct Store {
   uint64_t value;
 };
 
-/// Units of delivery: single words, with word 0 last; words 1 to 7 followed by word 0; or the
-/// complete line.
+/// Units of delivery: single words, word 0 last; words 1 to 7 followed by word 0; or the complete
+/// line.
 enum class Pieces : uint8_t { kWords, kHalves, kWhole };
 
 /// One direction: the reader's view and the stores in flight.
@@ -58,7 +58,8 @@ struct Direction {
 };
 
 /// The last lines that an end read from its peer. Together with its last posts and the records
-/// below, they form the end's state: a read without changes and without a post does not change it.
+/// below, they form the end's state: a read that finds no changes and does not lead to a post
+/// leaves it unchanged.
 struct EndState {
   std::array<Line, kLines> seen{};
   bool changed = false;
@@ -88,7 +89,8 @@ struct End {
   uint32_t capabilities() const { return bar::kWindowLineAtomic | bar::kWindowNicStoresHost; }
   void Post(uint32_t index, const Line& line) {
     current->trails[kOwn].changed = true;
-    for (const uint16_t word : {1, 2, 3, 4, 5, 6, 7, 0}) {  // Same order as bar::PublishLine.
+    for (const uint16_t word : {1, 2, 3, 4, 5, 6, 7, 0}) {  // The same order as in
+                                                            // bar::PublishLine.
       current->directions[kOwn].under_way.push_back(
           {static_cast<uint16_t>(index), word, line.word[word]});
     }
@@ -115,7 +117,7 @@ HostWindow host_window;
 NicWindow nic_window;
 static_assert(bar::WindowEnd<HostWindow> && bar::WindowEnd<NicWindow>);
 
-constexpr uint32_t kDecisions = 3;  // Maximum number per run.
+constexpr uint32_t kDecisions = 3;  // Maximum number of decisions per run.
 
 struct Record {
   uint8_t enforced = 0;  ///< Number of enforcements.

@@ -102,7 +102,7 @@ using Uncached = VirtualTime<fabric::HostStores::kUncached, fabric::NicLines::kU
 using WriteThrough =
     VirtualTime<fabric::HostStores::kWriteCombining, fabric::NicLines::kWriteThrough>;
 
-/// A judge that returns `ruling` for each decision. The outcome contains 500 and the decision's
+/// A judge that returns `ruling` for each decision. The outcome consists of 500 and the decision's
 /// first word.
 struct TestJudge {
   Ruling Check(Slot, const Item& decision, Item& outcome) {

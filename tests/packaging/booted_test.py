@@ -15,7 +15,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = HERE.parents[1] / "scripts"
 FOLDER = pathlib.Path(sys.argv[1]).resolve()
-CLEAN = FOLDER / "clean"  # The packages are installed, but no program has run yet.
+CLEAN = FOLDER / "clean"  # In this folder, the packages are installed, but no program has run yet.
 RUN_AT_BOOT = """[Unit]
 After=multi-user.target
 [Service]
@@ -88,7 +88,7 @@ class Booted(unittest.TestCase):
     def test_apt_installs_what_the_packages_depend_on(self):
         before, after = (set(lines(CLEAN / "packages" / name)) for name in ("before", "after"))
         self.assertFalse([name for name in before if "sluice" in name or "librte" in name])
-        # Libraries that are linked, programs that units run, and plugins that DPDK loads.
+        # Linked libraries, programs that units run, and plugins that DPDK loads.
         self.assertLess({"sluice", "sluice-drivers", "librte-eal23", "python3",
                          "librte-mempool-ring23"}, after - before)
 

@@ -24,7 +24,7 @@ PLUGINS = pathlib.Path(sys.argv[2])
 OTHER_RELEASE = sys.argv[3:] == ["--other-release"]
 LIMIT_BYTES = 60 * 1024 * 1024
 RELEASE = "trixie"
-# The launcher needs these besides the C library.
+# The launcher needs these programs besides the C library.
 COMMANDS = ("dash", "dirname", "readlink")
 ENTER = ('root=$1; shift; for name in dev proc sys; do mount --rbind /$name "$root/$name" || exit; '
          'done; exec chroot "$root" "$@"')
@@ -185,8 +185,8 @@ class CleanRoot(unittest.TestCase):
                 self.check_echo(root, iface)
         for app in APPS:
             self.assertRegex(self.inside(root, app, "--version"), f"^sluice-{app} ")
-        # These programs start other programs, load shared objects by path, or use other classes of
-        # devices.
+        # These programs start other programs, load shared objects by path, or use other device
+        # classes.
         for iface in ("coherent", "streaming"):
             self.inside(root, "rpc", f"--iface={iface}", "--duration_s=0.3")
         self.inside(root, "chain", "--duration_s=0.3",

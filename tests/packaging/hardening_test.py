@@ -12,7 +12,7 @@ import unittest
 FORTIFIED = sys.argv[1] == "true"
 ARCHIVES = [path for path in sys.argv[2:] if path.endswith(".a")]
 FILES = [path for path in sys.argv[2:] if not path.endswith(".a")]
-# Files without a call for which the compiler knows the size of the buffer.
+# Files that do not contain a call for which the compiler knows the size of the buffer.
 NOTHING_TO_CHECK = ("librte_node_sluice.so",)
 
 
@@ -60,8 +60,8 @@ class Hardening(unittest.TestCase):
         for path in self.each(ARCHIVES):
             if "X86-64" not in readelf(path, "--file-header"):
                 self.skipTest("-fcf-protection is of x86")
-            # Each member has a note. Files linked from them have it if crt1.o and all other objects
-            # do.
+            # Each archive member must have a note. A file linked from the members has the note if
+            # crt1.o and all other objects have it.
             notes = readelf(path, "--notes").split("\nFile: ")[1:]
             self.assertTrue(notes)
             for note in notes:

@@ -17,7 +17,7 @@ FOLDER = pathlib.Path(sys.argv[1])
 ROOT = FOLDER / "root"
 TOOLS = ("dh", "help2man", "lintian", "unshare")
 
-# Essential files of each package.
+# Essential files in each package.
 FILES = {
     "sluice": ["/usr/bin/sluice-maglev", "/lib/systemd/system/sluice-maglev@.service",
                "/etc/sluice/maglev/example.conf", "/usr/share/man/man1/sluice-kv.1.gz",
@@ -58,14 +58,15 @@ def setUpModule():
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise unittest.SkipTest(f"{', '.join(missing)}: come with scripts/setup --all")
-    # The packages are only installed here, so they are compressed fast.
+    # The packages are only installed here, so a fast compression suffices.
     run(PACKAGE, FOLDER, env=os.environ | {"DPKG_DEB_COMPRESSOR_LEVEL": "1"})
 
 
 class Packages(unittest.TestCase):
     def test_lintian_finds_no_error(self):
         [changes] = FOLDER.glob("*.changes")
-        with tempfile.TemporaryDirectory() as folder:  # lintian leaves databases there.
+        with tempfile.TemporaryDirectory() as folder:  # lintian leaves databases in its temporary
+                                                       # folder.
             run("lintian", "--fail-on=error", "--allow-root", changes,
                 env=os.environ | {"TMPDIR": folder})
 
@@ -85,7 +86,7 @@ class Packages(unittest.TestCase):
         version = run("dpkg-deb", "--field", next(FOLDER.glob("sluice_*.deb")), "Version").strip()
         self.assertIn(f"sluice-drivers (= {version})", depends("sluice"))
         self.assertIn("librte-eal23", depends("sluice"))
-        self.assertIn("librte-mempool-ring23", depends("sluice"))  # DPDK loads it.
+        self.assertIn("librte-mempool-ring23", depends("sluice"))  # DPDK loads this library.
         self.assertIn("librte-ethdev23", depends("sluice-drivers"))
         self.assertNotRegex(depends("libsluice-engines1"), "librte")
 
@@ -100,7 +101,7 @@ class Packages(unittest.TestCase):
         before = files()
         dpkg("--install", *FOLDER.glob("*.deb"))
         self.use()
-        # Files that services and operators leave.
+        # Files that services and operators leave behind.
         for path in ("etc/sluice/maglev/web.conf", "var/lib/sluice/maglev/web/report.json",
                      "usr/share/sluice/top/__pycache__/pages.pyc"):
             (ROOT / path).parent.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ def managed(words, folder):
                               env=os.environ | {"NOTIFY_SOCKET": f"{place}/notify"}) as process:
             def told():
                 for _ in range(int(PATIENCE_S / 0.2)):
-                    ended = process.poll() is not None  # Must be read before the messages.
+                    ended = process.poll() is not None  # This must be read before the messages.
                     with contextlib.suppress(TimeoutError):
                         return manager.recv(4096).decode()
                     if ended:

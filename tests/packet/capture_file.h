@@ -16,7 +16,7 @@
 
 namespace sluice::test {
 
-/// A file in memory with a path. Both exist as long as the object.
+/// A file in memory that has a path. Both exist as long as the object.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::span<const uint8_t> bytes = {})
@@ -111,7 +111,7 @@ class PcapngFile {
     AppendOptions(options);
     End();
   }
-  /// Adds a packet of the first interface, without a timestamp.
+  /// Adds a packet of the first interface; the packet has no timestamp.
   void AddSimplePacket(uint32_t length, std::span<const uint8_t> data) {
     Begin(3);
     Append(length);

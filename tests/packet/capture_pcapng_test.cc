@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests pcapng captures that other tools write but libpcap rejects. The test composes them from the
-// format's draft.
+// Tests pcapng captures that other tools write but libpcap rejects. The test composes them
+// according to the format's draft.
 #include "packet/capture_pcapng.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ namespace {
 
 using test::PcapngFile;
 using Bytes = std::vector<uint8_t>;
-using Frame = std::tuple<Bytes, uint32_t, uint64_t>;  // Bytes, length, nanoseconds.
+using Frame = std::tuple<Bytes, uint32_t, uint64_t>;  // The frame's bytes, length, and time in
+                                                      // nanoseconds.
 
 /// Returns the frames up to the end or the first error.
 std::vector<Frame> FramesOf(const Bytes& bytes, std::string* error) {
@@ -41,7 +42,8 @@ TEST(Pcapng, SectionsAndInterfacesAreTheirOwn) {
   for (const bool big_endian : {false, true, false}) {
     file.AddSection(big_endian);
     file.AddInterface(1, 262144);
-    file.AddInterface(113, 262144);  // Linux cooked; no frames of this interface follow.
+    file.AddInterface(113, 262144);  // The link type is Linux cooked. No frames of this interface
+                                     // follow.
     file.AddOtherBlock();
     // The resolution is nanoseconds, and if_tsoffset corrects a clock that is 5 s slow.
     const Bytes offset = big_endian ? Bytes{0, 0, 0, 0, 0, 0, 0, 5} : Bytes{5, 0, 0, 0, 0, 0, 0, 0};
@@ -100,11 +102,11 @@ TEST(Pcapng, SaysWhatIsWrong) {
   EXPECT_EQ(FramesOf(file.bytes(), &error).size(), 1u);
   EXPECT_NE(error.find("record 2: pcapng packet of interface 1"), std::string::npos) << error;
 
-  // A truncated or changed file contains at most its original frame.
+  // A truncated or changed file yields at most its original frame.
   for (size_t bytes = 1; bytes < good.size(); ++bytes) {
     EXPECT_TRUE(
         FramesOf(Bytes(good.begin(), good.begin() + static_cast<long>(bytes)), &error).empty());
-    // A file of complete blocks is valid.
+    // A file that consists of complete blocks is valid.
     EXPECT_EQ(error.empty(), bytes == 28 || bytes == 48) << bytes << error;
   }
   for (size_t at = 0; at < good.size(); ++at) {

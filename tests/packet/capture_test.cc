@@ -111,7 +111,7 @@ TEST(CaptureReader, RefusesWhatIsNoEthernetCapture) {
   ExpectError(error, "/", "");
 }
 
-// Bits above the link type announce that each frame ends with an FCS of two 16-bit words
+// Bits above the link type declare that each frame ends with an FCS of two 16-bit words
 // (draft-ietf-opsawg-pcap).
 TEST(CaptureReader, CutsTheFcsThatAPcapFileAnnounces) {
   CaptureFile file({}, 65535, 0x24000001);
@@ -167,8 +167,9 @@ TEST(CaptureReader, RepeatsItsEnding) {
   EXPECT_EQ(first, second);
 }
 
-// A file truncated within its header does not open. One truncated within a record yields the
-// records before it and an error; one truncated after a record yields no error.
+// A file that is truncated within its header cannot be opened. A file that is truncated within a
+// record yields the records before that record and an error. A file that is truncated after a
+// record does not yield an error.
 TEST(CaptureReader, EveryTruncationOfAFile) {
   for (const bool big_endian : {false, true}) {
     CaptureFile file({big_endian, false});
@@ -200,7 +201,7 @@ void AddBlock(uint32_t type, Bytes body, Bytes* file) {
   word(length);
 }
 
-// Like the previous test, with pcapng blocks. A section without interfaces or without packets is a
+// Like the previous test, but with pcapng blocks. A section without interfaces or packets is a
 // complete file.
 TEST(CaptureReader, EveryTruncationOfAFileOfBlocks) {
   const Bytes section{0x4d, 0x3c, 0x2b, 0x1a, 1,    0,    0,    0,
@@ -296,7 +297,7 @@ TEST(CaptureWriter, ReportsAFullDisk) {
   auto writer =
       CaptureWriter::Open("/dev/full", CaptureWriter::Resolution::kNanoseconds, 65535, &error);
   ASSERT_TRUE(writer) << error;
-  // The data exceeds the stream's buffer, so that a write fails before the flush.
+  // The data exceeds the stream's buffer, so a write fails before the flush.
   const Bytes frame(1514);
   for (int i = 0; i < 1000; ++i) writer->Write({frame.data(), 1514, 1514, 0});
   EXPECT_FALSE(writer->Close(&error));

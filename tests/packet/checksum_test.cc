@@ -63,7 +63,7 @@ TEST(Checksum, SurvivesTheLargestSum) {
 }
 
 // RFC 1624 section 4: HC is 0xDD2F and a field changes from 0x5555 to 0x3285. RFC 1141's equation
-// yields 0xFFFF; the right answer is 0x0000.
+// yields 0xFFFF; the correct result is 0x0000.
 TEST(IncrementalChecksum, SolvesTheExampleOfRfc1624Section4) {
   EXPECT_EQ(UpdateChecksum(Be(0xdd2f), Be(0x5555), Be(0x3285)), Be(0x0000));
 }
@@ -86,8 +86,8 @@ TEST(IncrementalChecksum, UdpLeavesNoChecksumAlone) {
 const uint16_t kWords[] = {0x0000, 0x0001, 0x00ff, 0x0100, 0x7fff, 0x8000,
                            0x8001, 0xff00, 0xfffe, 0xffff, 0x5555, 0x3285};
 
-/// Changes the second of two words. If the first word is not 0, the incremental result equals the
-/// recomputed checksum bit for bit.
+/// Changes the second of two words. If the first word is not 0, the incremental result must equal
+/// the recomputed checksum bit for bit.
 TEST(IncrementalChecksum, EqualsRecomputationAtTheCorners) {
   for (uint16_t fixed : kWords) {
     for (uint16_t before : kWords) {
@@ -104,8 +104,8 @@ TEST(IncrementalChecksum, EqualsRecomputationAtTheCorners) {
 /// A sender may store either form of zero. Both must still be valid after an update.
 TEST(IncrementalChecksum, KeepsEitherZeroValid) {
   for (uint16_t before : kWords) {
-    const uint16_t fixed =
-        static_cast<uint16_t>(~before);  // The sum is 0xffff, so the checksum is ±0.
+    const uint16_t fixed = static_cast<uint16_t>(~before);  // The sum is 0xffff, so the checksum is
+                                                            // zero in one of its two forms.
     if (fixed == 0) continue;
     for (uint16_t stored : {uint16_t{0x0000}, uint16_t{0xffff}}) {
       for (uint16_t after : kWords) {

@@ -64,13 +64,13 @@ TEST(Datagram, IsFoundWhereverItLiesOrSaysWhatElseThereIs) {
   EXPECT_EQ(In(Changed(Changed(test::kUdp6, 60, 0), 61, 0)).kind, Kind::kBadChecksum);
 }
 
-// The answer has the length of the request, and its addresses and ports are swapped. Its sum
-// therefore equals that of the fixture until the payload changes.
+// The answer has the length of the request, with swapped addresses and ports. Its sum therefore
+// equals that of the fixture until the payload changes.
 TEST(Datagram, AnswersWithAChecksumIfItCameWithOne) {
   const struct {
     const char* name;
     const Bytes& question;
-    uint16_t first_word;  ///< First word of a payload that makes the sum ffff.
+    uint16_t first_word;  ///< First word of a payload for which the sum is ffff.
     uint16_t checksum;    ///< Checksum of the fixture with its original payload.
   } kCases[] = {
       // The value is 0x3031 plus the checksum, including the carry.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Known frames, one line per header, from 02:00:00:00:00:01 / 10.0.0.1 / fd00::1 to
-// 02:00:00:00:00:02 / 10.0.0.2 / fd00::2, ports 1000 and 2000 (UDP) or 40000 and 443 (TCP). scapy
-// computed their bytes, including checksums, so the expected values are independent of the tested
-// code.
+// 02:00:00:00:00:02 / 10.0.0.2 / fd00::2, ports 1000 and 2000 (UDP) or 40000 and 443 (TCP). Their
+// bytes, including checksums, were computed with scapy, so the expected values are independent of
+// the tested code.
 #pragma once
 
 #include <cstdint>

@@ -82,8 +82,8 @@ TEST(FlowKey, HashesDependOnEveryBitAndOnTheSeed) {
   EXPECT_EQ(HashFlowKey(key, 1), HashFlowKey(key, 1));
 }
 
-// Distributes 65536 sequential ports over 4096 buckets by the low bits of the hash: 16 per bucket
-// on average. With a Poisson distribution, no bucket reaches 64.
+// Distributes 65536 sequential ports over 4096 buckets by the low bits of the hash, which is 16 per
+// bucket on average. With a Poisson distribution, no bucket would reach 64.
 TEST(FlowKey, HashSpreadsSequentialPorts) {
   FlowKey key = *KeyOf(test::kUdp4);
   std::vector<uint32_t> buckets(4096);

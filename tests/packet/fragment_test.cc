@@ -24,7 +24,7 @@ using test::Bytes;
 
 constexpr uint64_t kTimeout = 100, kSeed = 3;
 
-// Returns a datagram with `bytes` bytes of UDP payload; over IPv6 without a checksum.
+// Returns a datagram with `bytes` bytes of UDP payload. Over IPv6, it has no checksum.
 Bytes Udp(bool ipv6, uint32_t bytes) {
   Bytes frame;
   if (ipv6) {

@@ -12,8 +12,8 @@ namespace {
 
 using test::Bytes;
 
-/// Calls FrameLength with the first flit of a frame, in an allocation of exactly this size. Bytes
-/// after the frame are arbitrary, as in a pipe.
+/// Calls FrameLength with the first flit of a frame, in an allocation of exactly the flit's size.
+/// Bytes after the frame are arbitrary, as in a pipe.
 uint32_t LengthOf(Bytes frame) {
   frame.resize(kFlitBytes, 0xa5);
   return FrameLength(test::ExactBuffer(frame).data());
@@ -36,7 +36,7 @@ TEST(FrameLength, OfEveryFixture) {
       {test::kUdp4Empty, 42},          // 14 + 28, without padding
       {test::kTcp4Options, 71},        // 14 + 57
       {test::kTcp4Syn, 54},            // 14 + 40
-      {test::kUdp4IpOptions, 64},      // 14 + 50, header length 24
+      {test::kUdp4IpOptions, 64},      // 14 + 50; the header length is 24
       {test::kVlanUdp4, 64},           // 18 + 46
       {test::kQinQUdp6, 88},           // 22 + 40 + 26
       {test::kVlanArp, 46},            // 18 + 28
@@ -48,7 +48,7 @@ TEST(FrameLength, OfEveryFixture) {
       {test::kSolicitation, 86},  // 14 + 40 + 32
       {test::kArpRequest, 42},    // 14 + 28
       {test::kSpanningTree, 52},  // 14 + 38
-      {test::kLldp, 0},           // A type without a length.
+      {test::kLldp, 0},           // This type has no length.
   };
   for (const auto& expected : kExpected) {
     EXPECT_EQ(LengthOf(expected.frame), expected.length);
@@ -80,7 +80,8 @@ TEST(FrameLength, Ipv4TotalLengthAtItsMaximum) {
 }
 
 TEST(FrameLength, LooksAtNothingButTypeVersionAndLength) {
-  EXPECT_EQ(LengthOfShape("080045ff002eabcd"), 60u);  // Type of service, identification.
+  EXPECT_EQ(LengthOfShape("080045ff002eabcd"), 60u);  // The type of service and the identification
+                                                      // differ.
   EXPECT_EQ(LengthOfShape("08004f00002e0000"), 60u);  // Options.
 }
 
@@ -143,7 +144,7 @@ TEST(FrameLength, SpansAreWholeFlits) {
   EXPECT_EQ(FlitSpan(65549), 65600u);
 }
 
-// Walks as a pipe's reader does, over all fixtures laid out back to back.
+// Walks over all fixtures, laid out back to back, as a pipe's reader does.
 TEST(FrameLength, WalksAPipeOfMixedFrames) {
   Bytes pipe;
   std::vector<uint32_t> starts;

@@ -21,8 +21,8 @@ inline uint16_t NaiveSum(std::span<const uint8_t> bytes, uint16_t sum = 0) {
   return sum;
 }
 
-/// Returns the sum of pseudo-header, upper header and data of a frame that is not a fragment. It is
-/// 0xffff if the checksum is right.
+/// Returns the sum of the pseudo-header, upper header and data of a frame that is not a fragment.
+/// It is 0xffff if the checksum is correct.
 inline uint16_t NaiveUpperSum(const uint8_t* frame, const packet::Headers& headers) {
   const uint8_t* ip = frame + headers.l3;
   uint32_t upper_bytes = headers.end - headers.l4;
@@ -33,15 +33,15 @@ inline uint16_t NaiveUpperSum(const uint8_t* frame, const packet::Headers& heade
   if (headers.network == packet::Network::kIpv4) {
     if (headers.protocol != 1) sum = NaiveSum({ip + 12, 8}, NaiveSum(tail));
   } else {
-    // If segments are left, the final destination is the last address of the routing header, which
-    // is the first extension header in the fixtures.
+    // If there are segments left, the final destination is the last address in the routing header,
+    // which is the first extension header in the fixtures.
     const uint8_t* destination = headers.source_routed ? ip + 40 + 8 : ip + 24;
     sum = NaiveSum({destination, 16}, NaiveSum({ip + 8, 16}, NaiveSum(tail)));
   }
   return NaiveSum({frame + headers.l4, upper_bytes}, sum);
 }
 
-/// Returns whether all checksums that can be verified from this frame alone are right.
+/// Returns whether all checksums that can be verified from this frame alone are correct.
 inline bool ChecksumsHold(const uint8_t* frame, const packet::Headers& headers) {
   if (headers.network == packet::Network::kIpv4) {
     const uint32_t header_bytes = (frame[headers.l3] & 0xf) * 4u;

@@ -100,7 +100,8 @@ TEST(Parse, ReadsFragmentFields) {
   const Headers later6 = ParseExactly(test::kUdp6LaterFragment);
   EXPECT_FALSE(later6.more_fragments);
   EXPECT_EQ(later6.fragment_offset, 24u);
-  EXPECT_FALSE(ParseExactly(test::kUdp4).IsFragment());  // Don't Fragment does not make a fragment.
+  EXPECT_FALSE(ParseExactly(test::kUdp4).IsFragment());  // Don't Fragment does not make the frame a
+                                                         // fragment.
 }
 
 TEST(Parse, SeesARouteUnderWay) {
@@ -109,7 +110,8 @@ TEST(Parse, SeesARouteUnderWay) {
   EXPECT_FALSE(ParseExactly(test::kUdp6).source_routed);
 }
 
-// Returns a frame with a header of 28 bytes, 8 of them options, without an upper protocol.
+// Returns a frame with a header of 28 bytes, including 8 bytes of options, and without an upper
+// protocol.
 Bytes WithIpv4Options(std::string_view options) {
   Bytes frame(test::kUdp4.begin(), test::kUdp4.begin() + 34);
   const Bytes bytes = test::FromHex(options);
@@ -124,11 +126,12 @@ TEST(Parse, ReadsIpv4SourceRoutes) {
   EXPECT_TRUE(ParseExactly(WithIpv4Options("8307040a00000900")).source_routed);
   EXPECT_TRUE(ParseExactly(WithIpv4Options("018907040a000009")).source_routed);
   EXPECT_FALSE(
-      ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // The route is completed.
+      ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // The source route is
+                                                                         // completed.
   EXPECT_FALSE(
       ParseExactly(WithIpv4Options("0707040a00000900")).source_routed);  // A record route option.
   EXPECT_FALSE(ParseExactly(WithIpv4Options("008307040a000009"))
-                   .source_routed);  // After the end-of-options byte.
+                   .source_routed);  // The option follows the end-of-options byte.
 }
 
 TEST(Parse, RefusesIpv4OptionsWithoutRoom) {
@@ -180,7 +183,7 @@ TEST(Parse, AFragmentMayNotReachBeyond65535) {
 }
 
 TEST(Parse, DataOfALaterFragmentIsNoExtensionHeader) {
-  // The first byte would announce a header of 2048 bytes.
+  // If this were an extension header, its first bytes would announce a length of 2048 bytes.
   const Headers headers =
       ParseExactly(With(With(test::kUdp6LaterFragment, 54, kProtocolDestinationOptions), 63, 255));
   EXPECT_EQ(headers.error, ParseError::kNone);
@@ -220,7 +223,7 @@ TEST(Parse, AThirdTagIsPayload) {
   EXPECT_EQ(headers.payload, 22u);
 }
 
-// Parsing a frame that is truncated before its end must return an error. The exceptions are frames
+// Parsing a frame that is truncated before its end must return an error. Exceptions are frames
 // without a length field, and frames that lose only Ethernet padding.
 TEST(Parse, EveryTruncationOfEveryFixtureIsBounded) {
   for (const test::Fixture& fixture : test::kFixtures) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Completes checksums as a NIC does, and compares the frames with scapy's in fixtures.h.
+// Completes checksums as a NIC does, and compares the frames with those from scapy in fixtures.h.
 #include "packet/partial_checksum.h"
 
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ Bytes WithField(Bytes frame, size_t field, uint16_t value) {
   return frame;
 }
 
-// Each case has the offset of the checksum and the sum of the pseudo-header, computed by hand. For
-// UDP from 10.0.0.1 to 10.0.0.2 with 26 bytes, the sum is 0a00 + 0001 + 0a00 + 0002 + 0011 + 001a.
+// Each case consists of the checksum's offset and the pseudo-header sum, computed by hand. For UDP
+// from 10.0.0.1 to 10.0.0.2 with 26 bytes, the sum is 0a00 + 0001 + 0a00 + 0002 + 0011 + 001a.
 const struct {
   const char* name;
   const Bytes& frame;
@@ -60,9 +60,10 @@ TEST(PartialChecksum, IsWhatOnlyThatSumIs) {
   }
 }
 
-// RFC 768: a checksum of 0 is sent as 0xffff. With two bytes of payload, the pseudo-header sums to
-// 0a00 + 0001 + 0a00 + 0002 + 0011 + 000a = 141e. Ports 03e8 and 07d0 and length 000a increase the
-// sum to 1fe0, and a payload of e01f increases it to ffff. The complement of ffff is 0.
+// RFC 768: a checksum of 0 is sent as 0xffff. With two bytes of payload, the pseudo-header sum is
+// 0a00 + 0001 + 0a00 + 0002 + 0011 + 000a = 141e. The ports 03e8 and 07d0 and the length 000a
+// increase the sum to 1fe0, and a payload of e01f increases it to ffff. The complement of ffff is
+// 0.
 TEST(PartialChecksum, OfUdpIsNeverZero) {
   const Bytes frame = test::FromHex(
       "0200000000020200000000010800"

@@ -77,21 +77,20 @@ TEST(Rewrite, SettersWriteTheField) {
   SetPort(frame.data(), headers, End::kSource, 80);
   SetPort(frame.data(), headers, End::kDestination, 65535);
   SetMac(frame.data(), End::kDestination, {2, 0, 0, 0, 0, 9});
-  // The expected bytes come from scapy.
+  // The expected bytes were computed with scapy.
   EXPECT_EQ(frame.bytes(),
             test::FromHex("02000000000902000000000108004500002e123440004011a334c0a80102c0a80304"
                           "0050ffff001a8010303132333435363738393a3b3c3d3e3f4041"));
 }
 
 TEST(Rewrite, AFragmentKeepsTheDatagramsChecksum) {
-  // A change of an address updates the checksum of a first fragment like that of a complete
-  // datagram.
+  // A change of an address updates the checksum in a first fragment, as in a complete datagram.
   test::ExactBuffer first(test::kUdp4FirstFragment);
   const Headers headers = Parse(first.data(), first.size());
   SetIpv4Address(first.data(), headers, End::kSource, {10, 0, 0, 3});
   const uint16_t before = LoadBe16(test::kUdp4FirstFragment.data() + 40);
   EXPECT_EQ(LoadBe16(first.data() + 40), before - 2);  // The address increased by 2.
-  // A later fragment has data at the offset of the checksum.
+  // A later fragment has data where the checksum would be.
   test::ExactBuffer later(test::kUdp4LaterFragment);
   const Headers later_headers = Parse(later.data(), later.size());
   SetIpv4Address(later.data(), later_headers, End::kSource, {10, 0, 0, 3});
@@ -108,7 +107,7 @@ TEST(Rewrite, NoUdpChecksumStaysNone) {
 }
 
 TEST(Rewrite, AnAllZeroIcmpMessageGetsAllOnes) {
-  // An echo reply 0/0 with data of zeros except one byte, which also becomes zero.
+  // An echo reply 0/0. Its data is zero except for one byte, which also becomes zero.
   test::ExactBuffer frame(test::kPing4Zero);
   frame.data()[34] = 0;
   frame.data()[42] = 0xff;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests captures as streams: all formats, truncated frames, gaps and factors, and invalid files.
+// Tests captures that are used as streams: all formats, truncated frames, gaps and factors, and
+// invalid files.
 #include "capture.h"
 
 #include <gtest/gtest.h>
@@ -137,12 +138,13 @@ TEST_F(PktgenCapture, TimesAreMultiplied) {
                                     Whole(kFirst + 3000, Frame(64))};
   ASSERT_TRUE(Load(Pcap(records, true, false), 2.5));
   EXPECT_EQ(captured_.offsets->at_ps, (std::vector<uint64_t>{0, 2'500'000, 2'500'000, 7'500'000}));
-  // The period includes a mean gap after the last frame.
+  // The period includes a gap of mean length after the last frame.
   EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);
 }
 
-// Jumps of the capture's clock do not make the stream wait. The cases are a frame stamped an hour
-// ahead, a frame without a timestamp, and short steps back, as in a capture of several queues.
+// The stream must not wait because of jumps in the capture's clock. The cases are a frame stamped
+// an hour ahead, a frame without a timestamp, and short steps back, as in a capture from several
+// queues.
 TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
   constexpr uint64_t kMs = 1'000'000;
   constexpr uint64_t kSecond = 1000 * kMs;
@@ -180,9 +182,9 @@ TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
 TEST_F(PktgenCapture, TagsWhereThereIsRoomAndChecksumsHold) {
   const std::vector<Record> records{
       Whole(kFirst, Frame(64)), Whole(kFirst, Frame(75, 6)),
-      // TCP with 16 bytes of payload: one byte too few for a tag.
+      // TCP with 16 bytes of payload, which is one byte too few for a tag.
       Whole(kFirst, Frame(60 + 14, 6)),
-      Whole(kFirst, Frame(60)),  // UDP with 14 bytes of payload: too few for a tag.
+      Whole(kFirst, Frame(60)),  // UDP with 14 bytes of payload, which is too few for a tag.
       Whole(kFirst, Bytes(60, 0xff))};
   ASSERT_TRUE(Load(Pcap(records, true, false))) << error_;
   const bool tagged[] = {true, true, false, false, false};

@@ -20,10 +20,10 @@ namespace {
 
 constexpr uint64_t kUs = 1'000'000;
 
-/// Runs the trial in virtual time, for pure devices. `device` accepts frames with Send(frame,
-/// length, now_ps). It returns them with Receive(now_ps, see), which calls see(frame, length) for
-/// each frame that has arrived. Uses one worker. Polls every `step_ps`, until `settle_ps` after the
-/// last frame.
+/// Runs the trial in virtual time, for deterministic devices. `device` accepts frames with
+/// Send(frame, length, now_ps). It returns them with Receive(now_ps, see), which calls see(frame,
+/// length) for each frame that has arrived. Uses one worker. Polls every `step_ps` until
+/// `settle_ps` after the last frame.
 template <typename Device>
 TrialResult RunVirtually(Trial& trial, Device& device, uint64_t step_ps, uint64_t settle_ps) {
   std::array<uint8_t, 2048> frame;
@@ -58,12 +58,12 @@ StreamSpec SpecOf(uint32_t flows, double pps, uint64_t frames) {
 /// The injected faults.
 struct Injected {
   uint64_t lost = 0, duplicated = 0, reordered = 0, damaged_payload = 0, damaged_tag = 0;
-  uint64_t extents = 0, most_extent = 0;  // Reorder extents: their sum, and the maximum.
+  uint64_t extents = 0, most_extent = 0;  // The sum and the maximum of the reorder extents.
   std::set<uint64_t> missing;  ///< Numbers of missing frames, including those with unreadable tags.
 };
 
-/// Holds frames for a microsecond and echoes them, some of them with one fault. Frames belong to
-/// one stream and one worker: frame n has number n and is in flow n modulo `flows`.
+/// Holds frames for a microsecond and then echoes them, some of them with one fault. All frames
+/// belong to one stream and one worker: frame n has number n and is in flow n modulo `flows`.
 class FaultyDevice {
  public:
   FaultyDevice(uint32_t flows, uint64_t seed) : flows_(flows), random_(seed) {}
@@ -176,7 +176,7 @@ TEST(PktgenTrial, FindsWhatWasDone) {
   }
 }
 
-/// Delays all frames of the first half millisecond until its end.
+/// Delays all frames from the first half millisecond until the half millisecond has passed.
 struct StallingDevice {
   std::deque<std::pair<uint64_t, std::vector<uint8_t>>> frames;
   void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
@@ -191,7 +191,7 @@ struct StallingDevice {
 };
 
 // One frame is sent per microsecond, and the device holds it for a microsecond. Polls are also one
-// microsecond apart. Thus frame n is due at n us and seen at n + 1 us.
+// microsecond apart. Therefore, frame n is due at n us and seen at n + 1 us.
 TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   std::string error;
   const auto traffic = Traffic::Make({SpecOf(1, 1e6, 1000)}, {}, &error);
@@ -202,7 +202,7 @@ TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   EXPECT_EQ(found.latency.count(), 1000u);
   EXPECT_EQ(found.latency.min(), 1000u);
   EXPECT_EQ(found.latency.max(), 500'000u);
-  // The latencies are 1 … 500 us once each, and 1 us 500 times.
+  // Each latency of 1 … 500 us occurs once, and 1 us occurs 500 more times.
   EXPECT_NEAR(found.latency.mean(), (500 * 501 / 2 * 1000.0 + 500 * 1000) / 1000, 600);
 }
 
@@ -303,7 +303,8 @@ TEST_F(PktgenChecker, TruncatedFramesAreNotReceived) {
 TEST_F(PktgenChecker, HeadersMayChangeAndGrow) {
   std::vector<uint8_t> tunnelled(50, 0xee);
   tunnelled.insert(tunnelled.end(), frame_.begin(), frame_.end());
-  std::fill_n(tunnelled.begin() + 50, 43, uint8_t{0x11});  // Includes the first payload byte.
+  std::fill_n(tunnelled.begin() + 50, 43, uint8_t{0x11});  // These bytes include the first payload
+                                                           // byte.
   See(tunnelled);
   EXPECT_EQ(result().streams[0].received, 1u);
   EXPECT_EQ(result().streams[0].corrupted, 0u);

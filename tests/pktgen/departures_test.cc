@@ -48,7 +48,7 @@ TEST(PktgenRate, ReadsWhatPeopleWrite) {
 }
 
 TEST(PktgenRate, CountsLayerOne) {
-  EXPECT_EQ(LayerOneBits(60), 672u);  // 64-byte frames: 14.88 Mpps at 10 Gb/s.
+  EXPECT_EQ(LayerOneBits(60), 672u);  // 64-byte frames at 10 Gb/s, which is 14.88 Mpps.
   EXPECT_EQ(LayerOneBits(1514), 12304u);
 }
 
@@ -77,7 +77,7 @@ TEST(PktgenRate, OverlapsAreFound) {
   EXPECT_NE(OrderPhases(&overlapping), "");
 }
 
-// Departure n at a rate of p packets per q seconds is n q / p, rounded down to picoseconds.
+// At a rate of p packets per q seconds, departure n is at n q / p, rounded down to picoseconds.
 TEST(PktgenDepartures, DoNotDrift) {
   struct {
     double pps;
@@ -104,7 +104,8 @@ TEST(PktgenDepartures, AreExactOverMixedSizesInBits) {
     Departures departures = Of({Unit::kPercent, share});
     unsigned __int128 bits = 0;
     for (uint32_t n = 0; n < 100'000; ++n) {
-      // The exact value in picoseconds: bits / (line × share / 100). `share` has one decimal here.
+      // The exact value in picoseconds is bits / (line × share / 100). `share` has one decimal
+      // here.
       const unsigned __int128 exact =
           bits * kPsPerSecond * 1000 / (kLine * static_cast<uint64_t>(std::llround(share * 10)));
       ASSERT_EQ(departures.due_ps(), static_cast<uint64_t>(exact)) << share << " " << n;
@@ -128,7 +129,7 @@ TEST(PktgenDepartures, SecondsHaveTheFramesAskedFor) {
 
 TEST(PktgenDepartures, SharesAddUp) {
   const Gap whole({Unit::kPackets, 1e6}, kLine);
-  // The stream gets three of seven frames, one per 1 us: one frame per 7/3 us.
+  // The stream gets three of seven frames, with one frame per 1 us. This is one frame per 7/3 us.
   EXPECT_EQ(PsOf(whole.Share(3, 7).Behind(60) * 3), 7'000'000u);
   const Gap bits({Unit::kBits, 1e9}, kLine);
   EXPECT_EQ(PsOf(bits.Share(1, 2).Behind(60)), 2 * 672'000u);
@@ -149,7 +150,8 @@ TEST(PktgenDepartures, FollowTheirSchedule) {
   EXPECT_EQ(due, (std::vector<uint64_t>{0, ms, 5 * ms, 5 * ms + 1'000'000, 5 * ms + 2'000'000}));
 }
 
-// Gaps of a Poisson process are exponential: mean m, variance m², and a share of e^-1 above m.
+// The gaps of a Poisson process have an exponential distribution: mean m, variance m², and a share
+// of e^-1 above m.
 TEST(PktgenDepartures, PoissonGapsAreExponential) {
   constexpr uint32_t kGaps = 200'000;
   Departures departures = Of({Unit::kPackets, 1e6}, kNever, Arrivals::kPoisson, 7);
@@ -217,7 +219,7 @@ TEST(PktgenDepartures, CapturesEndWithTheRun) {
   EXPECT_EQ(departures.until_ps(), 26u);
 }
 
-// Skipping frames at once yields the same state as advancing over each of them.
+// Skipping frames at once must yield the same state as advancing over each of them.
 TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
   const auto offsets =
       std::make_shared<Offsets>(Offsets{.at_ps = {0, 5, 5, 900, 2000}, .period_ps = 2500});
@@ -250,8 +252,8 @@ TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
 }
 
 // If independent arrivals are skipped, the number of arrivals per second must still have a Poisson
-// distribution, and the first gap after the skip an exponential distribution. Compares mean and
-// variance.
+// distribution, and the first gap after the skip must have an exponential distribution. Compares
+// the mean and the variance.
 TEST(PktgenDepartures, SkipIndependentArrivalsAsTheyAre) {
   constexpr int kRuns = 20'000;
   double sum = 0, squares = 0, wait_ps = 0;
@@ -266,7 +268,7 @@ TEST(PktgenDepartures, SkipIndependentArrivalsAsTheyAre) {
   const double mean = sum / kRuns;
   EXPECT_NEAR(mean, 20, 5 * std::sqrt(20.0 / kRuns));
   EXPECT_NEAR(squares / kRuns - mean * mean, 20,
-              1.1);  // Five standard deviations of the sample variance.
+              1.1);  // This is five standard deviations of the sample variance.
   EXPECT_NEAR(wait_ps / kRuns, 5e10, 5 * 5e10 / std::sqrt(kRuns));
 }
 

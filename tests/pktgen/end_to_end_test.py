@@ -85,13 +85,13 @@ class Interfaces(unittest.TestCase):
         self.assertAlmostEqual(report["mpps"], 4e-6)
 
     def test_what_the_wire_does_is_counted(self):
-        # A frame that is held back continues when the wire is idle, as it usually is on a quiet
-        # machine.
+        # A frame that is held back continues when the wire is idle, which is often the case on a
+        # quiet machine.
         cases = (("drop:0.02", "fault_drop", "lost", 300),
                  ("dup:0.02", "fault_dup", "duplicated", 300),
                  ("corrupt:0.02", "fault_corrupt", "corrupted", 300),
                  ("reorder:0.5", "fault_reorder", "reordered", 10))
-        # With --full, 10^7 frames on each interface.
+        # With --full, this is 10^7 frames on each interface.
         load = ("--rate=500k", "--duration_s=5") if harness.FULL else \
             ("--rate=100k", "--duration_s=0.3")
         sent = collections.Counter()
@@ -136,8 +136,8 @@ class Interfaces(unittest.TestCase):
                     self.assertEqual({name: report[name] for name in LOSSES}, none(report))
                     small, large, later = report["streams"]
                     self.assertEqual(small["sent_pkts"], 25_000)
-                    # On layer 1, a pair of frames of 1518 and 512 bytes, plus 20 bytes each, has
-                    # 16560 bits. The rate allows 5e7 bits.
+                    # On layer 1, frames of 1518 and 512 bytes, with 20 additional bytes each, have
+                    # a total of 16560 bits. The rate allows 5e7 bits.
                     self.assertAlmostEqual(large["sent_pkts"], 2 * 5e7 / 16_560, delta=4)
                     self.assertAlmostEqual(later["sent_pkts"], 2000, delta=6 * 45)
 
@@ -194,9 +194,10 @@ class Captures(unittest.TestCase):
         self.assertEqual((stream["sent_pkts"], stream["capture"]["clock_jumps"]), (3, 1))
 
     def test_gaps_are_kept(self):
-        # The frames are 1 us apart in the capture; times 10000, 50 frames need half a second.
+        # The frames are 1 us apart in the capture. Multiplied by 10000, this makes half a second
+        # for 50 frames.
         harness.write_capture(self.path, [self.datagram(i, bytes(30)) for i in range(50)])
-        for _ in range(5):  # If the host withdraws the CPU, the last frame is late.
+        for _ in range(5):  # The last frame is late if the host withdraws the CPU.
             report, _ = run(f"--pcap={self.path}", "--loops=1", "--gaps=original:10000", *PATIENT)
             self.assertEqual(report["streams"][0]["sent_pkts"], 50)
             if report["duration_s"] <= 0.6:
@@ -245,7 +246,7 @@ class Ends(unittest.TestCase):
                 self.assertEqual(code, 2)
                 self.assertEqual(len(errors.splitlines()), 1, errors)
                 self.assertTrue(errors.startswith("--iface=streaming: "), errors)
-                # For a device on EAL's command line, the queue's error is reported.
+                # If the device is on EAL's command line, the queue's error is reported.
                 code, errors = harness.fails(APP, *harness.MEMORY, "--no-pci", "--vdev=net_enso0",
                                              "--", "--iface=streaming", f"--streams={path}")
                 self.assertEqual(code, 2)

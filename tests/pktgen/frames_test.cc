@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the frames of a stream: headers according to the standards, checksums that are right for
-// every tag, the cycle of field values, and a fair division among workers.
+// Tests a stream's frames: headers according to the standards, checksums that are correct for every
+// tag, the cycle of field values, and a fair division among workers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,8 +36,8 @@ std::shared_ptr<const FrameSet> Build(const StreamSpec& spec) {
   return frames;
 }
 
-/// Returns whether the checksums of IPv4 and of TCP, UDP or ICMP are right by the definition of RFC
-/// 1071.
+/// Returns whether the checksums of IPv4 and of TCP, UDP or ICMP are correct by the definition in
+/// RFC 1071.
 bool ChecksumsHold(const std::vector<uint8_t>& frame, uint32_t l3) {
   const uint8_t* const ip = frame.data() + l3;
   const bool v6 = ip[0] >> 4 == 6;
@@ -159,7 +159,7 @@ TEST(PktgenFrames, RandomFieldsOfAnyWidthAreWithinTheirRange) {
       least = std::min(least, field.At(n));
       most = std::max(most, field.At(n));
     }
-    // The largest and the smallest of 1000 draws are within a tenth of the ends, with a probability
+    // The largest and the smallest of 1000 draws are within a tenth of the ends with a probability
     // of 1 - 2 * 0.9^1000.
     EXPECT_TRUE(least >= 1 && least <= 1 + width / 10);
     EXPECT_TRUE(most <= width + 1 && most >= 1 + width - width / 10);

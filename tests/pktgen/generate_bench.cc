@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the cost per frame of a worker of sluice-pktgen: planning the frame, writing it with its
+// Measures the cost per frame of a sluice-pktgen worker: planning the frame, writing it with its
 // tag, and checking the returned frame. Frames are in memory, without a NIC. Under callgrind with
 // --toggle-collect='Pktgen*', it counts instructions; alone it prints TSC cycles.
 //
@@ -22,7 +22,7 @@ constexpr uint32_t kRoom = 2048;  // Bytes per frame slot.
 
 }  // namespace
 
-/// Plans and writes the due frames.
+/// Plans and writes the frames that are due.
 extern "C" __attribute__((noinline)) uint32_t PktgenSend(Sender* sender, uint8_t* to,
                                                          uint64_t now_ps) {
   const uint32_t planned = sender->Plan(now_ps);

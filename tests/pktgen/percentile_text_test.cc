@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checks that Histogram has HdrHistogram's buckets, and that PercentileText prints the text format
-// of HdrHistogram's tools. The expected values are calculated from the published definitions of
-// both; HdrHistogram itself is not used.
+// Checks that Histogram has the same buckets as HdrHistogram, and that PercentileText prints the
+// text format of HdrHistogram's tools. The expected values are calculated from the published
+// definitions of both; HdrHistogram itself is not used.
 #include "engine/pktgen/percentile_text.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 
 using workload::Histogram;
 
-// HdrHistogram's arithmetic (AbstractHistogram.java) for two significant digits: 256 sub-buckets.
-// Each bucket except the first uses only their upper half.
+// Computes as HdrHistogram (AbstractHistogram.java) does for two significant digits: there are 256
+// sub-buckets, and each bucket except the first uses only their upper half.
 uint64_t HighestEquivalent(uint64_t value) {
   const int bucket = 64 - __builtin_clzll(value | 255) - 8;
   const uint64_t sub_bucket = value >> bucket;
@@ -59,9 +59,9 @@ TEST(PktgenHistogram, SnapshotsDiffer) {
   EXPECT_EQ(later.Percentile(0.01), 30u);
 }
 
-// There are ten values of 100 and ten of 200. Each level advances by a fifth of half of the
-// distance to 100 %: 0, 10, … 50, 55, … 75, 77.5, …. The rows up to 50 % count the values of 100;
-// the next row counts all values.
+// There are ten values of 100 and ten of 200. Each level advances by a fifth of half the distance
+// to 100 %: 0, 10, … 50, 55, … 75, 77.5, …. The rows up to 50 % count the values of 100; the next
+// row counts all values.
 TEST(PktgenPercentileText, IsWhatHdrHistogramPrints) {
   Histogram histogram;
   for (int i = 0; i < 10; ++i) {

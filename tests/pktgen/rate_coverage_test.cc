@@ -18,7 +18,7 @@
 namespace sluice::engine::pktgen::coverage {
 namespace {
 
-constexpr double kLinePps = 14'880'952;  // 64-byte frames of a 10 Gb/s line.
+constexpr double kLinePps = 14'880'952;  // 64-byte frames on a 10 Gb/s line.
 constexpr double kTrialS = 10;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kSeeds = 200;
@@ -39,7 +39,8 @@ struct Trial {
   Offer offer;
   double cap;    // Frames per second, drawn for each search.
   int number;    // Number of earlier trials.
-  bool& failed;  // State of the device, initially false; persists across the trials of a search.
+  bool& failed;  // The device's state, which is initially false and persists across the trials of a
+                 // search.
 
   // Returns whether a device that serves `served` frames per second and buffers `buffer` frames
   // loses a frame.
@@ -51,8 +52,8 @@ struct Trial {
 struct Device {
   std::string name;
   std::function<bool(const Trial&, Random&)> loses;
-  // Limits for a device: the largest share of searches without a verdict, the largest mean width of
-  // intervals in percent, and the largest mean number of trials. The width, and the number of
+  // Limits for a device: the maximum share of searches without a verdict, the maximum mean width of
+  // intervals in percent, and the maximum mean number of trials. The width, and the number of
   // trials divided by 1.5, are the results of an earlier search that pooled its error rate over all
   // trials, on the same devices and seeds.
   double refused, width, trials;
@@ -63,7 +64,7 @@ struct Device {
 constexpr double kAny = INFINITY;
 
 Device Late(double share, double trials) {
-  // Buffer size in frames for each frame per second of the cap.
+  // Buffer size in frames per frame/s of the cap.
   const double frames = share * 0.005 * kTrialS;
   return {.name = absl::StrCat("late ", share),
           .loses = [=](const Trial& t, Random&) { return t.Exceeds(t.cap, frames * t.cap); },
@@ -107,7 +108,7 @@ Device Gaussian(double share, double trials) {
           .trials = 1.5 * trials};
 }
 
-// Loses frames in a share of all trials at any rate.
+// Loses frames in a share of all trials, whatever the rate.
 Device Spurious(double share, double refused, double trials) {
   return {.name = absl::StrCat("spurious ", share),
           .loses = [=](const Trial& t,
@@ -131,8 +132,8 @@ Device Bursts(double a_trial) {
           .trials = kAny};
 }
 
-// Trials are not independent: at any rate, a trial that fails is followed on average by three more
-// failures.
+// The trials are not independent: at any rate, a failed trial is followed by three more failures on
+// average.
 Device Episodes(double share) {
   return {.name = absl::StrCat("episodes ", share),
           .loses =
@@ -145,7 +146,7 @@ Device Episodes(double share) {
           .trials = kAny};
 }
 
-// The cap changes by a share over the first hundred trials. The interval must contain the final
+// The cap changes by `share` over the first hundred trials. The interval must contain the final
 // cap.
 Device Drifts(double share) {
   const auto cap_at = [=](double cap, int trial) {
@@ -221,15 +222,15 @@ TEST(RateCoverage, IntervalsHoldTheRateAsOftenAsTheySay) {
       confidence += found.confidence;
       width += std::min(100 * (found.high_pps / found.low_pps - 1), 100.0);
       const double truth = device.truth(cap, number);
-      // Trials offer whole frames.
+      // Trials offer whole numbers of frames.
       missed += found.low_pps > truth * 1.00001 || found.high_pps < truth;
     }
     const auto all = static_cast<double>(std::max<uint64_t>(verdicts, 1));
     const double held = 1 - static_cast<double>(missed) / all;
     std::printf("%-23s %8lu %6lu %7.4f %7.1f %8.3f\n", device.name.c_str(), verdicts, missed, held,
                 static_cast<double>(trials) / kSeeds, width / all);
-    // If at most one search in a thousand has a verdict, the verdicts are accidental: searches on
-    // such devices should end without a verdict.
+    // If at most one search in a thousand has a verdict, the verdicts are accidental, because
+    // searches on such devices should end without a verdict.
     if (verdicts > kSeeds / 1000) {
       EXPECT_GE(held, confidence / all - 0.01) << device.name;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the search with devices in virtual time, whose caps the search does not know.
+// Tests the search with devices in virtual time. The search does not know their caps.
 #include "engine/pktgen/rate_search.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr double kLinePps = 14'880'952;  // 64-byte frames on a 10 Gb/s line.
 
-// The way in which a device with a cap loses excess frames.
+// How a device with a cap loses excess frames.
 enum class Loss { kAtOnce, kLate, kInBursts };
 
 // A device that serves `cap` frames per second and buffers `buffer` frames. Trials use a fluid
-// model, which is exact except for the frames in the buffer at the end of the trial.
+// model, which is exact except for the frames in the buffer at the end of a trial.
 struct Policer {
   double cap;
   double buffer = 0;
@@ -66,7 +66,7 @@ TEST(RateSearch, FindsCapsOfEverySeedWithinOnePercent) {
     switch (static_cast<Loss>(seed % 3)) {
       case Loss::kAtOnce:
         break;
-      // If a trial exceeds the cap by half a percent, the buffer is full after 8 s.
+      // If a trial exceeds the cap by half a percent, the buffer fills up in 8 s.
       case Loss::kLate:
         device.buffer = 0.005 * 8 * device.cap;
         break;
@@ -112,7 +112,7 @@ TEST(RateSearch, NamesWhatWasTheLimit) {
     Policer device;
     double generator_pps;
     RateLimit limit;
-    double low_pps;  // Expected low_pps; 0 if it is not checked.
+    double low_pps;  // Expected low_pps; 0 if low_pps is not checked.
   };
   const Case cases[] = {
       {"nothing is lost on the line", {.cap = 2 * kLinePps}, kLinePps, RateLimit::kLine, kLinePps},
@@ -160,7 +160,8 @@ TEST(RateSearch, ADeviceThatForwardsNothingHasRateZero) {
   EXPECT_GT(found.high_pps, 0);
 }
 
-// Requests a stop in the trial after the first `trials` trials. Counts the trials after the stop.
+// Requests a stop during the trial after the first `trials` trials. Counts the trials after the
+// stop.
 struct Stopped {
   Policer device;
   uint64_t trials;
@@ -183,7 +184,7 @@ TEST(RateSearch, ReportsWhatWasMeasuredBeforeItWasStopped) {
     EXPECT_EQ(stopped.refused, 1u) << trials;
     EXPECT_EQ(NameOf(found.limit), "stopped") << trials;
     EXPECT_EQ(found.confidence, 0) << trials;
-    // A trial of one second offers whole frames.
+    // A trial of one second offers a whole number of frames.
     EXPECT_LE(found.low_pps, 1e6 + 1) << trials;
     EXPECT_TRUE(found.high_pps == found.low_pps || found.high_pps > 1e6) << trials;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests loss rates and bursts of RFC 2544 with devices in virtual time, and the results of trials
-// in which the generator did not offer all frames.
+// Tests RFC 2544 loss rates and bursts with devices in virtual time, and the results of trials in
+// which the generator did not offer all frames.
 #include "engine/pktgen/rfc2544.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Capped {
   double cap = INFINITY;
   double buffer = 0;
   double generator = INFINITY;
-  /// Maximum delay of a frame at the generator, in seconds; later frames count as unsent.
+  /// Maximum delay of a frame in the generator, in seconds; later frames count as unsent.
   double patience_s = 0.01;
   uint64_t stopped_after = ~uint64_t{0};
   uint64_t spoilt = 0;  ///< Number of disturbed trials before each trial that counts.
@@ -59,7 +59,7 @@ TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
   EXPECT_EQ(FrameLossRate(kTenGigPps, 1, 1, loss).size(), 3u);
   EXPECT_EQ(loss.refused, 1u);
 
-  // There is one trial per repetition, because every burst has the maximum length.
+  // There is only one trial per repetition, because every burst has the maximum length.
   const Capped bursts{.cap = kTenGigPps, .stopped_after = 2};
   const BackToBack found = LongestBursts(1000, 2, 5, bursts);
   EXPECT_EQ(found.bursts, (std::vector<uint64_t>{2000, 2000}));
@@ -75,7 +75,7 @@ TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
 TEST(Rfc2544, FrameLossRateEndsAfterTwoCleanRates) {
   const Capped device{.cap = 0.75 * kTenGigPps};
   const std::vector<LossAtRate> rates = FrameLossRate(kTenGigPps, 1, 4, device);
-  // The trials at 100, 90 and 80 % have loss; those at 70 and 60 % do not.
+  // The trials at 100, 90 and 80 % have losses; those at 70 and 60 % do not.
   ASSERT_EQ(rates.size(), 5u);
   for (size_t i = 0; i < rates.size(); ++i) {
     EXPECT_EQ(rates[i].percent, 100 - 10 * i);
@@ -111,8 +111,8 @@ TEST(Rfc2544, BackToBackFindsTheBuffer) {
     const BackToBack found = LongestBursts(kTenGigPps, 2, 3, device);
     ASSERT_EQ(found.bursts.size(), 3u);
     EXPECT_EQ(found.refusal, Refusal::kNone);
-    // The device drains while the burst arrives: n frames leave n / 2 in the buffer. A loss of less
-    // than one frame counts as zero.
+    // The device drains while the burst arrives, so n frames leave n / 2 in the buffer. A loss of
+    // less than one frame counts as zero.
     const double longest = 2 * (buffer + 1);
     for (const uint64_t burst : found.bursts) {
       EXPECT_NEAR(static_cast<double>(burst), longest, 0.005 * longest + 2) << buffer;
@@ -129,8 +129,9 @@ TEST(Rfc2544, BackToBackKnowsItsLongestBurst) {
   EXPECT_EQ(LongestBursts(1000, 2, 2, deaf).bursts, (std::vector<uint64_t>{0, 0}));
 }
 
-// The line has 400 Gb/s and 64-byte frames, but the generator sends only 10 million per second.
-// Thus no burst and no rate above a sixtieth of the line can be offered, for any patience.
+// The line carries 64-byte frames at 400 Gb/s, but the generator sends only 10 million per second.
+// Therefore, bursts and rates above a sixtieth of the line cannot be offered, whatever the
+// patience.
 TEST(Rfc2544, WhatTheGeneratorDidNotOfferNeitherPassedNorFailed) {
   const double line_pps = 400e9 / 672;
   for (const double patience_s : {0.01, 60.0}) {
@@ -162,7 +163,7 @@ TEST(Rfc2544, DisturbedTrialsAreRepeatedTenTimesAtMost) {
   EXPECT_EQ(worst.trials, 10u);
 }
 
-// The device is a lossless loopback, and the generator sometimes offers no frames.
+// The device is a lossless loopback, but the generator sometimes does not offer any frames.
 TEST(Rfc2544, TrialsThatOfferedNothingAreNoFailuresOfTheDevice) {
   for (const uint64_t every : {2, 3, 5, 7}) {
     uint64_t trials = 0;

@@ -19,8 +19,8 @@ NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ip
 SHORT = ("--trial_s=0.2", "--probe_s=0.05", "--settle_s=0.1", "--precision_percent=2")
 # A worker that waits for a CPU must not make the generator discard frames.
 PATIENT = ("--late_ms=60000",)
-# On a host that withdraws CPUs, a search reports no verdict. The generator cannot detect this for
-# the device's CPU, so the interval may be wrong.
+# On a host that withdraws CPUs, a search reports no verdict. If the host withdraws the device's
+# CPU, the generator cannot detect it, so the interval may be wrong.
 TRIES = 3
 
 
@@ -47,8 +47,8 @@ class Rfc2544(unittest.TestCase):
         for iface in NICS if harness.FULL else ("streaming",):
             with self.subTest(iface=iface):
                 for _ in range(TRIES):
-                    # A burst of 64 frames is 1.6 % of a trial. If a rate exceeds the cap by no
-                    # more, no frame is lost.
+                    # A burst of 64 frames is 1.6 % of a trial. If a rate does not exceed the cap by
+                    # more than that, no frame is lost.
                     code, found, error = measure(iface, "throughput", "--line_gbps=0.05", *SHORT,
                                                  wire="loopback,faults=police:20k/64")
                     self.assertEqual(code, 0 if found["verdict"] == "" else 1, error)
@@ -77,7 +77,7 @@ class Rfc2544(unittest.TestCase):
             if code != 0:
                 none += 1
                 continue
-            # The bucket absorbs its excess in each trial, and trials offer whole frames.
+            # The bucket absorbs its excess in each trial, and trials offer whole numbers of frames.
             low = found["low_pps"] - (bucket + 1) / trial_s
             if low <= cap <= found["high_pps"] and found["limit"] == "device":
                 held += 1
@@ -122,9 +122,10 @@ class Rfc2544(unittest.TestCase):
         self.assertEqual(found["longest_offered_pkts"], 7440)
         bursts = found["burst_pkts"]
         self.assertEqual(len(bursts), 10)
-        # A burst of n frames passes if n (1 - 20 / 74.4) < 64 + 1: the bucket absorbs 64 frames,
-        # and others drain while the burst arrives. If the host withdraws the CPU in the middle of a
-        # burst, the result is longer; before a burst, it is shorter.
+        # A burst of n frames passes if n (1 - 20 / 74.4) < 64 + 1, because the bucket absorbs 64
+        # frames, and others drain while the burst arrives. If the host withdraws the CPU in the
+        # middle of a burst, the result is too high; if it does so before a burst, the result is too
+        # low.
         self.assertLessEqual(statistics.median(bursts), 65 / (1 - 20_000 / 74_404) + 2)
         self.assertGreaterEqual(max(bursts), 40)
         self.assertAlmostEqual(found["bursts"]["average"], statistics.mean(bursts), places=3)
@@ -133,7 +134,8 @@ class Rfc2544(unittest.TestCase):
                          (min(bursts), max(bursts)))
 
     def test_what_was_not_offered_gives_no_verdict(self):
-        # The line carries 595 million frames per second. Frames may leave a minute or 10 ms late.
+        # The line rate is 595 Mpps. Frames may be sent up to one minute late by default here, and
+        # up to 10 ms late with --late_ms=10.
         for test, *flags in (("back_to_back",), ("loss", "--late_ms=10"),
                              ("back_to_back", "--late_ms=10")):
             with self.subTest(test=test, flags=flags):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests how a worker and the main thread synchronize at the end of a round, for any order of
-// scheduling.
+// Tests how a worker and the main thread synchronize at the end of a round, whatever the order in
+// which they are scheduled.
 #include "round.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the timing of a worker. It must not send a frame early or send bursts without need, and
-// frames that could not be sent must count as its loss.
+// Tests the timing of a worker. It must not send frames early or send unnecessary bursts, and
+// frames that it could not send must count as unsent by the worker.
 #include "engine/pktgen/sender.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ struct Lab {
 
 TEST(PktgenSender, SendsAsMuchAsTheClockDemands) {
   Lab lab({Stream("a", kMegahertz)});
-  EXPECT_EQ(lab.sender().Plan(0), 1u);  // The first frame is due at once.
+  EXPECT_EQ(lab.sender().Plan(0), 1u);  // The first frame is due immediately.
   lab.sender().Sent(1, 0);
   EXPECT_EQ(lab.sender().Plan(kMicrosecond - 1), 0u);
   EXPECT_EQ(lab.sender().Plan(kMicrosecond), 1u);
@@ -101,7 +101,7 @@ TEST(PktgenSender, OffersWhatNobodyMissesForEver) {
   EXPECT_EQ(lab.result().unsent, 0u);
 }
 
-// The worker has no CPU time from 100 ms until after the end of the trial. All due frames must
+// The worker does not get a CPU from 100 ms until after the end of the trial. All due frames must
 // count as sent or unsent.
 TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   StreamSpec phases = Stream("phases", kMegahertz);  // 50,000 frames, a pause, and 200,000 frames.
@@ -143,7 +143,7 @@ TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   EXPECT_NEAR(static_cast<double>(random.sent + random.unsent), 1e6, 5 * std::sqrt(1e6));
 }
 
-// Discarding 10^12 frames per second costs no more than discarding any other number.
+// Discarding 10^12 frames per second must not cost more than discarding any other number.
 TEST(PktgenSender, GivesUpAnyNumberOfFramesAtOnce) {
   for (const auto arrivals : {workload::Arrivals::kConstant, workload::Arrivals::kPoisson}) {
     StreamSpec spec = Stream("a", {Rate::Unit::kPackets, 1e12});
@@ -191,10 +191,10 @@ TEST(PktgenSender, UnlimitedStreamsTakeTurns) {
   for (uint32_t i = 0; i < planned; ++i) ++counts[lab.TagOf(i).stream];
   EXPECT_EQ(counts[0], 31u);
   EXPECT_EQ(counts[1], 31u);
-  EXPECT_EQ(counts[2], 2u);  // Due at 0 and at 1 us.
+  EXPECT_EQ(counts[2], 2u);  // The frames are due at 0 and at 1 us.
 }
 
-// Checks the total rate of one to three workers over a second of virtual time, with mixed sizes.
+// Checks the total rate of one to three workers over one second of virtual time, with mixed sizes.
 // The error must be at most 0.05 %.
 TEST(PktgenSender, WorkersShareARateExactly) {
   for (const bool bits : {false, true}) {
@@ -218,7 +218,8 @@ TEST(PktgenSender, WorkersShareARateExactly) {
   }
 }
 
-// Flows are not split, and each frame leaves at the time of the capture, from any worker.
+// Flows are not split among workers, and each frame is sent at its time in the capture, by
+// whichever worker.
 TEST(PktgenSender, WorkersShareACapture) {
   StreamSpec spec = Stream("captured", {});
   auto frames = std::make_shared<FrameSet>();
@@ -249,7 +250,7 @@ TEST(PktgenSender, WorkersShareACapture) {
   EXPECT_EQ(due_us, (std::vector<uint64_t>{0, 1, 4, 9, 16, 25, 30, 31, 34, 39, 46, 55}));
 }
 
-// The result must be the same for any number of workers. Workers without frames send none.
+// The result must be the same for any number of workers. Workers without frames do not send any.
 TEST(PktgenSender, FramesTakeAGapEach) {
   for (const uint32_t workers : {1u, 2u, 3u}) {
     for (const uint64_t frames : {1u, 5u, 7u, 1000u}) {
@@ -276,7 +277,7 @@ TEST(PktgenTraffic, RefusesCapturesBeyondTheLine) {
   for (int i = 0; i < 2; ++i) frames->Add(bytes.data(), {.at = 0, .length = 60, .payload = 42});
   spec.captured = frames;
   spec.phases.clear();
-  // The line sends 10 bits per nanosecond, so 1344 bits need 134.4 ns.
+  // The line sends 10 bits per nanosecond, so 1344 bits take 134.4 ns.
   std::string error;
   for (const uint64_t period_ps : {134'400, 134'300}) {
     spec.offsets = std::make_shared<Offsets>(Offsets{.at_ps = {0, 1000}, .period_ps = period_ps});

@@ -105,13 +105,13 @@ TEST(PktgenWindow, KnowsWhatCameLikeASet) {
         }
       }
       while (under_way.size() > 500) {
-        const size_t which = random() % 100;  // Out of order.
+        const size_t which = random() % 100;  // Frames arrive out of order.
         const uint64_t number = under_way[which];
         if (random() % 50 != 0) under_way.erase(under_way.begin() + static_cast<long>(which));
         uint64_t found = 0;
         const Marked marked = window.Mark(static_cast<uint32_t>(number), &found);
         ASSERT_EQ(found, number);
-        // Ignores numbers that happen to stay in flight until the window has moved past them.
+        // Ignores numbers that happened to stay in flight until the window had moved past them.
         if (next - number < kNumbers - SequenceWindow::kMargin - 64) {
           ASSERT_EQ(marked, came.insert(number).second ? Marked::kNew : Marked::kTwice);
         }

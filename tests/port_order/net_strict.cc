@@ -53,8 +53,8 @@ struct Queue {
   Port* port = nullptr;  ///< Null if the queue is not set up.
   bool receives = false;
   std::atomic<bool> in_use{false};
-  /// Used only by receive queues. One thread uses a receive queue and the transmit queue with the
-  /// same number.
+  /// Used only by receive queues. A receive queue and the transmit queue with the same number are
+  /// used by the same thread.
   std::deque<rte_mbuf*> mbufs;
 };
 
@@ -68,7 +68,7 @@ struct Port {
   uint64_t down_ms = 0;  ///< Device argument "down_ms".
   State state = kProbed;
   uint64_t started_cycles = 0;
-  std::atomic<uint64_t> used_cycles{0};  ///< Time of the first burst; 0 before it.
+  std::atomic<uint64_t> used_cycles{0};  ///< Time of the first burst; 0 before the first burst.
   uint64_t calls = 0;
   std::atomic<bool> in_call{false};
   std::array<Queue, kMaxQueues> rx, tx;
@@ -81,7 +81,7 @@ struct Port {
 
 Port& PortOf(const rte_eth_dev* dev) { return **static_cast<Port**>(dev->data->dev_private); }
 
-/// A call of a control function. Control functions must not run in parallel (rte_ethdev.h).
+/// A call to a control function. Control functions must not run in parallel (rte_ethdev.h).
 class Call {
  public:
   Call(const rte_eth_dev* dev, const char* call, unsigned allowed) : port_(PortOf(dev)) {
@@ -211,7 +211,7 @@ int Close(rte_eth_dev* dev) {
     std::fprintf(stderr, "%s: closed after %llu calls\n", port->name.c_str(),
                  static_cast<unsigned long long>(port->calls));
   }
-  dev->data->mac_addrs = nullptr;  // Prevents ethdev from freeing it.
+  dev->data->mac_addrs = nullptr;  // Prevents ethdev from freeing mac_addrs.
   delete port;
   return 0;
 }

@@ -84,11 +84,11 @@ class Link(unittest.TestCase):
                                      "--duration_s=1", "--settle_s=0.2")
         self.check_down(report, said, 0.3, 0.4)
         [stream] = report["streams"]
-        # A worker without a CPU at the end does not count frames that were due then.
+        # A worker without a CPU at the end does not count the frames that are then due.
         due = stream["sent_pkts"] + stream["unsent_pkts"]
         self.assertAlmostEqual(due, self.PPS, delta=self.PPS / 10)
         self.assertGreater(report["unsent_pkts"], 0.25 * self.PPS)
-        # The lost frames were sent before the generator detected that the link is down.
+        # The lost frames were sent before the generator detected that the link was down.
         self.assertLess(report["lost"], 0.1 * self.PPS)
 
     def test_the_generator_waits_for_the_link(self):

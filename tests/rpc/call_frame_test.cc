@@ -15,7 +15,7 @@ using test::Bytes;
 FrameError Read(const Bytes& frame, CallFrame* read) {
   const test::ExactBuffer buffer(frame);
   const FrameError error = ReadCallFrame(buffer.data(), buffer.size(), read);
-  read->call.arguments = nullptr;  // Points into the buffer.
+  read->call.arguments = nullptr;  // It pointed into the buffer.
   return error;
 }
 Bytes Changed(Bytes frame, size_t at, uint8_t value) {

@@ -15,7 +15,7 @@ using test::Bytes;
 using test::FromHex;
 
 // RFC 5531 section 9 and appendix A: xid 0x2a, a call, RPC version 2, program 100000, version 2 and
-// procedure 4. Credential, verifier and arguments follow.
+// procedure 4. The credential, the verifier and the arguments follow.
 const std::string kHead = "0000002a0000000000000002000186a00000000200000004";
 const std::string kNone = "0000000000000000";
 // Stamp 7, machine name "host" plus one letter, uid 1000, gid 100, groups 4 and 27.

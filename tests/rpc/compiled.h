@@ -10,7 +10,7 @@
 
 namespace sluice::test {
 
-/// Compiles a file that must be free of errors.
+/// Compiles a file that must not contain errors.
 inline rpc::CompiledX Compiled(std::string_view text) {
   std::string error;
   auto compiled = rpc::CompileX(text, "t.x", &error);

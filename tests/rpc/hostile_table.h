@@ -12,8 +12,8 @@
 namespace sluice::test {
 
 /// Modifies a copy of `table` according to `choices`. If the result is sound, reads the remaining
-/// choices as a value of every type and writes it again, in memory of the exact size. Returns
-/// whether the table was sound.
+/// choices as a value of every type and writes each value again, in memory of the exact size.
+/// Returns whether the table was sound.
 inline bool UseTable(rpc::Table table, std::span<const uint8_t> choices) {
   const auto take = [&] {
     if (choices.empty()) return uint32_t{0};
@@ -44,7 +44,7 @@ inline bool UseTable(rpc::Table table, std::span<const uint8_t> choices) {
   for (uint32_t type = 0; type < table.types.size(); ++type) {
     const auto read = rpc::Unmarshal(table, type, wire.data(), wire.size(),
                                      {.memory = memory.data(), .bytes = memory.size(), .base = 8});
-    // Marshals the memory even after an error.
+    // Marshals the memory even if reading failed.
     static_cast<void>(read);
     static_cast<void>(rpc::Marshal(table, type,
                                    rpc::Source::Prepared(memory.data(), memory.size(), 8),

@@ -24,7 +24,7 @@ class Codec {
   explicit Codec(std::string_view text, const char* name = "t")
       : x_(test::Compiled(text)), type_(x_.types.find(name)->second) {}
 
-  /// Unmarshals to memory of exactly `room` bytes with old contents.
+  /// Unmarshals to memory of exactly `room` bytes that contains old data.
   Unmarshalled Read(const Bytes& wire, uint32_t room, Bytes* memory, uint64_t base = 0) const {
     const test::ExactBuffer from(wire), to(Bytes(room, 0xee));
     const auto read = Unmarshal(x_.table, type_, from.data(), from.size(),
@@ -45,7 +45,7 @@ class Codec {
   uint32_t type_;
 };
 
-// RFC 4506 section 7: John's file "sillyprog", an executable for lisp with the contents "(quit)".
+// RFC 4506 section 7: John's file "sillyprog", a Lisp program with the contents "(quit)".
 const Bytes kFile = FromHex(
     "0000000973696c6c7970726f67000000"
     "00000002"
@@ -53,9 +53,9 @@ const Bytes kFile = FromHex(
     "000000046a6f686e"
     "000000062871756974290000");
 
-// Contains the filename's pointer; the kind, 4 bytes of padding and the pointer of the arm; the
-// owner's pointer; and the length of the data, padding and its pointer. The data that the pointers
-// refer to follows in wire order.
+// The memory contains the filename's pointer; the kind, 4 bytes of padding and the arm's pointer;
+// the owner's pointer; and the data's length, padding and pointer. The data that the pointers refer
+// to follows in wire order.
 const Bytes kPreparedFile = FromHex(
     "3000000000000000"
     "0200000000000000"
@@ -78,7 +78,7 @@ TEST(Marshal, ReadsAndWritesTheExampleOfTheRfc) {
   EXPECT_EQ(memory, kPreparedFile);
   ASSERT_EQ(file.Write(memory, 48, &wire).error, MarshalError::kNone);
   EXPECT_EQ(wire, kFile);
-  // One byte less of input or memory is an error.
+  // With one byte less of input or memory, there must be an error.
   for (uint32_t bytes = 0; bytes < kFile.size(); ++bytes) {
     const Bytes cut(kFile.begin(), kFile.begin() + bytes);
     EXPECT_EQ(file.Read(cut, 74, nullptr).error, UnmarshalError::kGarbage) << bytes;
@@ -168,7 +168,7 @@ TEST(Marshal, LeavesNothingOfWhatWasThere) {
   EXPECT_EQ(memory, FromHex("02000000000000000400000000000000"));
 }
 
-/// A list may have any length if the pointer to the next node is the last member. Otherwise each
+/// A list may have any length if the pointer to the next node is the last member. Otherwise, each
 /// node adds a level of depth.
 TEST(Marshal, ListsAreAsLongAsTheirMessage) {
   const char* const kList = "struct t { int value; t *next; };";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random values of a signature table's types in wire format.
+// Random values of a signature table's types, in wire format.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class RandomWire {
   void AddWords(uint32_t count) {
     for (; count != 0; --count) AddWord(static_cast<uint32_t>(random_()));
   }
-  /// Adds nonzero bytes, since a zero would end a string. Padding is arbitrary.
+  /// Adds nonzero bytes, because a zero would end a string. The padding is arbitrary.
   void AddBytes(uint32_t count) {
     for (uint32_t i = 0; i < rpc::Padded(count); ++i) {
       wire_.push_back(static_cast<uint8_t>(1 + Below(255)));
@@ -94,7 +94,7 @@ class RandomWire {
   }
   void AddUnion(const rpc::Step& step, uint32_t depth) {
     const rpc::Arm* const arms = &table_.arms[step.type];
-    // A value that no other arm has, for the default arm.
+    // A value that none of the other arms has, for the default arm.
     uint32_t value = 1000;
     uint32_t chosen = Below(step.count + (arms[step.count].type != rpc::kNoType));
     if (chosen != step.count) value = arms[chosen].value;

@@ -17,7 +17,7 @@ using test::FromHex;
 
 constexpr uint32_t kMax = 16;
 
-/// Returns the records of `stream` as text, or "?" after an error. Passes `step` bytes at a time.
+/// Returns the records in `stream` as text, or "?" after an error. Passes `step` bytes at a time.
 std::vector<std::string> Records(const Bytes& stream, size_t step) {
   RecordReader reader(kMax);
   std::vector<std::string> records;

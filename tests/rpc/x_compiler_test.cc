@@ -112,7 +112,7 @@ TEST(XCompiler, ProceduresAreFound) {
     EXPECT_EQ(find(1, version, 0).low, 1);
     EXPECT_EQ(find(1, version, 0).high, 2);
   }
-  // Procedure 0 exists without a declaration. Several arguments form one structure.
+  // Procedure 0 exists without a declaration. Several arguments are combined into one structure.
   const CompiledX all = Compiled(test::kEverythingX);
   const Lookup null = all.table.Find(0x20000001, 1, 0);
   EXPECT_EQ(null.stat, AcceptStat::kSuccess);
@@ -203,7 +203,7 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
   for (const auto& c : kCases) EXPECT_EQ(ErrorOf(c.text), std::string("t.x:") + c.error) << c.text;
 }
 
-// Types that rpcgen leaves to C headers, and libtirpc's definitions of them.
+// Types that rpcgen expects in C headers, and libtirpc's definitions of them.
 TEST(XCompiler, NamesOfTheHeadersAreKnown) {
   const struct {
     const char* type;
@@ -250,7 +250,7 @@ TEST(XCompiler, ConstantsCanBeGiven) {
   }
 }
 
-// Files of Debian's libnsl-dev, without preprocessing.
+// Files from Debian's libnsl-dev, without preprocessing.
 TEST(XCompiler, PublicFilesCompile) {
   for (const char* name :
        {"klm_prot", "mount", "nfs_prot", "rex", "rquota", "sm_inter", "spray", "yppasswd"}) {
@@ -273,7 +273,7 @@ TEST(XCompiler, SizesOfFilesHaveLimits) {
     }
     return text;
   };
-  // If the innermost type is defined first, each type is known when it is used. If the innermost
+  // If the innermost type is defined first, every type is known when it is used. If the innermost
   // type is defined last, the types form a chain.
   EXPECT_EQ(ErrorOf(chain(1000)), "");
   std::string backwards = "struct r0 { int x; };";

@@ -7,7 +7,7 @@
 
 namespace sluice::test {
 
-/// The example of RFC 4506 section 7.
+/// The example in RFC 4506 section 7.
 inline constexpr std::string_view kFileX = R"(
 const MAXUSERNAME = 32;     /* max length of a user name */
 const MAXFILELEN = 65535;   /* max length of a file      */
@@ -39,7 +39,7 @@ struct file {
 };
 )";
 
-/// The example of RFC 5531 section 12.1.
+/// The example in RFC 5531 section 12.1.
 inline constexpr std::string_view kPingX = R"(
 program PING_PROG {
    /* Latest and greatest version */

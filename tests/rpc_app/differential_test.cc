@@ -29,8 +29,8 @@
 #include "rpc/random_wire.h"
 #include "service_functions.h"
 
-// rpcgen's server calls these after it has sent a result. The results point to the arguments and
-// must not be freed.
+// rpcgen's server calls these functions after it has sent a result. The results point to the
+// arguments and must not be freed.
 extern "C" int zoo_2_freeresult(SVCXPRT*, xdrproc_t, caddr_t) { return 1; }
 extern "C" int zoo_4_freeresult(SVCXPRT*, xdrproc_t, caddr_t) { return 1; }
 
@@ -147,7 +147,9 @@ class Calls {
     Append(message, Credential());
     Append(message, Body(0, OneIn(10) ? Below(5) * 4 : 0));
     Append(message, values_.Of(procedure.arguments));
-    if (OneIn(10)) message.resize(message.size() + 4 * Below(4));  // Longer than required.
+    if (OneIn(10))
+      message.resize(message.size() + 4 * Below(4));  // Makes the message longer than
+                                                      // required.
     if (OneIn(3)) Bend(message);
     return message;
   }
@@ -160,7 +162,7 @@ class Calls {
     message.insert(message.end(), more.begin(), more.end());
   }
 
-  /// Returns an opaque body with its flavor and arbitrary contents.
+  /// Returns an opaque body with this flavor and arbitrary contents.
   Bytes Body(uint32_t flavor, uint32_t bytes) {
     Bytes body = SluiceServer::BytesOf({flavor, bytes});
     while (body.size() < 8 + rpc::Padded(bytes)) body.push_back(static_cast<uint8_t>(random_()));
@@ -211,7 +213,7 @@ uint32_t WordAt(const Bytes& bytes, size_t at) {
   return at + 4 <= bytes.size() ? packet::LoadBe32(&bytes[at]) : 0;
 }
 
-/// Returns the reply that RFC 5531 section 9 requires if libtirpc's reply deviates from it.
+/// If libtirpc's reply deviates from RFC 5531 section 9, returns the reply that the RFC requires.
 std::optional<Bytes> ByTheRfc(const Bytes& message) {
   const uint32_t xid = WordAt(message, 0);
   if (message.size() < 12 || WordAt(message, 4) != 0) return std::nullopt;
@@ -226,9 +228,9 @@ std::optional<Bytes> ByTheRfc(const Bytes& message) {
   return std::nullopt;
 }
 
-/// Returns libtirpc's reply without the effects of its additional kinds of credentials. It
-/// implements AUTH_DH (3) and RPCSEC_GSS (6). It answers a call with AUTH_SYS (1) with the caller's
-/// verifier, where RFC 5531 section 8.2 requires AUTH_NONE's.
+/// Returns libtirpc's reply without the effects of its additional kinds of credentials. libtirpc
+/// implements AUTH_DH (3) and RPCSEC_GSS (6). It replies to a call that uses AUTH_SYS (1) with the
+/// caller's verifier, although RFC 5531 section 8.2 requires an AUTH_NONE verifier.
 std::optional<Bytes> Plain(const Bytes& message, std::optional<Bytes> reply) {
   const uint32_t flavor = WordAt(message, 24);
   if (!reply) return reply;
@@ -266,7 +268,7 @@ void CompareMany(uint64_t seed, uint32_t count, bool whole) {
     } else {
       expected = Plain(message, said);
     }
-    // rpcgen's server sends no reply if a function fails; the caller would wait forever.
+    // If a function fails, rpcgen's server does not send a reply, so the caller would wait forever.
     const bool fails = !said && !ByTheRfc(message) && WordAt(message, 20) == 7;
     const std::optional<Bytes> answer = ours.Answer(message);
     if (fails && answer) {

@@ -41,7 +41,7 @@ def service(folder, body, version="1"):
 
 
 # Cores that are granted and revoked: flags, and the device counters that must be nonzero. In each
-# case every call has an outcome, and no answer is wrong.
+# case, every call must have an outcome, and no answer may be wrong.
 CORES = [
     # More services than cores, with up to one core each: idle cores move between services.
     (["--cores=2", "--outstanding=4", "--run_calls=7"], ["rpc_switches", "rpc_yields"]),
@@ -94,7 +94,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(report["services"], ["nothing", "echo", "add"])
         self.assertEqual(report["device"]["rpc_answered"], report["answered"])
         self.assertIn("Mcalls/s", lines)
-        # The twelve steps of each traced call; the host only jumps.
+        # Each traced call has twelve steps. The host does nothing but jump.
         steps = [line.split() for line in lines.splitlines() if line.startswith("  ")]
         for number in range(1, 13):
             self.assertEqual(sum(step[0] == str(number) for step in steps), 2, lines)
@@ -105,7 +105,8 @@ class Runs(unittest.TestCase):
         for flags, counters in CORES:
             with self.subTest(flags):
                 happened = False
-                for duration_s in (0.2, 2, 20):  # Longer if the host withdrew the CPUs.
+                for duration_s in (0.2, 2, 20):  # The longer durations are for hosts that withdraw
+                                                 # the CPUs.
                     report, lines = run(f"--duration_s={duration_s}", "--preempt_ms=30000",
                                         "--stats_period_s=0", "--handler_ms=10000",
                                         "--nested_ms=20000", "--timeout_ms=20000", *flags)
@@ -133,7 +134,7 @@ class Runs(unittest.TestCase):
             services = ("libsluice_rpc_front", "libsluice_rpc_store", "libsluice_rpc_add")
             for service in services:
                 self.kill_one(process.pid, service, signal.SIGKILL)
-            # A stopped process never yields its cores until it is killed for that.
+            # A stopped process does not yield its cores, for which it is eventually killed.
             for service in services[:2]:
                 self.kill_one(process.pid, service, signal.SIGSTOP)
             process.send_signal(signal.SIGINT)
@@ -150,7 +151,8 @@ class Runs(unittest.TestCase):
         while not sent:
             pid = self.wait_for_process(parent, service, 0)
             time.sleep(0.1)
-            with contextlib.suppress(ProcessLookupError):  # It was killed because it hung.
+            with contextlib.suppress(ProcessLookupError):  # The process may have been killed
+                                                           # because it hung.
                 os.kill(pid, how)
                 sent = True
         self.wait_for_process(parent, service, pid)

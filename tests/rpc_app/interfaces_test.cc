@@ -47,7 +47,7 @@ using engine::rpc::Server;
 using nic_test::Bytes;
 using Words = std::vector<uint32_t>;
 
-constexpr uint16_t kPort = 2000;  // Equal to the port in rpc/frames.h.
+constexpr uint16_t kPort = 2000;  // The same port as in rpc/frames.h.
 constexpr uint32_t kMtu = 1500;
 constexpr uint32_t kAdd = 0x20000103;
 constexpr uint32_t kEcho = 0x20000102;
@@ -203,7 +203,7 @@ class Interfaces : public nic_test::RingPort {
                                                           sent);
   }
 
-  // Packetized and streaming share the fixture's port; the others have separate ends.
+  // packetized and streaming share the fixture's port; the others have separate ends.
   std::vector<std::unique_ptr<Interface>> All(const device::rpc::Services& services) {
     using namespace nic;  // NOLINT: four queues
     const auto receive = [this](const Bytes& frame) { Receive(frame); };
@@ -248,7 +248,8 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
     const char* x;
     std::vector<Bytes> frames;
   };
-  // Procedures of ODD: 3 fails, 4 exceeds any datagram, 5 modifies a union, 6 succeeds.
+  // Procedures of ODD: 3 fails, 4 returns more than any datagram can hold, 5 modifies a union, and
+  // 6 succeeds.
   const std::vector<Case> cases = {
       {ADD_OBJECT,
        ADD_X,
@@ -301,8 +302,8 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
       Compare(host, interfaces, FrameOf(Bytes(whole.begin(), whole.begin() + bytes)));
     }
   }
-  // The answered frames are all frames above except a reply, a lone xid, frames to another port and
-  // non-datagrams; also the first frame of each service, truncated after its header.
+  // All frames above are answered except a reply, a lone xid, frames to another port and
+  // non-datagrams. The first frame of each service, truncated after its header, is also answered.
   EXPECT_GE(answered_, 27u);
 }
 
@@ -326,7 +327,7 @@ TEST_F(Interfaces, AnswerRandomAndBentArgumentsAlike) {
     message.insert(message.end(), arguments.begin(), arguments.end());
     if (i % 3 == 1) message[random() % message.size()] ^= 1 << random() % 8;
     if (i % 3 == 2) message.resize(message.size() - random() % message.size());
-    // The service returns the bytes after an empty name, which are undefined.
+    // For an empty name, the service returns the bytes after it, which are undefined.
     const bool empty = message.size() >= 48 && packet::LoadBe32(&message[40]) == 1 &&
                        packet::LoadBe32(&message[44]) == 0;
     if (empty) continue;
@@ -336,8 +337,8 @@ TEST_F(Interfaces, AnswerRandomAndBentArgumentsAlike) {
   EXPECT_GT(answered_, 200u);
 }
 
-// The NIC answers with one datagram. A port whose frames are limited by the MTU sends it in
-// fragments.
+// The NIC answers with one datagram. A port whose frame size is limited by the MTU sends the
+// datagram in fragments.
 TEST_F(Interfaces, SendLongResultsInFragments) {
   const auto functions = Load(ODD_OBJECT, ODD_X);
   ASSERT_NE(functions, nullptr);
@@ -352,7 +353,7 @@ TEST_F(Interfaces, SendLongResultsInFragments) {
     SCOPED_TRACE(interface->name());
     packet::Defragmenter defragmenter(1, 1, /*seed=*/1);
     const std::vector<Bytes> pieces = interface->Answer(call);
-    EXPECT_EQ(pieces.size(), 6u);  // 8036 bytes of UDP, at most 1480 in each.
+    EXPECT_EQ(pieces.size(), 6u);  // 8036 bytes of UDP, with at most 1480 bytes in each fragment.
     Bytes whole;
     for (const Bytes& piece : pieces) {
       EXPECT_LE(piece.size(), 14 + kMtu);
@@ -362,7 +363,8 @@ TEST_F(Interfaces, SendLongResultsInFragments) {
       whole.assign(made.frame, made.frame + made.length);
     }
     ASSERT_EQ(whole.size(), expected->size());
-    std::copy_n(expected->begin() + 18, 8, whole.begin() + 18);  // IP: identification … checksum.
+    std::copy_n(expected->begin() + 18, 8, whole.begin() + 18);  // The IP fields from the
+                                                                 // identification to the checksum.
     EXPECT_EQ(whole, *expected);
   }
 }
@@ -415,7 +417,7 @@ TEST_F(Interfaces, CountUnderTheSameNames) {
   EXPECT_EQ(counts[static_cast<uint32_t>(RpcCounter::kReceived)], 1u);
 }
 
-// If addresses are configured, only calls to these addresses are answered.
+// If addresses are configured, only calls to those addresses are answered.
 TEST_F(Interfaces, ServeTheirOwnAddressesAlone) {
   const auto functions = Load(ADD_OBJECT, ADD_X);
   ASSERT_NE(functions, nullptr);

@@ -51,7 +51,7 @@ int long_1_svc(void*, char** result, void*) {
   return 1;
 }
 
-// Removes the first character of a name, and doubles sides.
+// Removes the first character of a name, and doubles the sides.
 int turn_1_svc(Shape* shape, Shape* result, void*) {
   static thread_local uint32_t doubled[4];
   *result = *shape;
@@ -83,15 +83,16 @@ int wait_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
 }
 
 // Fills the 512 bytes before the arguments' line with ones. If the line is the first of its
-// endpoint, these bytes contain the words that the NIC reads. Then waits so that the NIC reads
-// them.
+// endpoint, these bytes contain the words that the NIC reads. Then waits so that the NIC can read
+// these words.
 int stomp_1_svc(uint8_t* arguments, void*, void*) {
   std::memset(arguments - 24 - 512, 0xff, 512);
   usleep(100'000);
   return 1;
 }
 
-// Consumes the given CPU time, in milliseconds, with SCHED_IDLE on the first permitted CPU.
+// Consumes the given CPU time, in milliseconds, with SCHED_IDLE on the first CPU that the process
+// may use.
 int spin_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);

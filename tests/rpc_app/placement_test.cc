@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that every policy of lib/engine/sched under the dispatcher delivers the calls of all
-// services.
+// Tests that the calls of all services are delivered when the dispatcher uses any of the policies
+// in lib/engine/sched.
 #include "placement.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST_P(EveryPolicy, GivesEveryServiceItsCores) {
     dispatcher.AddProcess(id, 1 + id % kCores);
     dispatcher.Ready(id, 0);
   }
-  // The next action of each core: to load the kernel's endpoint or that of a process.
+  // The next action of each core: to load the endpoint of the kernel or of a process.
   enum class Next { kKernel, kUser, kNothing };
   std::array<Next, kCores> next{};
   std::array<ProcessId, kCores> process{};

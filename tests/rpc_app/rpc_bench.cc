@@ -5,10 +5,10 @@
 //
 //   rpc_app_bench <interface> <frame_size> <burst> <packets>
 //
-// For `coherent`, it measures the thread of a service from the answer to its load to the load that
-// returns the result. Size and burst do not matter, since the NIC delivers decoded calls one at a
-// time. For the other interfaces, it measures a worker's poll with the server of lib/engine/rpc
-// (nic/queue_bench.h). scripts/instructions also counts the cost of a port's driver.
+// For `coherent`, it measures a service's thread from the answer to its load to the load that
+// returns the result. The size and the burst do not matter, because the NIC delivers decoded calls
+// one at a time. For the other interfaces, it measures a worker's poll with the server from
+// lib/engine/rpc (nic/queue_bench.h). scripts/instructions also counts the cost of a port's driver.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

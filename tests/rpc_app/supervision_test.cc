@@ -38,7 +38,7 @@ constexpr uint32_t kAdd = 0x20000103;
 constexpr uint32_t kOdd = 0x20000777;
 constexpr uint32_t kPortmap = 100000;
 
-// A wire with at most one call per caller in flight.
+// A wire that has at most one call per caller in flight.
 class CallWire final : public emulator::Wire {
  public:
   std::span<const device::WireFrame> Pull(uint64_t, uint32_t) override {
@@ -77,7 +77,7 @@ class CallWire final : public emulator::Wire {
     const std::scoped_lock lock(mutex_);
     waiting_.push_back(frame);
   }
-  // Returns the reply to `xid`, or no words if it has not arrived.
+  // Returns the reply to `xid`, or no words if the reply has not arrived.
   Words PopReply(uint32_t xid) {
     const std::scoped_lock lock(mutex_);
     for (auto reply = replies_.begin(); reply != replies_.end(); ++reply) {
@@ -210,8 +210,8 @@ TEST_F(SupervisionTest, ServicesTakeTurnsOnOneCoreAndAnswer) {
 
 TEST_F(SupervisionTest, StructuresWithPointersComeAndGo) {
   ASSERT_TRUE(started_) << error_;
-  // RFC 4506: the words are the discriminant; a string's length, bytes and padding; and an array's
-  // length.
+  // RFC 4506: the words are the discriminant; the length, bytes and padding of a string; and the
+  // length of an array.
   EXPECT_EQ(Call(kOdd, 5, {1, 5, 0x61626364, 0x65000000}), (Words{0, 1, 4, 0x62636465}));
   EXPECT_EQ(Call(kOdd, 5, {5, 3, 10, 20, 30}), (Words{0, 5, 3, 20, 40, 60}));
   EXPECT_EQ(Call(kOdd, 5, {9}), (Words{0, 9})) << "the default arm has no body";
@@ -227,8 +227,8 @@ TEST_F(SupervisionTest, AServiceThatCrashesIsStartedAgainAndTheOtherGoesOn) {
 
 TEST_F(SupervisionTest, ThePortMapperKnowsWhatThereIs) {
   ASSERT_TRUE(started_) << error_;
-  // RFC 1833 section 3: a mapping has program, version, protocol (17: UDP) and port. In a list,
-  // TRUE precedes each mapping and FALSE follows the last one.
+  // RFC 1833 section 3: a mapping consists of program, version, protocol (17: UDP) and port. In a
+  // list, TRUE precedes each mapping and FALSE follows the last one.
   EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 17, 0}, 2), (Words{0, 20049}));
   EXPECT_EQ(Call(kPortmap, 3, {kAdd, 7, 17, 0}, 2), (Words{0, 20049})) << "another version of it";
   EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 6, 0}, 2), (Words{0, 0})) << "over TCP there is nothing";
@@ -238,8 +238,8 @@ TEST_F(SupervisionTest, ThePortMapperKnowsWhatThereIs) {
   EXPECT_EQ(Call(kPortmap, 1, {99, 1, 17, 9}, 2), (Words{0, 0})) << "nobody registers";
 }
 
-// Encodes a string of RFC 4506 section 4.11: its length, its bytes, and zeroes up to a complete
-// word.
+// Encodes a string according to RFC 4506 section 4.11: its length, its bytes, and zeros up to a
+// complete word.
 Words Text(const std::string& text) {
   Words words(1 + (text.size() + 3) / 4);
   words[0] = static_cast<uint32_t>(text.size());
@@ -253,7 +253,7 @@ Words Joined(std::initializer_list<Words> parts) {
   for (const Words& part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
-// RFC 1833 section 2.1: a client's query in which address and owner are empty.
+// RFC 1833 section 2.1: a client's query, in which the address and the owner are empty.
 Words Asked(uint32_t program, uint32_t version, const std::string& network) {
   return Joined({{program, version}, Text(network), {0, 0}});
 }
@@ -324,7 +324,8 @@ class StarvingTest : public SupervisionTest {
   StarvingTest() : SupervisionTest({.preempt_ns = 100'000'000}) {}
 };
 
-// The handler needs 5 ms of a CPU that another thread occupies, while its core is being preempted.
+// The handler needs 5 ms of CPU time on a CPU that another thread occupies, while its core is being
+// preempted.
 TEST_F(StarvingTest, AServiceThatGetsNoCpuIsNotBlamed) {
   ASSERT_TRUE(started_) << error_;
   std::atomic<bool> stop{false};
@@ -428,7 +429,8 @@ constexpr uint32_t kStore = 0x20000104;
 constexpr uint32_t kFront = 0x20000105;
 constexpr uint32_t kAsker = 0x20000778;
 
-// Encodes `bytes` bytes of `value` as an opaque: length, bytes, padding (RFC 4506 section 4.10).
+// Encodes `bytes` bytes of `value` as an opaque: the length, the bytes and padding (RFC 4506
+// section 4.10).
 Words Opaque(uint32_t bytes, uint8_t value) {
   Words words = {bytes};
   for (uint32_t at = 0; at < bytes; at += 4) {
@@ -525,7 +527,7 @@ TEST_F(CallsInCallsTest, TheFrontOutlivesItsStore) {
   const Words key = Opaque(5, 'k');
   ASSERT_EQ(Call(kFront, kKeep, Joined(key, Opaque(4, 'v'))), Joined({0}, Opaque(4, 'v')));
   processes_.Get(1)->Signal(SIGKILL);
-  // The call waits for the next store, or was lost with the store that died.
+  // The call either waits for the next store process, or was lost with the one that died.
   const Words said = Call(kFront, kLookUp, key);
   EXPECT_TRUE(said == (Words{0, kNotFound}) || said == (Words{0, kUnavailable, kSystemErr}));
   EXPECT_EQ(Call(kFront, kLookUp, key), (Words{0, kNotFound})) << "what it held is gone";
@@ -554,7 +556,7 @@ TEST_F(CallsInCallsTest, CallsInCallsEndSomewhere) {
   ASSERT_TRUE(started_) << error_;
   EXPECT_EQ(Call(kAsker, 2, {0}), (Words{0, 0}));
   EXPECT_EQ(Call(kAsker, 2, {8}), (Words{0, 8}));
-  // Eight calls add one each, and the ninth call is refused (1000 + TOO_DEEP).
+  // Eight calls each add one, and the ninth call is refused (1000 + TOO_DEEP).
   EXPECT_EQ(Call(kAsker, 2, {20}), (Words{0, 1016}));
 }
 

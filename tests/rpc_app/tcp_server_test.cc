@@ -38,7 +38,8 @@ Words Marked(Words message) {
   message.insert(message.begin(), kLast | static_cast<uint32_t>(4 * message.size()));
   return message;
 }
-/// Returns xid, CALL, RPC version 2, AUTH_NONE twice. GETPORT is procedure 3, DUMP is 4.
+/// Returns xid, CALL, RPC version 2, and AUTH_NONE twice. GETPORT is procedure 3, and DUMP is
+/// procedure 4.
 Words Call(uint32_t xid, uint32_t procedure, const Words& arguments = {}, uint32_t version = 2) {
   Words words = {xid, 0, 2, kPortmap, version, procedure, 0, 0, 0, 0};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -63,7 +64,7 @@ class Client {
     send(socket_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
   void Send(const Words& words) const { Send(BytesOf(words)); }
-  /// Sends until the server accepts no more bytes.
+  /// Sends until the server does not accept any more bytes.
   void Flood(const Bytes& bytes) const {
     for (size_t sent = 0; sent < (size_t{64} << 20); sent += bytes.size()) {
       if (send(socket_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
@@ -226,7 +227,7 @@ TEST_F(TcpServerTest, WhoDoesNotReadItsRepliesIsNotReadFrom) {
   }
   deaf.Flood(calls);
   ExpectServed();
-  // Once the client reads, it receives all answers.
+  // Once the client reads, it must receive all answers.
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(deaf.Receive(), (Words{2, 1, 0, 0, 0, 0, 1, kPortmap, 2, 17, 111, 0}));
   }

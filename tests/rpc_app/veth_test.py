@@ -23,7 +23,8 @@ SERVICE = sys.argv.pop()
 RPC = sys.argv.pop()
 HERE = pathlib.Path(__file__).resolve().parent
 SERVICES = ROOT / "apps/rpc/services"
-# scripts/setup unpacks it instead of installing it, because the package would start a service.
+# scripts/setup unpacks this package instead of installing it, because the package would start a
+# service.
 RPCINFO = ROOT / "build/deps/rpcbind/usr/sbin/rpcinfo"
 PAIR = Veth("rpc")
 CLIENT, SERVER, CLIENT6, SERVER6 = "10.99.8.1", "10.99.8.2", "fd99:8::1", "fd99:8::2"
@@ -105,7 +106,8 @@ def denied(*more):
 
 # This call follows each message and has another xid.
 LAST = words(43) + call()[4:]
-# Message, and the reply specified by RFC 5531 section 9. FINE is procedure 6, FAIL 3, TURN 5.
+# A message, and the reply that RFC 5531 section 9 requires. FINE is procedure 6, FAIL is 3, and
+# TURN is 5.
 ANSWERS = [
     ("AUTH_NONE", call(), accepted(0)),
     ("AUTH_SYS", call(credential=sys_credential()), accepted(0)),
@@ -143,7 +145,8 @@ class OwnAddresses(Clients):
     def test_clients_of_rpcgen_are_answered_over_ipv4_and_ipv6(self):
         with tempfile.TemporaryDirectory() as folder:
             client = build_client(folder, "odd_client.c", HERE / "odd.x")
-            # Addresses, ports and calls; without a port, the client queries the port mapper.
+            # Addresses, ports and numbers of calls. Without a port, the client queries the port
+            # mapper.
             for partial_checksums, runs in (
                     (False, ((SERVER, PORT, 1500), (SERVER, 0, 50), (SERVER6, 0, 300))),
                     (True, ((SERVER, PORT, 100), (SERVER6, 0, 50)))):
@@ -156,7 +159,7 @@ class OwnAddresses(Clients):
         with serving(f"{SERVER},{SERVER6}", "nothing") as report:
             for address, port, calls in runs:
                 self.check(there(client, address, str(port), str(calls)), calls)
-        # libtirpc repeats a call if it waits for long, so there may be more.
+        # libtirpc repeats a call if it has waited for long, so there may be more.
         self.assertGreaterEqual(report["device"]["rpc_answered"], sum(run[2] for run in runs))
         self.assertEqual(report["nic_drops"], 0, report)
         self.assertGreaterEqual(report["device"]["wire_reassembled"], len(runs))
@@ -183,7 +186,7 @@ class OwnAddresses(Clients):
                         self.assertEqual(line, "none" if reply is None else reply.hex())
 
 
-# The end of the veth as a port of DPDK, and NICs that use it as their cable.
+# One end of the veth as a DPDK port, and NICs that use it as their cable.
 PCAP = f"--vdev=net_pcap0,iface={PAIR.here},phy_mac=1"
 IPU = "--vdev=net_ipu0,wire=port:net_pcap0"
 ENSO = "--vdev=net_enso0,wire=port:net_pcap0"
@@ -198,8 +201,8 @@ class EachInterface(Clients):
         block."""
         report = {}
         port = vdevs[-1].split("=", 1)[1].split(",")[0]
-        # sluice-rpc executes this program on the other interfaces; coherent transfers calls, not
-        # frames.
+        # sluice-rpc executes this program on the other interfaces, because coherent transfers
+        # calls, not frames.
         with subprocess.Popen([RPC + "-frames", "--lcores=0@0-1,1@0-1", "--no-pci", "--no-huge", "-m", "512",
                                *vdevs, "--", f"--iface={interface}", f"--port={port}",
                                f"--ip={SERVER},{SERVER6}",
@@ -220,7 +223,7 @@ class EachInterface(Clients):
     def test_calls_and_results_longer_than_a_frame_are_carried(self):
         with tempfile.TemporaryDirectory() as folder:
             client = build_client(folder, "odd_client.c", HERE / "odd.x")
-            # An Enso pipe carries neither ARP nor IPv6.
+            # An Ensō pipe carries neither ARP nor IPv6.
             for interface, vdevs, runs in (
                     ("packetized", (PCAP,), ((SERVER, PORT), (SERVER6, 0))),
                     ("packetized", (PCAP, IPU), ((SERVER, PORT),)),
@@ -302,7 +305,7 @@ class SharedAddresses(unittest.TestCase):
             self.assertEqual(len(said), 3, said)
             listed = rpcinfo("-l", SERVER, str(ODD), "1")
             self.assertIn(f"{SERVER}.78.81", [word for line in listed for word in line])
-        # The kernel has not rejected any datagram.
+        # The kernel must not have rejected any datagram.
         self.assertEqual(report["nic_drops"], 0, report)
         self.assertGreater(report["device"]["wire_kernel"], 0)
 

@@ -28,7 +28,7 @@ CONFIG = THIS.parents[2] / "configs" / "maglev-sample.json"
 # A capture without frames.
 CAPTURE = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 
-# The first flag of each line is invalid.
+# In each line, the first flag is invalid.
 BAD = {
     "echo": f"""
         --iface=telepathy
@@ -323,7 +323,7 @@ BAD = {
         --notify=never --model=enso""",
 }
 
-# Devices and primary processes that may exist when a service restarts.
+# Devices and primary processes that are absent now but may exist when a service restarts.
 ABSENT = (
     ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: no such PCI device"),
     ("--allow=fe:1f.7 --", "--allow=fe:1f.7: no such PCI device"),
@@ -333,7 +333,7 @@ ABSENT = (
     (f"--no-pci --no-huge -m 64 --vdev=net_ipu0,device={NOWHERE}",
      f"--vdev=net_ipu0,device={NOWHERE}: EAL created no port for this device: "),
 )
-# EAL's arguments, and the start of the last line. EAL prints further lines before it.
+# EAL's arguments, and the beginning of the last line. EAL prints other lines before it.
 BAD_EAL = (
     ("--no-pci --no-huge -m 64 --vdev=net_nobody0",
      'EAL failed to start: failed to parse device "net_nobody0": '),
@@ -427,7 +427,7 @@ class BadArguments(unittest.TestCase):
     def test_too_few_descriptors_are_no_bad_argument(self):
         for app in ("echo", "device", "chain", "rpc"):
             told = []
-            for limit in (6, 10, 14):  # The build determines which one fails.
+            for limit in (6, 10, 14):  # It depends on the build which one fails.
                 done = subprocess.run(
                     ["/bin/sh", "-c", f'ulimit -n {limit}; exec "$0" --duration_s=0.1',
                      BINARIES[app]], capture_output=True, text=True, timeout=60, check=False)

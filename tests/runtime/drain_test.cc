@@ -23,7 +23,7 @@ RunFigures Figures(uint64_t received, uint64_t accepted, uint64_t returned) {
   return run;
 }
 
-// Polls every 10 ms and returns whether a poll up to `end_s` ends the run.
+// Polls every 10 ms and returns whether the run ends in a poll before or at `end_s`.
 class Polls {
  public:
   bool EndBefore(const RunFigures& run, double end_s) {
@@ -92,7 +92,7 @@ struct Forwards : packet::Engine {
 
 struct Pass final : Forwards {};
 
-// Receives no frames for `silent_cycles` and then asks the worker to stop.
+// Does not receive any frames for `silent_cycles`, and then asks the worker to stop.
 struct SilentQueue : nic::FakeQueue {
   SilentQueue(WorkerControl& control, uint64_t silent_cycles)
       : control(control), silent_cycles(silent_cycles) {}
@@ -125,7 +125,8 @@ struct SilentQueue : nic::FakeQueue {
   uint64_t begin = 0;
   uint64_t polls = 0;
   bool drained = false;
-  uint32_t waiting = 0;  // Number of frames that the engine sent and that were not flushed.
+  uint32_t waiting = 0;  // Number of frames that the engine has sent and that have not been
+                         // flushed.
   std::vector<uint64_t> flushed_at_poll;  // For each frame, the number of polls before its flush.
   std::vector<uint64_t> emitted_at_poll;  // For each frame that a generator had ready, the number
                                           // of polls before it was emitted.
@@ -190,7 +191,7 @@ TEST(Worker, WhatAnEngineSendsLeavesThoughNothingIsReceived) {
   EXPECT_EQ(queue.flushed_at_poll.back(), queue.polls) << "sent on leaving";
 }
 
-// Has a frame ready at every second call.
+// Has a frame ready on every second call.
 struct Generating final : Forwards {
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests devices as named on EAL's command line (DPDK's "EAL parameters", "Device-related options").
+// Tests how devices are named on EAL's command line (DPDK's "EAL parameters", "Device-related
+// options").
 #include "runtime/eal_devices.h"
 
 #include <gtest/gtest.h>

@@ -75,7 +75,7 @@ TEST(EalPlan, PipesAreAsLargeAsTheHardwaresWhereAPacedWireDoesNotWait) {
 }
 
 TEST(EalPlan, PipesOfAWorkerAreSmallWhereManyMustFit) {
-  // 128 MiB are 2^21 flits of 64 bytes. Each of 64 pipes gets 2^15 flits, as in hardware.
+  // 128 MiB hold 2^21 flits of 64 bytes. Each of 64 pipes gets 2^15 flits, as in hardware.
   for (const auto& [pipes, size] : {std::pair(64u, ""),
                                     {65u, ",pipe_flits=16384"},
                                     {256u, ",pipe_flits=8192"},

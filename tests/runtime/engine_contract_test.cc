@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs an engine that overrides every member of its contract (packet/engine.h) with the loop of a
-// worker, alone and in each layer: every member must reach the engine.
+// Runs an engine that overrides every member of its contract (packet/engine.h) in a worker's loop,
+// both alone and inside each layer. The calls of every member must reach the engine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Own {
   bool Owns(const packet::Ipv6Address&) const { return true; }
 };
 
-/// State of a test that outlives the engine.
+/// The parts of a test that outlive the engine.
 struct Rig {
   WorkerControl control;
   nic::FakeQueue queue;
@@ -46,7 +46,7 @@ struct Zeros {
   void Write(uint32_t, uint8_t* to) const { std::fill_n(to, 60, 0); }
 };
 
-/// Records the calls of hooks. Stops the worker at the first frame.
+/// Records the calls of its hooks. Stops the worker at the first frame.
 class Witness final : public packet::Engine {
  public:
   static constexpr std::array<std::string_view, 1> kDropReasons{"never"};
@@ -145,14 +145,14 @@ TEST(EngineContract, PassesAnEngineThatAnotherObjectOwns) {
   Check(rig, bursts);
 }
 
-// The layers of an engine that overrides nothing override nothing, so that queues do no work for
-// it.
+// The layers of an engine that does not override anything must not override anything, so that
+// queues do not do any work for it.
 using Echo = nic::OwnFrames<engine::WithNeighbor<engine::ReflectEcho>>;
 static_assert(packet::FrameEngine<Echo> && !packet::BurstEngine<Echo>);
 static_assert(!packet::Sender<Echo> && !packet::PreparingEngine<Echo>);
 static_assert(!packet::HostEngine<engine::ReflectEcho> && packet::HostEngine<Echo>);
 
-// Queues reject an engine whose hooks could not be called directly, or which has no hooks.
+// Queues reject an engine that has no hooks or whose hooks could not be called directly.
 struct NotFinal : packet::Engine {
   packet::Verdict Process(packet::Frame&, uint64_t) { return packet::kForward; }
 };

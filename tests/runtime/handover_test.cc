@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that Handover passes on all counts of the worker exactly once. The suite `concurrent` also
-// runs under ThreadSanitizer.
+// Tests that Handover passes on each of the worker's counts exactly once. The suite `concurrent`
+// also runs under ThreadSanitizer.
 #include "runtime/handover.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the output of --metrics: the names and format of Prometheus (docs "Exposition formats",
-// text format 0.0.4), and the figures of the run.
+// Tests the output of --metrics: Prometheus's names and format (docs "Exposition formats", text
+// format 0.0.4), and the figures of the run.
 #include "runtime/metrics.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ Sample Counted() {
   return sample;
 }
 
-// Connects to the server of `url`. Returns -1 if it does not answer.
+// Connects to the server at `url`. Returns -1 if it does not answer.
 int Connect(const std::string& url) {
   const size_t colon = url.rfind(':');
   uint16_t port = 0;
@@ -64,7 +64,7 @@ std::string Ask(const std::string& url, const std::string& request, timeval pati
   return answer;
 }
 
-// Returns the body of the answer to GET `path`, or "" if its status is not 200.
+// Returns the body of the response to GET `path`, or "" if the response's status is not 200.
 std::string Get(const std::string& url, const std::string& path) {
   const std::string answer = Ask(url, "GET " + path + " HTTP/1.0\r\n\r\n");
   const size_t body = answer.find("\r\n\r\n");

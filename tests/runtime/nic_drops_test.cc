@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests which statistics of a port count as drops. Each drop must be counted once, and no other
-// event. The meanings of the statistics are in regs/ipu.h, device/enso/counters.h and, for any
-// port, rte_eth_stats.
+// Tests which of a port's statistics count as drops. Each drop must be counted once, and no other
+// event may be counted. The meanings of the statistics are in regs/ipu.h, device/enso/counters.h
+// and, for any port, rte_eth_stats.
 #include "runtime/nic_drops.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Values = std::map<std::string, uint64_t>;
 
-// Returns the change of the drops when the statistic `xstat` increases by 3.
+// Returns how the drops change when the statistic `xstat` increases by 3.
 NicDrops When(const std::string& xstat, bool model = true) {
   Values before{{xstat, 2}}, after{{xstat, 5}};
   if (model) before["wire_offered"] = after["wire_offered"] = 0;
@@ -62,8 +62,8 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
     ASSERT_EQ(drops.by_name.size(), 1u) << name;
     EXPECT_EQ(drops.by_name[0], std::pair(name, uint64_t{3}));
     EXPECT_EQ(drops.Sum(), 3u) << name;
-    // When the NIC drops frames to be sent, the workers have already counted them. The workers have
-    // not counted received frames that the NIC drops.
+    // If the NIC drops frames that are being sent, the workers have already counted these frames.
+    // The workers have not counted received frames that the NIC drops.
     EXPECT_EQ(drops.in_host, name.starts_with("rx_") ? 0u : 3u) << name;
     const bool rule = name == "rx_filtered" || name == "rx_flow_drop";
     EXPECT_EQ(drops.on_the_way, name.starts_with("rx_") && !rule ? 3u : 0u) << name;
@@ -78,7 +78,7 @@ TEST(NicDrops, OfAModelsDriver) {
     EXPECT_EQ(When(ending).in_host, 3u) << ending;
   }
   // These statistics are not drops: failed allocations, frames returned to the caller, sums of the
-  // statistics above, and states of links.
+  // statistics above, and link states.
   for (const char* none :
        {"rx_no_mbuf", "rx_nombuf", "tx_full", "rx_missed_errors", "rx_errors", "tx_errors",
         "rx_desync", "link_rejected", "link_too_late", "nb_wakeups"}) {
@@ -110,7 +110,7 @@ TEST(NicDrops, OfAnyOtherPortAreEthdevsOwn) {
     ASSERT_EQ(drops.by_name.size(), 1u) << xstat;
     EXPECT_EQ(drops.by_name[0], std::pair(std::string_view(name), uint64_t{3}));
   }
-  // The following statistics are a driver's details about drops that imissed already includes.
+  // The following statistics provide a driver's details about drops that imissed already includes.
   EXPECT_EQ(When("rx_out_of_buffer", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).no_mbuf, 3u);

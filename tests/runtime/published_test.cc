@@ -40,7 +40,7 @@ std::unique_ptr<const Table> Make(uint64_t number, std::atomic<int>* living) {
   return std::make_unique<const Table>(number, living);
 }
 
-// Reads tables in the same way as sluice's engines.
+// Reads tables in the same way as sluice's engines do.
 class Reader final : public packet::Engine {
  public:
   explicit Reader(const std::atomic<const Table*>* tables) : tables_(tables) {}

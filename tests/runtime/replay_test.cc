@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests --pcap with --out_pcap: passes frames of a capture through one engine, with the capture's
-// time.
+// Tests --pcap with --out_pcap: passes the frames of a capture through one engine, using the
+// capture's time.
 #include "runtime/replay.h"
 
 #include <gflags/gflags.h>

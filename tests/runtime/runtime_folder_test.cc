@@ -37,7 +37,7 @@ class RuntimeFolder : public testing::Test {
   fs::path Runs() const { return root_ / "dpdk"; }
   fs::path Huge() const { return root_ / "huge"; }
 
-  // Creates a folder as a killed process leaves it.
+  // Creates a folder like one left by a killed process.
   fs::path Leave(const std::string& prefix) {
     const fs::path run = Runs() / prefix;
     fs::create_directories(run);
@@ -62,7 +62,7 @@ class RuntimeFolder : public testing::Test {
 
   void Sweep(int fresh_s = 0) { SweepRuns(Runs(), "sluice-echo-1", {Huge()}, fresh_s); }
 
-  // Sweeps while another process lives. It calls `hold` first to acquire a lock.
+  // Sweeps while another process is running. That process calls `hold` first to acquire a lock.
   void SweepBeside(const std::function<bool()>& hold) {
     int held[2], over[2];
     ASSERT_EQ(pipe(held), 0);
@@ -96,7 +96,8 @@ TEST_F(RuntimeFolder, OfADeadRunIsSweptWithItsHugepages) {
 }
 
 TEST_F(RuntimeFolder, OfALiveProcessIdIsSweptAllTheSame) {
-  Leave(FilePrefix("echo", getpid()));  // Created by an earlier process with this id.
+  Leave(FilePrefix("echo", getpid()));  // This folder was created by an earlier process with the
+                                        // same id.
   Sweep();
   EXPECT_TRUE(fs::is_empty(Runs()));
 }
@@ -112,7 +113,7 @@ TEST_F(RuntimeFolder, ThatIsOursOrAnotherProgramsStays) {
 }
 
 TEST_F(RuntimeFolder, OfALiveRunStaysWhateverItsProcessIdSays) {
-  const fs::path run = Leave("sluice-echo-999999999");  // A run of another container, for example.
+  const fs::path run = Leave("sluice-echo-999999999");  // For example, a run in another container.
   const auto config = [&] { return open((run / "config").c_str(), O_RDWR); };
   SweepBeside([&] {  // EAL's primary process holds a write lock on its configuration file.
     struct flock lock {};

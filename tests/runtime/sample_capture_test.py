@@ -36,7 +36,8 @@ class SampleCapture(unittest.TestCase):
                 self.assertGreater(report["rx_pkts"], 0, report)
 
     def test_links_in_the_temporary_folder_are_not_followed(self):
-        # An app's process id is unknown before it runs, so the folder itself must not change.
+        # An app's process id is not known before it runs, so the test checks that the folder itself
+        # does not change.
         for app in APPS:
             with self.subTest(app=app), tempfile.TemporaryDirectory() as folder:
                 before = os.stat(folder).st_mtime_ns

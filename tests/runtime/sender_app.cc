@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // An application that sends frames of its choice to a NIC that returns them (--wire=loopback). It
-// sends seeds in AtRest. It answers each returned seed once, every fourth time from another buffer,
-// and sends three additional replies. It checks the order and bytes of returned answers and
-// replies. It has one worker. sender_test.py runs it.
+// sends seeds in AtRest. It answers each returned seed once (every fourth time from another
+// buffer), and sends three additional replies. It checks the order and bytes of returned answers
+// and replies. It has one worker. sender_test.py runs it.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Totals {
   std::atomic<uint32_t> refused = 0;
 };
 
-// Writes the headers, followed by kind, number and filling.
+// Writes the headers, followed by the kind, the number and padding.
 uint32_t Build(uint8_t* frame, Kind kind, uint32_t number) {
   const uint32_t length = kind == kSeed ? 60 : kind == kAnswer ? 1000 : 60 + number * 97 % 1400;
   sluice::runtime_test::WriteUdpHeaders(frame, length);

@@ -53,7 +53,7 @@ class Sender(unittest.TestCase):
         self.assertEqual(report["answers"], SEEDS)
         self.assertEqual(report["replies"], 3 * SEEDS)
         self.assertEqual(report["sent_pkts"], 4 * SEEDS)  # Seeds and replies.
-        self.assertEqual(report["tx_pkts"], 5 * SEEDS)    # Includes answers.
+        self.assertEqual(report["tx_pkts"], 5 * SEEDS)    # This includes answers.
         self.assertEqual(report["rx_pkts"], 5 * SEEDS)
         self.assertEqual(report["consumed_pkts"], 4 * SEEDS)
         self.assertEqual(report["rx_bytes"], report["tx_bytes"])

@@ -20,7 +20,7 @@ import harness  # pylint: disable=wrong-import-position
 PROGRAMS = dict(zip(("maglev", "kv", "sched", "rpc", "chain"), sys.argv[1:]))
 del sys.argv[1:]
 CLIENT_MAC, OURS, OURS6, VIP = "02:00:00:00:00:c1", "10.0.0.2", "fe80::2", "192.0.2.10"
-PCAP_MAC = bytes.fromhex("027063617000")  # The address of net_pcap0, from DPDK's driver.
+PCAP_MAC = bytes.fromhex("027063617000")  # The address that DPDK's driver gives to net_pcap0.
 BROADCAST, MULTICAST = b"\xff" * 6, bytes.fromhex("01005e000001")
 
 

@@ -12,8 +12,8 @@ namespace sluice::runtime {
 namespace {
 
 TEST(TscRate, IsThatOfTheMonotonicClock) {
-  // Uses the smallest deviation of several attempts, since the thread may be preempted between the
-  // two clock readings.
+  // Uses the smallest deviation in several attempts, because the thread may be preempted between
+  // the two clock readings.
   double least = 1;
   for (int i = 0; i < 10 && least >= 1e-4; ++i) {
     const auto start = std::chrono::steady_clock::now();

@@ -11,7 +11,7 @@ namespace sluice::runtime_test {
 constexpr uint32_t kUdpHeaderBytes = 42;
 
 /// Writes Ethernet, IPv4 and UDP headers (RFC 791, 768) for a frame of `length` bytes, from
-/// 10.0.0.0 to itself, ports 0. Both checksums are 0.
+/// 10.0.0.0 to itself, with both ports 0. Both checksums are 0.
 inline void WriteUdpHeaders(uint8_t* frame, uint32_t length) {
   std::memset(frame, 0, kUdpHeaderBytes);
   frame[0] = frame[6] = 0x02;

@@ -23,7 +23,7 @@ DEFINE_uint32(bytes, 64, "Size of these frames in bytes, with FCS: 64 to 1518");
 
 namespace {
 
-constexpr uint32_t kFlows = 64;  // UDP flows, enough to use every pipe of a worker.
+constexpr uint32_t kFlows = 64;  // Number of UDP flows, enough to use every pipe of a worker.
 // If no frame arrives for this number of TSC cycles, all frames are considered lost and are sent
 // again.
 constexpr uint64_t kQuietCycles = 500'000'000;

@@ -120,7 +120,7 @@ TEST(Coroutine, GoesOnInAnotherThread) {
 }
 
 TEST(Coroutine, HasARoundingModeOfItsOwn) {
-  // The System V ABI requires calls to preserve the control bits of MXCSR and of the x87.
+  // The System V ABI requires functions to preserve the control bits of MXCSR and of the x87.
   StackPool stacks(1, kStackBytes);
   Coroutine coroutine(stacks.stack(0));
   coroutine.Start(
@@ -148,7 +148,7 @@ TEST(StackPool, StacksDoNotOverlapAndAreAsLargeAsAskedFor) {
   }
 }
 
-// Uses half a kilobyte of stack for each of `levels` levels.
+// Uses half a kilobyte of stack on each of `levels` levels.
 [[gnu::noinline]] int Descend(int levels) {
   volatile char frame[512];
   frame[0] = static_cast<char>(levels);
@@ -160,7 +160,8 @@ TEST(StackPool, AStackThatOverflowsEndsTheProcessBeforeItReachesItsNeighbour) {
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGSEGV,
-           SIG_DFL);  // Otherwise a sanitizer would handle the signal and exit with another status.
+           SIG_DFL);  // Otherwise, a sanitizer would handle the signal and exit with a different
+                      // status.
     std::memset(stacks.stack(0).data(), 7, stacks.stack(0).size());
     Coroutine coroutine(stacks.stack(1));
     coroutine.Start([](void*) { Descend(2 * kStackBytes / 512); }, nullptr);

@@ -22,7 +22,7 @@ TEST(Disturbance, StolenTimeIsTheEighthNumberOfTheMachine) {
     uint64_t ticks = 0;
     file >> cpu;
     for (int i = 0; i < 8; ++i) file >> ticks;
-    return 10 * ticks;  // USER_HZ is 100 on all platforms of DPDK.
+    return 10 * ticks;  // USER_HZ is 100 on all platforms that DPDK supports.
   };
   const uint64_t before = of_the_machine();
   const uint64_t stolen = DisturbanceSoFar().stolen_ms;

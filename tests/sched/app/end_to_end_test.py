@@ -29,7 +29,7 @@ POLICIES = re.findall(r"`(\w+)`", re.search(r"^\| `--policy` \| all \| ([^;|]*)"
                                            README.read_text(encoding="utf-8"), re.M)[1])
 MODES = ("wave", "wave-prestage", "swap", "swap-standing")
 EAL = (*harness.MEMORY, "--no-pci")
-LOOSE = "--watchdog_ms=30000"  # On a busy machine an agent may not run for 20 ms.
+LOOSE = "--watchdog_ms=30000"  # On a busy machine, an agent may not get a CPU for 20 ms.
 SLOW = ("--rate=300", LOOSE)
 EAL_OF_WORKERS = {1: (), 2: ("--lcores=0@0,1@0,2@0",)}
 PATIENCE_S = 90
@@ -82,7 +82,7 @@ class Scheduling(unittest.TestCase):
         wire = report["wire"]
         for sent in ("client_requests", "accepted", "returned"):
             self.assertEqual(wire[sent], count, sent)
-        # Each answer after the client's timeout counts as late.
+        # An answer that arrives after the client's timeout counts as late.
         self.assertEqual(wire.get("client_lost", 0), wire.get("client_late", 0))
         self.assertEqual(wire.get("client_answered", 0) + wire.get("client_late", 0), count)
         for nothing in ("wrong", "unknown"):
@@ -116,7 +116,7 @@ class Scheduling(unittest.TestCase):
                 self.assertGreater(one["requests"], 0)
                 self.assertEqual(one["refused"], 0)
                 self.assertEqual(one["short"]["count"] + one["long"]["count"], one["answered"])
-                # Each task that ran was chosen by the host or by an agent.
+                # Each task that ran was chosen either by the host or by an agent.
                 local = one["host"]["local_choices"]
                 enforced = one["host"]["statuses"].get("complete", 0)
                 self.assertGreaterEqual(local + enforced, one["switches"])
@@ -203,7 +203,7 @@ class Scheduling(unittest.TestCase):
         drops = dict(report["drops"])
         for reason in frames:
             if reason is not None:
-                # The capture was replayed several times, possibly not to its end.
+                # The capture was replayed several times, but the last time possibly not to its end.
                 self.assertAlmostEqual(drops.pop(reason), report["consumed_pkts"], delta=1,
                                        msg=reason)
         self.assertEqual(sum(drops.values()), 0)

@@ -17,7 +17,7 @@ namespace {
 
 using Ended = Processor::Ended;
 
-constexpr uint64_t kCyclesPerSecond = 1'000'000'000;  // The tests do not depend on its value.
+constexpr uint64_t kCyclesPerSecond = 1'000'000'000;  // The tests do not depend on this value.
 constexpr uint64_t kRunaway = 1'000'000;
 constexpr uint64_t kFar = ~uint64_t{0} / 2;
 
@@ -103,8 +103,8 @@ TEST_F(OnProcessor, TimeAwayIsNotTimeOnTheProcessor) {
   EXPECT_GE(job.after, 100'000u);
 }
 
-// Computes with values in registers, including vector registers. An undisturbed call yields the
-// expected result.
+// Computes with values in registers, including vector registers. If the call is not disturbed, it
+// yields the expected result.
 double Compute(uint64_t rounds) {
   double sum[4] = {0, 1, 2, 3};
   for (uint64_t i = 0; i < rounds; ++i) {
@@ -229,7 +229,7 @@ TEST(Processor, CutsNobodyIfRunawaysAreAllowed) {
 }
 
 TEST(Processor, AThousandRunawaysTakeTurnsUnderSignals) {
-  // Over the run, signals interrupt every instruction of the switches. No fiber may be lost or run
+  // Over the run, signals interrupt every instruction of a switch. No fiber may be lost or run
   // twice.
   constexpr uint32_t kFibers = 64;
   StackPool stacks(kFibers, 64 << 10);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Applies seeded random moves to the complete composition of kernel, host, channel, agent and
-// policy: tasks, CPUs, agents and the window between them change or fail. After each move, checks
-// that no task is lost or on two CPUs, and that no task runs after its end, on a forbidden CPU, or
-// while blocked. The argument multiplies the number of moves.
+// policy, in which tasks, CPUs, agents and the window between host and agents change or fail. After
+// each move, checks that no task is lost or on two CPUs, and that no task runs after its end, on a
+// forbidden CPU, or while it is blocked. The argument multiplies the number of moves.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A window in shared memory with faults: reads of all ones, and flipped bits. Each access first
-// calls `before_access`, so that one thread can explore every interleaving of accesses.
+// A window in shared memory with faults: reads that return all ones, and flipped bits. Each access
+// first calls `before_access`, so that one thread can explore every interleaving of accesses.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A host with all events that can affect it, a channel, and agents that freeze, die and are
-// replaced, in one thread. A seed determines the moves. The world records the living tasks and
-// their CPUs independently of the kernel, and compares its records with the kernel's.
+// replaced, in one thread. A seed determines the moves. The world records which tasks are alive and
+// on which CPUs, independently of the kernel, and compares its records with the kernel's.
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ namespace sluice::engine::sched {
 
 struct WorldOptions {
   uint64_t seed = 1;
-  CpuId cpus = 1;  ///< Number of CPUs, at most 4; equal to the policy's number of CPUs.
+  CpuId cpus = 1;  ///< Number of CPUs, at most 4. It must equal the policy's number of CPUs.
   bool prestage = false;
   bool agent_faults = true;  ///< Set if agents freeze, die and are replaced.
   bool window_faults =
-      false;  ///< Set if links die and bits flip; afterwards the window is rebuilt.
+      false;  ///< Set if links die and bits flip. Afterwards, the window is rebuilt.
 };
 
 /// Counts of a run.
@@ -73,8 +73,8 @@ class World {
   }
 
   /// Disables faults, and starts a new agent if there were any faults. Wakes blocked tasks and lets
-  /// running tasks end. Returns null if every task ran and ended by decisions of the agent, and an
-  /// error otherwise.
+  /// running tasks end. Returns null if every task ran and ended because of the agent's decisions,
+  /// and an error otherwise.
   const char* Finish() {
     faults_.dead = false;
     faults_.flip_permille = 0;
@@ -190,7 +190,7 @@ class World {
     in_agent_ = false;
   }
 
-  /// Called before an access to the window. May first make moves of other parties. The host's CPUs
+  /// Called before an access to the window. May first make moves for other parties. The host's CPUs
   /// run only while one of them waits for a read.
   void LetOthersRun(bar::WindowSide side, bool read) {
     if (depth_ >= kDepth || !Chance(60)) return;
@@ -203,10 +203,10 @@ class World {
     --depth_;
   }
 
-  /// Makes the next step of a CPU of the host.
+  /// Makes the next step of one of the host's CPUs.
   void RunCpu(CpuId cpu) {
     CpuAccount& c = accounts_[cpu];
-    if (c.entered) return;  // This CPU is in a call of the host that is being interrupted.
+    if (c.entered) return;  // This CPU is inside a host call that is being interrupted.
     c.entered = true;
     AsHost([&] {
       if (c.switching) {
@@ -275,7 +275,7 @@ class World {
     if (options_.window_faults && Chance(200)) return HurtWindow();
   }
 
-  /// Makes an event happen that does not depend on an agent's decision.
+  /// Makes an event happen that is independent of an agent's decision.
   void Happen() {
     const Gtid gtid = AnyTask();
     const CpuId cpu = AnyCpu();
@@ -392,7 +392,7 @@ class World {
     }
   }
 
-  /// Corrupts existing lines: flips bits, or sets complete lines to ones.
+  /// Corrupts existing lines by flipping bits or by setting complete lines to ones.
   void Scribble() {
     scribbled_ = true;
     constexpr size_t kLineStride = 128;
@@ -432,7 +432,7 @@ class World {
 
   struct CpuAccount {
     bool switching = false;  ///< Between BeginSwitch and EndSwitch.
-    bool entered = false;    ///< Inside a call of the host.
+    bool entered = false;    ///< Inside a call to the host.
   };
 
   WorldOptions options_;
