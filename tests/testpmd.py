@@ -23,7 +23,7 @@ class Testpmd:
     """Runs without hugepages on two lcores. Call `quit` to check its exit code."""
 
     def __init__(self, plugins, vdevs, arguments):
-        # Line-buffered, so that output and prompts arrive in order.
+        # Output is line-buffered, so that output and prompts arrive in order.
         self.process = subprocess.Popen(
             ["stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", "--no-huge", "-m", "512", "--no-pci",
              "--no-telemetry", f"--file-prefix=testpmd_{os.getpid()}_{time.monotonic_ns()}",

@@ -18,7 +18,7 @@ enum class Verdict : uint8_t { kNone, kGood, kBad };
 struct UdpLengthCase {
   const char* what;
   std::vector<uint8_t> frame;
-  bool ipv4;  ///< True for IPv4 frames; their header checksums are good.
+  bool ipv4;  ///< True for IPv4 frames, whose header checksums are correct.
   Verdict verdict;
 };
 
@@ -32,7 +32,7 @@ inline std::vector<uint8_t> WithUdp(std::vector<uint8_t> frame, uint32_t l4, uin
   return frame;
 }
 
-/// Returns a frame with UDP from 192.168.0.1 port 1 to 192.168.0.2 port 2 and the payload "abcd".
+/// Returns a frame with UDP from 192.168.0.1 port 1 to 192.168.0.2 port 2, with the payload "abcd".
 inline std::vector<uint8_t> UdpOver4(uint16_t length, uint16_t sum) {
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79, 192, 168, 0,    1,    192,  168,
@@ -40,8 +40,8 @@ inline std::vector<uint8_t> UdpOver4(uint16_t length, uint16_t sum) {
   return WithUdp({std::begin(bytes), std::end(bytes)}, 34, length, sum);
 }
 
-/// Returns a frame with UDP from ::1 to ::2. If `stops` >= 0, a routing header with `stops`
-/// segments left precedes UDP.
+/// Returns a frame with UDP from ::1 to ::2. If `stops` >= 0, the UDP header is preceded by a
+/// routing header with `stops` segments left.
 inline std::vector<uint8_t> UdpOver6(uint16_t length, uint16_t sum, int stops = -1) {
   const uint32_t routing = stops < 0 ? 0 : 8;
   const uint32_t l4 = 54 + routing;
@@ -56,7 +56,7 @@ inline std::vector<uint8_t> UdpOver6(uint16_t length, uint16_t sum, int stops = 
   return WithUdp(std::move(frame), l4, length, sum);
 }
 
-/// Returns UdpOver4(12, 0xb9b8) with a loose source route in which one stop is left.
+/// Returns UdpOver4(12, 0xb9b8) with a loose source route that has one stop left.
 inline std::vector<uint8_t> UdpBehindSourceRoute() {
   std::vector<uint8_t> frame = UdpOver4(12, 0xb9b8);
   const uint8_t route[] = {131, 7, 4, 10, 0, 0, 9, 0};
@@ -70,8 +70,8 @@ inline std::vector<uint8_t> UdpBehindSourceRoute() {
 /// The sums follow RFC 1071. Each checksum is the complement of the sum of these values: 8154 (the
 /// addresses; 3 for IPv6), 17, the length in the pseudo-header, 3 + the UDP length (ports and
 /// length), and c4c6 (the payload; 6162 for half of it). The length in the pseudo-header is that of
-/// the IP packet. If the datagram is shorter than the packet and its checksum is good, it is the
-/// UDP length.
+/// the IP packet. However, if the datagram is shorter than the packet and its checksum is correct,
+/// that length is the UDP length.
 inline std::vector<UdpLengthCase> UdpLengths() {
   return {
       {"whole", UdpOver4(12, 0xb9b8), true, Verdict::kGood},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Waits for conditions that another thread or process makes true, and returns a socket path for
+// Waits for conditions that another thread or process makes true, and provides a socket path for
 // both sides.
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace sluice {
 
-/// Time in seconds that a test waits for an expected event; long because the machine may be loaded.
+/// Time in seconds that a test waits for an expected event. It is long because the machine may be
+/// loaded.
 inline constexpr uint64_t kPatienceS = 60;
 
 /// Checks `condition` every millisecond. Returns true as soon as it holds, and false after

@@ -3,8 +3,8 @@
 // Measures the construction of rings and the lookup of flows, and compares each with a plain
 // implementation in the same run. The construction is compared with Katran's loop, which has one
 // division per step; the lookup is compared with DPDK's jhash of the 5-tuple, modulo the number of
-// entries of an array (65537). Lookups cycle through 16384 flows, so that no lookup repeats a recent
-// flow.
+// entries of an array (65537). Lookups cycle through 16384 flows, so that no lookup repeats a
+// recent flow.
 #include <benchmark/benchmark.h>
 #include <rte_jhash.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests steering to the shortest queue. Checks its contract, and compares its queue lengths with
-// those of random steering and of a single queue, for which queueing theory gives the means.
+// Tests steering to the shortest queue. Checks the policy's contract, and compares its queue
+// lengths with those of random steering and of a single queue, whose means are known from queueing
+// theory.
 #include "engine/sched/policies/join_shortest_queue.h"
 
 #include <gtest/gtest.h>
@@ -171,7 +172,7 @@ struct Means {
 };
 
 /// Simulates discrete events exactly: arrivals at the rate `load` · cpus, and service times with
-/// mean 1. Arrivals and service times come from the same seed for every policy.
+/// mean 1. Arrivals and service times use the same seed for every policy.
 template <typename P>
 Means Simulate(P policy, CpuId cpus, double load, uint64_t arrivals) {
   std::mt19937_64 random(1);
@@ -226,7 +227,7 @@ Means Simulate(P policy, CpuId cpus, double load, uint64_t arrivals) {
   return {area / now, served};
 }
 
-/// Returns the mean number of waiting tasks in M/M/c, by Erlang's C formula.
+/// Returns the mean number of waiting tasks in an M/M/c queue, by Erlang's C formula.
 double ErlangWaiting(uint32_t servers, double load) {
   const double offered = load * servers;
   double term = 1, sum = 1;
@@ -245,13 +246,13 @@ TEST(JoinShortestQueue, ItsQueuesLieBetweenThoseOfRandomSteeringAndOfOneQueue) {
     EXPECT_EQ(random.served, kArrivals);
     EXPECT_EQ(shortest.served, kArrivals);
     EXPECT_EQ(stealing.served, kArrivals);
-    // Validates the simulation: with random steering each queue is M/M/1, and with constant
-    // stealing the system is M/M/c.
+    // Validates the simulation: with random steering, each queue is M/M/1; with constant stealing,
+    // the system is M/M/c.
     const double mm1 = kCpus * load * load / (1 - load);
     const double mmc = ErlangWaiting(kCpus, load);
     EXPECT_NEAR(random.waiting / mm1, 1, 0.1) << load;
     EXPECT_NEAR(stealing.waiting / mmc, 1, 0.1) << load;
-    // Good steering achieves most of the gain of a single queue.
+    // Good steering must achieve most of the gain of a single queue.
     EXPECT_LT(shortest.waiting, random.waiting / 3) << load;
     EXPECT_GT(shortest.waiting, mmc) << load;
   }

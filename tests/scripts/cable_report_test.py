@@ -9,9 +9,9 @@ import cable_report
 
 
 class CableVerdicts(unittest.TestCase):
-    # The envelope of three rates is the best one. The ratios of packetized to net_memif are 20 /
-    # 10, 12 / 6 and 5 / 5 in one round, and 32 / 16, 25 / 15 and 17 / 11 in two rounds. In
-    # ascending order they are 1, 1.55, 1.67, 2, 2 and 2.
+    # The envelope of three rates is the best of them. The ratios of packetized to net_memif are 20
+    # / 10, 12 / 6 and 5 / 5 in one round, and 32 / 16, 25 / 15 and 17 / 11 in two rounds. In
+    # ascending order, they are 1, 1.55, 1.67, 2, 2 and 2.
     RATES = {"net_memif": (10.0, 6.0, 5.0), "packetized": (20.0, 12.0, 5.0),
              "streaming": (29.0, 17.0, 14.0), "bilateral": (40.0, 40.0, 39.0)}
 

@@ -33,7 +33,7 @@ RECORDED = pathlib.Path(__file__).with_name("card_report.json").read_text(encodi
 LISTING = [{"name": "packetized", "model": "net_ipu0"}, {"name": "streaming", "model": "net_enso0"},
            {"name": "bilateral", "model": "net_ipu0"}, {"name": "coherent", "model": "net_ipu0"}]
 IFACES = [each["name"] for each in LISTING]
-# Lines of sluice-echo on standard error.
+# Lines that sluice-echo prints on standard error.
 STARTED = "net_enso0: the model runs on 2 threads, 1 blocks receive and 1 send\n"
 NO_LINK = ("EAL: Detected CPU lcores: 2\n" + STARTED +
            "TELEMETRY: No legacy callbacks, legacy socket not created\n"
@@ -150,7 +150,8 @@ class Plan(unittest.TestCase):
             path, verify = wires["maglev"].removeprefix("pcap:").split(",")
             self.assertEqual(verify, "verify=off")
             data = pathlib.Path(path).read_bytes()
-            # A header of 24 bytes, then 16 bytes and 60 of each frame: 64 bytes without FCS.
+            # A header of 24 bytes, then 16 bytes and 60 frame bytes for each frame: 64 bytes
+            # without the FCS.
             self.assertEqual(len(data), 24 + 10_000 * (16 + 60))
             config = json.loads(pathlib.Path(folder, "maglev.json").read_text(encoding="utf-8")) \
                 if card_plan.flags(card_plan.applications(["maglev"], IFACES)[0], folder) else {}
@@ -209,8 +210,9 @@ class Figures(unittest.TestCase):
     def test_figures_of_a_report(self):
         _, found, *_ = measure(arguments(ifaces=["streaming"]), Programs(), range(2))
         [row] = found["card"]
-        # 71172096 bytes of payload each way and 188800 of notifications, for 1112064 frames and
-        # 1469 notifications in 1.000093684 s; 474688 of descriptors and 533760 of registers.
+        # The bytes are 71172096 of payload in each direction, 188800 of notifications, 474688 of
+        # descriptors and 533760 of registers, for 1112064 frames and 1469 notifications in
+        # 1.000093684 s.
         self.assertEqual(row["link_bytes"]["payload_to_host"], 64.0)
         self.assertAlmostEqual(row["link_bytes"]["notifications"], 0.169774, 6)
         self.assertAlmostEqual(row["message_pkts"], 757.021, 3)
@@ -259,8 +261,8 @@ class Robustness(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertEqual([row["traffic"] for row in found["card"] if row["iface"] == "streaming"],
                          ["64", "512", "1518"])
-        # An interface on which two runs failed is not run a third time. The probe ran packetized
-        # once more.
+        # After two failed runs, an interface is not run a third time. The probe ran packetized one
+        # more time.
         self.assertEqual({name: programs.runs()[name] for name in ("bilateral", "coherent")},
                          {"bilateral": 2, "coherent": 2})
         self.assertIn("omitted: port net_ipu0 cannot open link 0: Input/output error: "
@@ -288,7 +290,7 @@ class Robustness(unittest.TestCase):
         with unittest.mock.patch.object(card.output, "write_json", save):
             measure(arguments(ifaces=["streaming", "bilateral"]), programs, range(2))
         # A rate, a failure, and the loads 0.01, 0.1, half of 1.03, and nine tenths of it. Three
-        # numbers of workers were omitted before.
+        # numbers of workers were omitted before that.
         self.assertEqual(kept[:6], [(1, 0, 3), (1, 0, 4), (1, 1, 4), (1, 2, 4), (1, 3, 4),
                                     (1, 4, 4)])
 
@@ -298,7 +300,7 @@ class Robustness(unittest.TestCase):
             code, found, text, _ = measure(arguments(limit_s=20), Programs(), range(2))
         self.assertTrue(found["card"])
         self.assertIn("omitted: time limit: ", text)
-        self.assertEqual(code, 1)  # Two interfaces failed before.
+        self.assertEqual(code, 1)  # Two interfaces have failed before.
 
     def test_an_interrupt_keeps_the_rows(self):
         class Interrupted(Programs):
@@ -337,7 +339,8 @@ class Page(unittest.TestCase):
             section = html[html.index("<h2>A NIC across PCIe"):html.index("</section>")]
             badges = re.findall(r'class="badge ([^"]+)"', section)
             self.assertEqual(set(badges), {"measured-across-PCIe"})
-            # The sentence, rates by workers, three percentiles, three tables, and papers' values.
+            # The sentence, rates by workers, three percentiles, three tables, and the papers'
+            # values.
             self.assertEqual(len(badges), 1 + 1 + 3 + 3 + 1)
             self.assertIn(">2048/757<", section)
             for said in (section, text):

@@ -43,7 +43,7 @@ class Chromium:
         return self
 
     def __exit__(self, *_):
-        os.close(self.to)  # It exits at the end of its input.
+        os.close(self.to)  # Chromium exits at the end of its input.
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:

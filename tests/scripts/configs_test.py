@@ -11,7 +11,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import harness
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ECHO = pathlib.Path(sys.argv.pop()).resolve()  # meson gives a path relative to the build
+ECHO = pathlib.Path(sys.argv.pop()).resolve()  # meson passes a path relative to the build
 
 
 class Configs(unittest.TestCase):

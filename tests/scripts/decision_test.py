@@ -21,7 +21,8 @@ class Decisions(unittest.TestCase):
 
     def test_who_leaves_the_worker_most_of_its_core(self):
         slow, fast = samples("packetized", 20.0), samples("bilateral", 10.0)
-        near = samples("streaming", 10.0, QUIET[::-1])  # Cheaper in every second round.
+        near = samples("streaming", 10.0, QUIET[::-1])  # streaming is cheaper in every second
+                                                        # round.
         noisy = samples("bilateral", 5.0, SLOPPY)
         drops = samples("streaming", 2.0, drops={"tx_unframeable": 11})
         failed = samples("streaming", 2.0, failure="lost 3 frames")
@@ -34,7 +35,7 @@ class Decisions(unittest.TestCase):
                 ((fast, near), (), {}),
                 ((slow, fast, drops), ("bilateral",), {"streaming": "drops more than others"}),
                 ((slow, fast, failed), ("bilateral",), {"streaming": "FAILED"}),
-                # The interface without work might be the best.
+                # The interface for which no work was seen might be the best.
                 ((slow, fast, unseen), (), {"streaming": "no work was seen"}),
                 ((fast,), (), {}),
                 ((slow[:5], fast), (), {})):
@@ -42,9 +43,9 @@ class Decisions(unittest.TestCase):
             self.assertEqual((one.choice, one.left_out), (choice, left_out), one.why)
 
     def test_all_orders_of_a_workload_hold_together(self):
-        # If the smallest one or two of nine rounds contradict a pair, its chance is 4 or 10 of 512
-        # outcomes. The first of six pairs needs a chance of at most 0.05 / 6, and a single pair
-        # 0.05.
+        # If the smallest one or two of nine rounds contradict a pair, the probability of its result
+        # is 4 or 10 of 512 outcomes. The first of six pairs needs a probability of at most 0.05 /
+        # 6, and a single pair needs 0.05.
         def ratios(against, pairs):
             found = paired.ratio([2.0] * (9 - against) + [1 / 1.5 - 0.01 * n for n in range(against)],
                                  [1.0] * 9)
@@ -67,7 +68,7 @@ class Decisions(unittest.TestCase):
             self.assertAlmostEqual(one.over["packetized"][name], 2.0)
 
     def test_too_few_samples_name_the_flag(self):
-        # The chance 2 / 2^n is at most 0.05 from n = 6 on, and at most 0.05 / 3 from n = 7 on.
+        # The probability 2 / 2^n is at most 0.05 from n = 6 on, and at most 0.05 / 3 from n = 7 on.
         for ifaces, repeats in ((("packetized", "bilateral"), 6),
                                 (("packetized", "bilateral", "streaming"), 7)):
             for count in (repeats - 1, repeats):
@@ -93,14 +94,15 @@ class Decisions(unittest.TestCase):
                     sum(c < d for c, d in zip(cycles[best], cycles[iface])) >= 7
                     for best in one.choice), (workload, iface))
         self.assertGreaterEqual(verdicts, 12)
-        # The workload that once promoted a worse interface: bilateral was cheaper in 6 of 9 rounds.
+        # The workload that once led to a worse interface being chosen: bilateral was cheaper in 6
+        # of 9 rounds.
         one = self.decide(*measurements.busy_host()["increment random"])
         self.assertNotEqual(one.choice, ("packetized",))
 
     def test_an_interface_against_itself_rarely_has_a_verdict(self):
         # Draws the samples of four interfaces from those of one interface on a busy host. Every
-        # second run adds noise that all samples of a round share. At most 5 % of 1,000 runs may
-        # have a verdict.
+        # second run adds noise that is common to all samples of a round. At most 5 % of 1,000 runs
+        # may have a verdict.
         series = [[one["cycles_per_pkt"] for one in found if one["iface"] == iface]
                   for found in measurements.busy_host().values()
                   for iface in ("packetized", "streaming", "bilateral", "coherent")]

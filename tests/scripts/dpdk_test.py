@@ -37,7 +37,7 @@ class Sources(unittest.TestCase):
         for version in ("22.11.11", "24.110.1", "124.11", ""):
             with self.subTest(version=version):
                 (self.tree / "VERSION").write_text(version + "\n", encoding="utf-8")
-                # Relative names are relative to the caller's folder.
+                # Relative names refer to the caller's folder.
                 self.check_refused(run(build, "--dpdk=24.11", "--dpdk-source=dpdk", "release",
                                        cwd=self.tree.parent),
                                    f"--dpdk-source={self.tree}", f"'{version}'", "24.11")
@@ -59,8 +59,8 @@ class Sources(unittest.TestCase):
                            f"does not contain {HEADERS[0]}:")
 
 
-# The fake archive serves the packages in the folder $ARCHIVE, whose file `version` contains their
-# version.
+# The fake archive serves the packages in the folder $ARCHIVE, in which the file `version` contains
+# their version.
 APT_CACHE = """#!/bin/sh
 [ -s "$ARCHIVE/version" ] || { echo "E: No packages found" >&2; exit 100; }
 sed 's/^/Version: /' "$ARCHIVE/version"
@@ -136,7 +136,7 @@ class Packages(unittest.TestCase):
                      "Description: -\nRequires: libdpdk-libs\n"})
         self.pack("dpdk")
         self.pack("dpdk-dev", **{f"usr/bin/dpdk-{name}": "" for name in PROGRAMS})
-        # This fake loader, of an arbitrary architecture, prints its arguments.
+        # This fake loader, for an arbitrary architecture, prints its arguments.
         self.pack("librte-eal25", **{"usr/lib/triplet/ld-linux-some.so.5":
                                      "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"})
         for name in ("ip_frag", *DRIVERS):

@@ -142,7 +142,7 @@ class Hugepages(Host):
 
 class Binding(Host):
     def test_bind_takes_the_nic_from_its_driver_and_overrides_the_choice(self):
-        code, text = self.run_script("bind", NIC)  # The fake kernel ignores it.
+        code, text = self.run_script("bind", NIC)  # The fake kernel does not bind the NIC.
         self.assertEqual(code, 1)
         self.assertIn("did not bind", text)
         self.assertEqual(self.get("sys/bus/pci/drivers/ice/unbind"), NIC)

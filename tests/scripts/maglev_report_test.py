@@ -53,7 +53,7 @@ class MaglevVerdicts(unittest.TestCase):
     def test_streaming_over_packetized_is_said_for_each_traffic(self):
         lines = self.lines(maglev("packetized", 100.0, round=0), maglev("streaming", 80.0, round=0),
                            maglev("packetized", 100.0, round=1), maglev("streaming", 40.0, round=1))
-        # The expected value is the middle of the ratios 0.8, 0.4 and (1 / 100 + 1 / 100) / (1 / 80
+        # The expected value is the median of the ratios 0.8, 0.4 and (1 / 100 + 1 / 100) / (1 / 80
         # + 1 / 40).
         self.assertIn("0.53 (0.40..0.80)", self.found(lines, "streaming/packetized", "16 flows"))
 

@@ -17,7 +17,7 @@ MANIFEST = {"git": "0123456789abcdef", "cpu": "Some CPU", "cpus": 2, "hugepages"
                          {"ping_pong_cycles": 320.0, "stream_cycles": 13.5}],
             "instructions": {"packetized": 60.5, "streaming": 64.4, "bilateral": 60.3},
             "engines": {}, "comparison": None}
-# Nine quiet samples, relative to the best of them.
+# Nine quiet samples, relative to the best one.
 QUIET = (1.0, 1.005, 1.01, 1.015, 1.02, 1.025, 1.03, 1.035, 1.04)
 SLOPPY = (1.0, 1.4, 1.5, 1.6, 1.65, 1.7, 1.75, 1.8, 1.9)  # Noisy: its quartile is 1.5.
 

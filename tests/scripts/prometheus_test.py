@@ -26,12 +26,12 @@ CONFIGS = ROOT / "configs" / "prometheus"
 UNPACKED = ROOT / "build" / "deps" / "prometheus" / "usr" / "bin" / "promtool"
 PROMTOOL = shutil.which("promtool") or (str(UNPACKED) if UNPACKED.exists() else None)
 MISSING = "promtool is not here: scripts/setup --all fetches it"
-# Flags that enable all metrics of each program.
+# Flags that enable all of a program's metrics.
 FLAGS = {"kv": ("--ip=10.0.0.2", "--register=127.0.0.1:9/x/", "--snapshot={folder}/items"),
          "telemetry": ("--export_ipfix=127.0.0.1:9", "--epoch_s=0.05", "--columns=1024",
                        "--levels=2"),
          "logmon": (), "maglev": (), "echo": ()}
-# Metrics of Prometheus itself.
+# Prometheus's own metrics.
 SCRAPED = {"up"}
 
 

@@ -49,7 +49,7 @@ class Browser(unittest.TestCase):
         cls.folder.cleanup()
 
     def tearDown(self):
-        self.browser.evaluate("0")  # A command also reads the pending events.
+        self.browser.evaluate("0")  # Executing any command also reads the pending events.
         self.assertEqual(self.browser.errors(), [])
         self.assertEqual({url.split("#")[0] for url in self.browser.requests()},
                          {pathlib.Path(self.place).resolve().as_uri()})

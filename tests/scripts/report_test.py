@@ -24,12 +24,12 @@ import inputs
 import pictures
 import report
 
-WORSE = tuple(1.1 * factor for factor in QUIET)  # All above the worst of QUIET.
+WORSE = tuple(1.1 * factor for factor in QUIET)  # All of these exceed the worst of QUIET.
 
 
 class Apart(unittest.TestCase):
     def test_the_least_rank_that_noise_alone_rarely_reaches(self):
-        # The chance 2 * C(n + m - k, m) / C(n + m, m) must be at most 0.01.
+        # The probability 2 * C(n + m - k, m) / C(n + m, m) must be at most 0.01.
         for ours, theirs, k in ((5, 5, 5), (4, 4, None), (9, 9, 6), (3, 9, 3), (9, 3, 9), (1, 1, None),
                                 (0, 9, None)):
             self.assertEqual(apart.rank(ours, theirs), k, (ours, theirs))
@@ -41,7 +41,8 @@ class Apart(unittest.TestCase):
                 (low, high, max, "worse"), (high, low, max, "better"),
                 ([1, 2, 3, 4, 6.5], high, min, "within noise"), (low, low, min, "within noise"),
                 ([1, 2, 3, 4], high, min, "too few samples"), ([], high, min, "too few samples"),
-                # Of nine samples the six best count: three disturbed samples change nothing.
+                # Of nine samples, the six best count, so three disturbed samples do not change
+                # anything.
                 ([1, 2, 3, 4, 5, 6, 90, 91, 92], [7, 8, 9, 10, 11, 12, 13, 14, 15], min, "better"),
                 ([1, 2, 3, 4, 5, 60, 90, 91, 92], [7, 8, 9, 10, 11, 12, 13, 14, 15], min,
                  "within noise")):
@@ -107,8 +108,8 @@ class Comparisons(unittest.TestCase):
         said = comparison.lines(changes)
         self.assertEqual(said[0], "worse  echo increment packetized 64: cycles_per_pkt "
                                   "50.50 -> 60.60 (1.20x)")
-        # There are seven rows with two figures each. Both figures changed in the three rows with
-        # 64.
+        # There are seven rows with two figures each. In the three rows with 64, both figures
+        # changed.
         self.assertIn("6 of 14 figures changed beyond noise", said)
         self.assertIn("2: no verdict: the old row is noisy", said)
 
@@ -225,7 +226,7 @@ class Page(unittest.TestCase):
     def test_simulated_figures_are_marked_wherever_they_stand(self):
         papers = self.page.split('id="papers-and-simulation"')[1].split("</section>")[0]
         self.assertEqual(papers.count('class="badge measured"'), 0)
-        # The warning, the table and four pictures have a badge each.
+        # The warning, the table and four pictures each have a badge.
         self.assertEqual(papers.count('class="badge simulated"'), 6)
         curves = self.page.split('id="curves"')[1].split("</section>")[0]
         self.assertIn("dashed: simulated in virtual time", curves)
@@ -277,8 +278,8 @@ class Page(unittest.TestCase):
             picture = pictures.bars("t", "x", "y", ["64"], ["a"], {("64", "a"): mark},
                                     ("measured", ""), "doubtful")
             [(y1, y2)] = re.findall(r'class="whisker".* y1="([-\d.]+)" y2="([-\d.]+)"', picture)
-            # The whisker is from 3 to 15, and the axis ends at 15: it extends from a fifth of the
-            # height to the top.
+            # The whisker ranges from 3 to 15, where the axis ends. It therefore extends from a
+            # fifth of the height to the top.
             self.assertEqual(min(float(y1), float(y2)), pictures.TOP)
             bottom = pictures.HEIGHT - pictures.BOTTOM
             self.assertAlmostEqual(max(float(y1), float(y2)),

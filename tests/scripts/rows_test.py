@@ -29,14 +29,14 @@ class Rows(unittest.TestCase):
         self.assertEqual(len(row["samples"]), 5)
 
     def test_all_figures_of_a_row_are_of_the_same_samples_and_within_their_range(self):
-        # The rates do not follow the cycles: the best three of five samples have the rates 50, 45
+        # The rates do not follow the cycles: the three best of five samples have the rates 50, 45
         # and 60.
         samples = [sample(cycles=c, mpps=m, gbps=m / 2, round=i) for i, (c, m) in
                    enumerate(((9.0, 70.0), (5.0, 50.0), (6.0, 45.0), (30.0, 80.0), (7.0, 60.0)))]
         [row] = rows.build_rows(samples, True)
         self.assertEqual((row["cycles_per_pkt"], row["mpps"], row["gbps"]), (6.0, 50.0, 25.0))
         self.assertEqual(row["mpps_spread"], {"low": 45.0, "value": 50.0, "high": 60.0})
-        # The worker is busy for 0.9 of the time at 45, 50 or 60 packets per microsecond.
+        # The worker is busy for 0.9 of the time, at 45, 50 or 60 packets per microsecond.
         self.assertAlmostEqual(row["ns_per_pkt"], 1000 * 0.9 / 50)
 
     def test_rows_of_a_file_are_made_again_of_their_samples(self):
@@ -97,7 +97,7 @@ class Ratios(unittest.TestCase):
         row, _ = rows.build_rows(samples, True)
         # The expected value is the eighth of 15 ratios of two rounds: (1 / 10 + 1 / 6) / (1 / 22 +
         # 1 / 60). Five pairs are too few for an interval, so it ranges from the smallest to the
-        # largest ratio. All pairs agree, which 2 of 32 outcomes do.
+        # largest ratio. All pairs agree, which is the case for 2 of 32 outcomes.
         found = row["cycles_ratio"]
         self.assertAlmostEqual(found["value"], (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60))
         self.assertEqual([found[name] for name in ("low", "high", "pairs", "chance")],
@@ -158,7 +158,7 @@ class Paired(unittest.TestCase):
             self.assertEqual(paired.cost_ratio(ours, theirs)["chance"], as_far / 2 ** 7)
 
     def test_intervals_end_where_wilcoxons_table_says(self):
-        # The largest sum of ranks that a two-sided test at 5 % rejects, for 6 to 20 pairs.
+        # The largest rank sum that a two-sided test at 5 % rejects, for 6 to 20 pairs.
         for pairs, rejected in ((6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (12, 13), (15, 25), (20, 52)):
             self.assertEqual(paired.outside(pairs), rejected, pairs)
             self.assertLessEqual(paired.chance_of(pairs, rejected), 0.05)
@@ -175,12 +175,13 @@ class Paired(unittest.TestCase):
     def test_intervals_hold_the_true_ratio(self):
         dice, held = random.Random(2), 0
         for _ in range(1000):
-            rounds = [dice.expovariate(1) for _ in range(9)]  # Noise that both samples share.
+            rounds = [dice.expovariate(1) for _ in range(9)]  # Noise that is common to both
+                                                              # samples.
             ours, theirs = ([cost * (1 + noise) + dice.expovariate(1) * cost for noise in rounds]
                             for cost in (3.0, 2.0))
             found = paired.cost_ratio(ours, theirs)
             held += found["low"] <= 1.5 <= found["high"]
-        self.assertGreaterEqual(held, 950)  # 96.1 % for nine pairs.
+        self.assertGreaterEqual(held, 950)  # The expected share is 96.1 % for nine pairs.
 
     def test_limits_are_kept_or_not_where_the_interval_says_so(self):
         found = {"value": 0.5, "low": 0.4, "high": 0.6, "pairs": 6}

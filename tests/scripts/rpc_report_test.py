@@ -13,7 +13,7 @@ import rpc_comparison
 import rpc_report
 
 LINE = rpc_comparison.LINE
-# The p50 of eight rounds in us. Envelopes are the second best value.
+# The p50 of eight rounds in us. The envelope is the second-best value.
 P50 = {LINE: [0.4] * 8, "coherent": [2.0, 2.1, 2.2, 2.2, 2.2, 2.2, 2.2, 9.0],
        "packetized": [3.0, 4.2, 4.4, 4.4, 4.4, 4.4, 4.4, 4.4],
        "kernel UDP": [9.0, 10.5, 11.0, 11.0, 11.0, 11.0, 11.0, 11.0]}
@@ -30,12 +30,12 @@ class Reports(unittest.TestCase):
         _, _, *rows, note = rpc_report.lines(measured(), COUNTS, LINE)
         self.assertEqual([row[:16].strip() for row in rows], list(P50))
         self.assertEqual(rows[0].split()[2:], ["0.40", "(0.40..0.40)", "4.00", "(4.00..4.00)"])
-        # 2.1 is within a tenth of 2.0; 4.2 is not within a tenth of 3.0.
+        # 2.1 is within 10 % of 2.0; 4.2 is not within 10 % of 3.0.
         self.assertIn("2.10 (2.00..2.20)", rows[1])
         self.assertNotIn("noisy", rows[1])
         # The ratios of the rounds are 1.5, six times 2, and 0.49. Wilcoxon's table contains 3 for
-        # eight pairs, so the interval is from the fourth ratio of two rounds, (1 / 2.2 + 1 / 9) /
-        # (2 / 4.4), to the fourth from the end.
+        # eight pairs, so the interval ranges from the fourth ratio of two rounds, (1 / 2.2 + 1 / 9)
+        # / (2 / 4.4), to the fourth-last one.
         self.assertIn("2.00 (1.24..2.00)", rows[2])
         self.assertTrue(rows[2].endswith("400  noisy"), rows[2])
         self.assertIn("5.00 (3.11..5.00)", rows[3])

@@ -71,7 +71,7 @@ class Workloads(unittest.TestCase):
             self.assertEqual((given["log_as"], given["frame_size"]), ("lines", "1518"))
             filters = json.loads((ROOT / given["filters"]).read_text(encoding="utf-8"))["filters"]
             self.assertEqual(len(filters), {"light": 3, "heavy": 22}[traffic])
-        # 1518: FCS, Ethernet, IPv4 and UDP use 4 + 14 + 20 + 8.
+        # Of 1518 bytes, FCS, Ethernet, IPv4 and UDP use 4 + 14 + 20 + 8.
         self.assertEqual(workloads.LOGMON_CHUNK, 1472)
 
     def test_telemetry_counts_every_flow_with_the_settings_of_its_mode(self):
@@ -154,7 +154,7 @@ class ProgressOfLongRuns(unittest.TestCase):
         out = io.StringIO()
         shown, clock = self.progress([1, 1, 2], out)
         clock.now = 10.0
-        shown.step("a")  # 10 s for a quarter of the cost.
+        shown.step("a")  # This step took 10 s and is a quarter of the cost.
         clock.now = 20.0
         shown.step("b")
         shown.close()
@@ -229,7 +229,8 @@ class Interrupts(unittest.TestCase):
         code, kept, html, (printed, said) = self.measure(7, KeyboardInterrupt())
         self.assertEqual(code, 130)
         self.assertEqual(kept["manifest"]["stopped"], "interrupted")
-        # The first round measured four rows, and the second round, in reverse order, the last two.
+        # The first round measured four rows. The second round, in reverse order, measured the last
+        # two.
         self.assertEqual([len(row["samples"]) for row in kept["rows"]], [1, 1, 2, 2])
         self.assertIn("ended early (interrupted)", html)
         self.assertIn("echo increment: worker cycles per packet", printed)

@@ -82,7 +82,8 @@ class Archive(unittest.TestCase):
                                  "00:TRAILER!!!:"])
 
 
-# An independent reader: name sizes include the NUL, and name and data are padded to 4 bytes.
+# Reads the archive independently: name sizes include the NUL, and names and data are padded to 4
+# bytes.
 READ = """
 import sys
 data = open(sys.argv[1], "rb").read()

@@ -19,7 +19,8 @@ import run
 import zero_loss
 
 run.RELEASE = sys.argv[1]
-# A slow line, and a generator that discards no frames, so that a busy host disturbs few trials.
+# Use a slow line, and a generator that does not discard late frames, so that a busy host rarely
+# invalidates a trial.
 zero_loss.LINE = ["--line_gbps=0.02", "--late_ms=60000"]
 CAP_PPS = 10_000
 BUCKET = 64
@@ -38,7 +39,7 @@ class Real(unittest.TestCase):
         alone = zero_loss.Searches(self.args(), [], False).generator_alone("echo")
         if not alone.mpps:
             self.skipTest("the host took CPUs away")
-        # 64 bytes, preamble and gap: 672 bits.
+        # A frame of 64 bytes, with preamble and gap, has 672 bits.
         self.assertAlmostEqual(alone.mpps, 0.02e9 / 672 / 1e6, places=6)
         self.assertFalse(alone.limits)
 
@@ -55,7 +56,7 @@ class Real(unittest.TestCase):
             self.assertRegex(row["verdict"], "^noise")
         else:
             self.skipTest(row["verdict"])
-        # A bucket absorbs an excess of this many frames per trial.
+        # In each trial, a bucket absorbs an excess of this many frames.
         self.assertLessEqual(row["low_mpps"] * 1e6, CAP_PPS + BUCKET / TRIAL_S)
         self.assertGreaterEqual(row["high_mpps"] * 1e6, CAP_PPS)
         self.assertGreater(row["generator_mpps"] * 1e6, CAP_PPS)

@@ -46,7 +46,7 @@ class Verdicts(unittest.TestCase):
     def test_a_rate_is_shown_only_where_the_device_was_the_limit(self):
         for said, alone, words in (
                 (found(), 8.0, ""),
-                # The generator is reliable up to 0.9 of the rate that it carries alone.
+                # The generator is reliable up to 0.9 times the rate that it reaches alone.
                 (found(high=7.2e6), 8.0, ""),
                 (found(high=7.21e6), 8.0, "the generator was the limit: at least 2.000 Mpps; alone, "
                  "the generator carries 8.000"),
@@ -170,7 +170,8 @@ class Frames(unittest.TestCase):
     def test_a_request_ends_in_its_key(self):
         frame = captures.datagram("02:00:00:00:00:09", 3, 11211, captures.get_with_key())
         self.assertEqual(frame[:14].hex(), "020000000009" "02536c67656e" "0800")
-        # RFC 791: version and header, total length, TTL, UDP, and a sum that is 0 with its field.
+        # RFC 791: version and header length, total length, protocol UDP, and a sum that is 0 if it
+        # includes the checksum field.
         self.assertEqual((frame[14], struct.unpack(">H", frame[16:18])[0], frame[23]),
                          (0x45, len(frame) - 14, 17))
         self.assertEqual(captures.checksum(frame[14:34]), 0)
@@ -283,7 +284,7 @@ class Latency(unittest.TestCase):
                          {"grows": True, "lower": False, "comparable": False})
         self.assertEqual(self.judged(reactive=(2, 2)), {"grows": False})
         self.assertEqual(self.judged(packetized=(2, 3)), {})
-        # Each number of pipes is judged separately: prefetching is lower with two pipes and not
+        # Each number of pipes is judged separately: prefetching is lower with two pipes but not
         # with eight.
         self.assertEqual(self.judged(reactive=(2, 3), prefetched=(2, 4), few=(2, 8),
                                      few_prefetched=(2, 4)),

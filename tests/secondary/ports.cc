@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ports EAL-ARGUMENTS -- PROCESS PROCESSES: echoes on all ports like DPDK's symmetric_mp. Port 0
+// ports EAL-ARGUMENTS -- PROCESS PROCESSES: echoes on all ports, like DPDK's symmetric_mp. Port 0
 // has one queue per process. Other ports have one queue, which the primary process uses. The
 // primary process (PROCESS 0) delays the traffic of net_ipu1 until it reads the line "up".
-// Secondary processes print their view of the ports. Lines of standard input: "up", "attach NAME
+// Secondary processes print their view of the ports. Commands on standard input: "up", "attach NAME
 // ARGUMENTS", "restart" (with a larger MTU), "pause" until another line follows, "quit".
 #include <poll.h>
 #include <rte_cycles.h>
@@ -147,18 +147,18 @@ int main(int argc, char** argv) {
     const uint64_t before = echoed;
     echoed += Echo(0, process);
     if (before < kMany && echoed >= kMany) std::printf("echoes\n");
-    // A secondary process polls a pipe of the primary process once, to provoke the driver's log
-    // line.
+    // The secondary process polls one of the primary process's pipes once, to provoke the driver's
+    // log line.
     if (primary || turn == 0) {
       for (uint16_t port = 1; port < ports; ++port) Echo(port, 0);
     }
     if (turn % 1024 != 0 || !HasLine()) continue;
     std::string line;
     if (!std::getline(std::cin, line) || !Obey(line)) break;
-    echoed = 0;  // Counts frames since the last line.
+    echoed = 0;  // Counts frames since the last command.
   }
   if (primary) {
-    // The other processes have ended. Prints the statistics, which include returned frames.
+    // The other processes have ended. Print the statistics, which include returned frames.
     rte_eth_stats stats{};
     rte_eth_stats_get(0, &stats);
     std::printf("port 0: oerrors %lu ierrors %lu\n", stats.oerrors, stats.ierrors);

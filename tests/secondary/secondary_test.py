@@ -24,9 +24,10 @@ import harness
 import private_folder
 
 SKIP = 77
-# All processes map the pools here. EAL's default is in AddressSanitizer's shadow; the kernel then
-# picks an address that a second process may already use. It is also the default address of
-# net_ipu's registers, so they must be elsewhere, and at the same address in all processes.
+# All processes map the pools at this address. EAL's default address is in AddressSanitizer's shadow
+# memory; the kernel would then pick an address that a second process may already use. EAL's default
+# is also the default address of net_ipu's registers, so the pools must be elsewhere, and at the
+# same address in all processes.
 BASE = "--base-virtaddr=0x200000000000"
 PATIENCE_S = 60
 FRAMES = 300
@@ -72,7 +73,7 @@ class Lab:
     def __init__(self, ports, plugins, folder):
         self.prefix = f"secondary_{os.getpid()}"
         self.ports, self.plugins, self.folder = ports, plugins, folder
-        # Stock programs without EAL arguments find the drivers this way.
+        # This is how stock programs without EAL arguments find the drivers.
         preload = [os.environ.get("LD_PRELOAD", ""), *plugins]
         self.env = os.environ | {"LD_PRELOAD": ":".join(filter(None, preload))}
 
@@ -138,8 +139,8 @@ def shared_port(lab, primary):
     second.wait_for("net_enso0: only the primary process reads and writes pipes")
     second.wait_for("^echoes$")
     primary.wait_for("^echoes$")
-    # The secondary process detects by itself that the port was restarted, and that it then needs
-    # other burst functions.
+    # The secondary process detects by itself that the port was restarted, and that it therefore
+    # needs different burst functions.
     second.say("pause", "^paused$")
     assert primary.say("restart", r"restarted (-?\d+)")[1] == "0", primary.output
     second.say("go on", "^goes on with Scalar Scattered$")
@@ -155,7 +156,7 @@ def proc_info(lab):
     for text in ("rx_good_packets: [1-9]", "model_rx_frames: [1-9]", "nb_wakeups: ",
                  "model_rx_pipe_full: "):
         assert re.search(text, done.output), f"no {text} in {done.output}"
-    # Two processes have echoed, and neither received or sent the other's packets.
+    # Both processes have echoed, and neither has received or sent the other's packets.
     wrong = re.findall(r"(?:wire_corrupted|wire_duplicated|model_\w+_dma_faults|rx_bad_writeback|"
                        r"model_bad_doorbell): [1-9].*", done.output)
     assert not wrong, wrong
@@ -172,7 +173,7 @@ def dumpcap(lab, primary, passed):
     tool.wait_for("Packets captured")
     assert primary.say("up", r"up (-?\d+)")[1] == "0"
     assert tool.end() == 0, tool.output
-    # Each frame is captured twice: received, and sent back.
+    # Each frame is captured twice: when it is received, and when it is sent back.
     captured = collections.Counter(read_pcapng(path))
     assert captured == collections.Counter(2 * list(passed)), (sum(captured.values()), tool.output)
     path = os.path.join(lab.folder, "enso.pcapng")

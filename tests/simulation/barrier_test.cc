@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests barriers in virtual time. A barrier by swaps among N parties neither loses nor splits a
-// round, under faults with which a barrier with time-outs does both.
+// Tests barriers in virtual time. A barrier that uses swaps among N parties must neither lose nor
+// split a round, under faults that make a barrier with timeouts do both.
 #include "simulation/barrier/barrier.h"
 
 #include <gtest/gtest.h>
@@ -25,10 +25,10 @@ BarrierParameters Faulty(uint32_t parties, uint64_t seed) {
 TEST(Barrier, TwoPartiesNeedOneRoundTrip) {
   BarrierParameters parameters;
   parameters.parties = 2;
-  parameters.work = 2;  // Two picoseconds: the rounds consist of the exchange.
+  parameters.work = 2;  // Two picoseconds, so that a round consists only of the exchange.
   const BarrierResults results = RunBarrier(parameters);
   EXPECT_EQ(results.committed, parameters.rounds);
-  // An offer and an answer cross the link once each; both processors also read and store lines.
+  // An offer and an answer each cross the link once. Both processors also read and store lines.
   const fabric::Costs& costs = parameters.costs;
   const Picoseconds link = 2 * costs.pcie_oneway;
   const Picoseconds processors = costs.mmio_write_line + 3 * costs.nic_cached_line +

@@ -94,7 +94,7 @@ TEST(Chain, ItsLatencyIsTheFormulaForEveryNumberAndMixOfAccelerators) {
         ++legacy;
       }
       // For N accelerators, k of which are legacy, the latency is (N + 1 - k) / 2 + 3 a k round
-      // trips. The switch is in the middle of the path, so a = 1/2.
+      // trips. Here a = 1/2, because the switch is in the middle of the path.
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1 + 2 * legacy) * kHalf) << n << " " << mix;
     }
   }
@@ -110,7 +110,7 @@ TEST(Chain, ThePipelineDelaysEachHopAndEachFetchByItsCycles) {
       push.accelerators.assign(n, Face::kStreaming);
       push.pipeline = delay;
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1) * (kHalf + delay));
-      // Two requests of each legacy device also pass the switch, which answers them.
+      // Each legacy device also makes two requests, which pass the switch and are answered by it.
       push.accelerators.assign(n, Face::kLegacy);
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1) * (kHalf + delay) + n * (kFull + 2 * delay));
     }
@@ -131,9 +131,9 @@ TEST(Chain, LengthComputingAndTheCpuAddWhatTheyTake) {
     const auto near = [&](Picoseconds latency, double expected) {
       EXPECT_NEAR(static_cast<double>(latency), expected, 0.03 * expected) << n;
     };
-    // Pushed messages need (N + 1) (r / 2 + L / B), and messages through the CPU (N + 1) (3 r + 2 L
-    // / B + t). The computing time is added to both. r is the round trip, L / B the duration of a
-    // message on the link, and t the CPU's reaction time.
+    // Pushed messages take (N + 1) (r / 2 + L / B), and messages through the CPU take (N + 1) (3 r
+    // + 2 L / B + t). The computing time is added to both. r is the round trip, L / B the duration
+    // of a message on the link, and t the CPU's reaction time.
     for (const Picoseconds latency : PlayChain(parameters).latencies)
       near(latency, (n + 1) * (kHalf + length) + n * 3e6);
     parameters.via = ChainVia::kCpu;
@@ -147,12 +147,12 @@ TEST(Chain, ThroughTheCpuEveryHopPassesTheRootPortTwice) {
   parameters.via = ChainVia::kCpu;
   parameters.accelerators.assign(3, Face::kLegacy);
   parameters.message_bytes = 240;
-  // Upstream bytes: record and data in a TLP, 16 + 240 + 24, and two requests of 24. Downstream
-  // bytes: a doorbell of 4 + 24, and completions of 64 + 20 and 240 + 20.
+  // Upstream bytes: a TLP with record and data, which has 16 + 240 + 24 bytes, and two requests of
+  // 24 bytes. Downstream bytes: a doorbell of 4 + 24, and completions of 64 + 20 and 240 + 20.
   EXPECT_EQ(PlayChain(parameters).root_port_bytes, 4u * (280 + 48 + 28 + 84 + 260));
 }
 
-/// Records the arrival of a message's last TLP.
+/// Records when the last TLP of a message arrives.
 class Sink final : public Endpoint {
  public:
   explicit Sink(fabric::EventQueue& queue) : queue_(&queue) {}
@@ -204,12 +204,12 @@ TEST(Blocking, ASlowAcceleratorHoldsUpNoOtherIfStreamsHaveCredits) {
   parameters.duration = 300_us;
   parameters.slow_stream = false;
   const uint64_t alone = PlayBlocking(parameters);
-  EXPECT_NEAR(static_cast<double>(alone), 1500, 10);  // One message per 200 ns.
+  EXPECT_NEAR(static_cast<double>(alone), 1500, 10);  // One message every 200 ns.
   parameters.slow_stream = true;
   EXPECT_EQ(PlayBlocking(parameters), alone);
   parameters.flow_control = FlowControl::kPort;
-  // The slow accelerator receives 30 messages. The other accelerator receives about the same
-  // number, plus the messages that fit in buffers.
+  // The slow accelerator receives 30 messages. The other accelerator receives about as many, plus
+  // the messages that fit in buffers.
   const uint64_t blocked = PlayBlocking(parameters);
   EXPECT_GT(blocked, 25u);
   EXPECT_LT(blocked, 60u);

@@ -2,7 +2,7 @@
 //
 // Tests an echo on each NIC interface in virtual time. The expected latency of a single frame is
 // computed from the costs. The expected rates at full line rate are computed from the capacities of
-// link and worker.
+// the link and the worker.
 #include "simulation/echo/echo.h"
 
 #include <gtest/gtest.h>
@@ -40,20 +40,20 @@ fabric::Picoseconds OnLink(double bytes) {
   return static_cast<fabric::Picoseconds>(bytes * 8 * 1e12 / LinkBits()) + 1;
 }
 
-// Leaves a gap of 6.7 us, so that NIC and worker process only one frame at a time.
+// Leaves a gap of 6.7 us, so that the NIC and the worker process only one frame at a time.
 constexpr double kAlone = 0.001;
 
 TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
   // The data (64 + 24 bytes) and a notification cross the link upstream. The worker reads, stores
   // to free the slot, processes the frame and stores to send it. The last store crosses the link
-  // downstream. The NIC reads descriptor and data; each read crosses the link upstream and
-  // downstream. Then the frame occupies the wire.
+  // downstream. The NIC reads the descriptor and the data; each read crosses the link upstream and
+  // downstream. Then, the frame occupies the wire.
   const fabric::Picoseconds expected =
       OnLink(88) + 6 * 379_ns + 40_ns + 50_ns + 5_ns + 50_ns + kWireFrame;
   for (const auto& [interface, more] :
        {std::pair(kReactive, 0_ns),
         {kNotifyPacket, 0_ns},
-        {kPrefetch, 50_ns}}) {  // The head of the next pipe is stored.
+        {kPrefetch, 50_ns}}) {  // The worker also stores the head of the next pipe.
     const EchoResults results = PlayEcho(Parameters(interface, kAlone, 60));
     ASSERT_EQ(results.latencies.size(), 30u);
     EXPECT_EQ(results.latencies.front(), expected + more) << NameOf(interface);
@@ -64,8 +64,8 @@ TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
 
 TEST(Echo, APacketAloneTakesSixWaysAndWhatTheWorkerDoes) {
   // 60 + 24 bytes and the descriptor cross the link upstream. The worker reads, processes the
-  // packet and rings the doorbell. The NIC reads descriptor and data. A request for new descriptors
-  // (24 bytes) precedes every eighth packet.
+  // packet and rings the doorbell. The NIC reads the descriptor and the data. A request for new
+  // descriptors (24 bytes) precedes every eighth packet.
   const fabric::Picoseconds expected = OnLink(84) + 6 * 379_ns + 40_ns + 15_ns + 50_ns + kWireFrame;
   const EchoResults results = PlayEcho(Parameters(kPacketized, kAlone, 60));
   ASSERT_EQ(results.latencies.size(), 30u);
@@ -84,8 +84,8 @@ TEST(Echo, ByPipesOneWorkerEchoesAFullWire) {
 }
 
 TEST(Echo, WithANotificationForEachFrameTheLinkIsTheLimit) {
-  // Each frame sends 88 bytes of data and 88 of notification upstream, in addition to requests and
-  // reports.
+  // Each frame causes 88 bytes of data and 88 bytes of notification upstream, in addition to
+  // requests and reports.
   const EchoResults results = PlayEcho(Parameters(kNotifyPacket, 1, 30'000));
   const double most = LinkBits() / 8 / (88 + 88);
   EXPECT_LE(results.frames_per_second, most);
@@ -94,7 +94,7 @@ TEST(Echo, WithANotificationForEachFrameTheLinkIsTheLimit) {
 }
 
 TEST(Echo, PacketizedOneWorkerIsTheLimitAndTwoAreNot) {
-  // A burst of 64 needs one read, 64 packets and two doorbells.
+  // A burst of 64 packets needs one read, the processing of 64 packets, and two doorbells.
   const EchoResults one = PlayEcho(Parameters(kPacketized, 1, 120'000));
   const double burst_ns = 40 + 64 * 15 + 2 * 50;
   EXPECT_NEAR(one.frames_per_second, 64e9 / burst_ns, 0.005 * 64e9 / burst_ns);
@@ -102,7 +102,7 @@ TEST(Echo, PacketizedOneWorkerIsTheLimitAndTwoAreNot) {
 
   EchoParameters both = Parameters(kPacketized, 1, 120'000);
   both.workers = 2;
-  // Each frame sends 84 and 56 bytes upstream, in addition to requests.
+  // Each frame causes 84 and 56 bytes upstream, in addition to requests.
   EXPECT_LE(PlayEcho(both).frames_per_second, LinkBits() / 8 / (84 + 56));
   EXPECT_GE(PlayEcho(both).frames_per_second, 1.3 * one.frames_per_second);
 }

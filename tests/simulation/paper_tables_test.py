@@ -24,7 +24,7 @@ import ranges  # pylint: disable=wrong-import-position
 # Short runs suffice to show which values depend on which inputs.
 SMALL = {"requests": "40", "echo_frames": "3000", "watchdog": "1ms", "watchdog_tick": "100us",
          "range_share": "0.05", "rpc_calls": "3000"}
-# Counts with exact values; other values mean that the model is broken.
+# Counts whose values are exact; any other value means that the model is broken.
 COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g", "N1a", "N1b", "N1c", "N1d", "N2a", "N2b",
           "N2c", "N2d", "N2e", "N4a", "N5b", "L2", "L8mg", "L8ng"}
 OTHER_VALUES = {"rx_descriptor": "16", "tx_descriptor": "32", "descriptors_fetched": "512",
@@ -33,7 +33,7 @@ OTHER_VALUES = {"rx_descriptor": "16", "tx_descriptor": "32", "descriptors_fetch
                 "watchdog": "2ms", "watchdog_tick": "150us", "slow_stage": "3us"}
 
 
-# Rows whose verdict holds in a part of a range, one per experiment. Both sides of each limit are
+# Rows whose verdict holds only in part of a range, one per experiment. Both sides of each limit are
 # tested.
 LIMITS = (("F7b", "pipes_per_worker"), ("E1a", "fpga_payload"), ("L8nl", "reallocate"),
           ("F5d", "line_time"))

@@ -23,7 +23,7 @@ watchdogs = [(float(window.removesuffix(" us")), float(rate), float(detection.re
 for (longer, seldom, _), (shorter, often, _) in zip(watchdogs, watchdogs[1:]):
     assert longer > shorter and seldom <= often, done.stdout
 for window, _, detection in watchdogs:
-    # The watcher may have seen the last progress just before the kill.
+    # The watcher may have seen the last progress shortly before the kill.
     assert detection >= 0.9 * window - 5, done.stdout
 assert cells[-1][2] == "0", done.stdout
 

@@ -51,7 +51,7 @@ TEST(Processor, ReadsOfSeveralOverlapAndEachTakesItsOwnTime) {
     });
   }
   model.queue.Run();
-  // Simultaneous requests leave one after another: 24 bytes at 227.4 Gb/s need less than 1 ns.
+  // Simultaneous requests are sent one after another: 24 bytes at 227.4 Gb/s take less than 1 ns.
   for (const Picoseconds at : done) {
     EXPECT_GE(at, 3000_ns);
     EXPECT_LT(at, 3010_ns);
@@ -95,7 +95,7 @@ TEST(Processor, SeesMemoryAsItIsAtTheTimeOfItsClock) {
     }
   });
   model.queue.Run();
-  EXPECT_EQ(seen, (std::vector<int>{0, 0, 1, 1, 2}));  // Times 0, 60, 120, 180 and 240.
+  EXPECT_EQ(seen, (std::vector<int>{0, 0, 1, 1, 2}));  // The times are 0, 60, 120, 180 and 240 ns.
 }
 
 TEST(Processor, WaitsUntilATimeOrASignalWhicheverComesFirst) {
@@ -110,7 +110,7 @@ TEST(Processor, WaitsUntilATimeOrASignalWhicheverComesFirst) {
     wait(500_ns);
     wait(5_us);
     wait(5_us);
-    processor.Compute(1_us);  // The next signal arrives during this time and is not lost.
+    processor.Compute(1_us);  // The next signal arrives during this time and must not be lost.
     wait(20_us);
     wait(Processor::kForever);
   });
@@ -163,11 +163,11 @@ TEST(Processor, LooksAtPushedLinesAfterTheTimeThatALookTakes) {
   std::vector<uint64_t> seen;
   model.processors[0]->Start([&] {
     model.processors[0]->Compute(350_ns);
-    seen.push_back(model.pair.host(0).Peek(0));  // Ends at 390, after the arrival at 379.
+    seen.push_back(model.pair.host(0).Peek(0));  // Ends at 390 ns, after the arrival at 379 ns.
   });
   model.processors[1]->Start([&] {
     model.processors[1]->Compute(330_ns);
-    seen.push_back(model.pair.host(1).Peek(0));  // Ends at 370.
+    seen.push_back(model.pair.host(1).Peek(0));  // Ends at 370 ns.
   });
   model.pair.nic().Post(0, LineOf(7));
   model.queue.Run();

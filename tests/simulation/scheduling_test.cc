@@ -92,7 +92,7 @@ TEST_P(EveryMode, NothingIsStaleIfTasksThatWaitDoNotChange) {
   const SchedulingResults results = Simulate(parameters);
   EXPECT_EQ(results.violation, "");
   EXPECT_EQ(results.staleness.stale, 0u);
-  // Deferring has a cost: tasks that requested a change waited for it.
+  // Deferring has a cost: tasks that requested a change had to wait for it.
   EXPECT_GT(results.deferred_changes, 0u);
   EXPECT_GT(results.deferred_time, results.deferred_changes * 379'000);
 }
@@ -106,7 +106,7 @@ SchedulingParameters OneTask(Mode mode) {
   parameters.workers = 1;
   parameters.warm_up = 5;
   parameters.requests = 20;
-  parameters.requests_per_second = 1000;  // Requests do not overlap.
+  parameters.requests_per_second = 1000;  // Low enough that requests do not overlap.
   return parameters;
 }
 
@@ -114,13 +114,13 @@ TEST(OneRequest, BySwapTakesTwoWaysTheAgentAndTheHost) {
   const SchedulingParameters parameters = OneTask(Mode::kSwap);
   const fabric::Costs& c = parameters.costs;
   const SchedulingResults results = Simulate(parameters);
-  // The host checks that its link is free and sends the event. The agent receives it, decides and
-  // offers. The host reads the offer, switches and serves.
+  // The host checks whether its link is free and sends the event. The agent receives it, decides
+  // and offers. The host reads the offer, switches and serves.
   const Picoseconds least = 2 * c.pcie_oneway + parameters.agent_compute + c.context_switch -
                             c.context_switch_before + parameters.service.time;
   for (const Picoseconds latency : results.latencies) {
     EXPECT_GT(latency, least);
-    // Each side reads several times, which needs 30 or 40 ns each.
+    // Each side reads several times, and each read takes 30 or 40 ns.
     EXPECT_LT(latency, least + 1200_ns);
   }
 }
@@ -148,8 +148,8 @@ TEST(OneRequest, ByWaveUncachedReadsEveryWord) {
                             c.context_switch - c.context_switch_before + parameters.service.time;
   for (const Picoseconds latency : results.latencies) {
     EXPECT_GT(latency, least);
-    // The bound includes the stores of event and outcome, the time until the interrupt, and the
-    // NIC's accesses: it reads an event, stores a decision, and polls several lines.
+    // The bound includes the stores of the event and the outcome, the time until the interrupt, and
+    // the NIC's accesses: it reads an event, stores a decision, and polls several lines.
     EXPECT_LT(latency, least + 16 * c.mmio_write_uncached + c.decision_to_msix_sent +
                            (2 * 8 + 14) * c.nic_memory);
   }
@@ -180,7 +180,8 @@ TEST(Switches, APrestagedDecisionCostsTheHostItsOwnPartAndTwoPosts) {
   EXPECT_GE(results.host.prestage_hits, 2000u);
   const auto least = static_cast<double>(c.context_switch + 2 * c.mmio_write_line);
   EXPECT_GE(results.OffTaskPerSwitch(), least);
-  EXPECT_LE(results.OffTaskPerSwitch(), least + 100'000);  // Reads of a cached line, 2 ns each.
+  EXPECT_LE(results.OffTaskPerSwitch(), least + 100'000);  // Allows for reads of a cached line,
+                                                           // which take 2 ns each.
 }
 
 TEST(Switches, TimeOfCpusIsEitherServiceOrBetweenTasks) {
@@ -228,7 +229,7 @@ TEST(Watchdog, FindsAHungAgentWithinItsTimeAndATick) {
   parameters.requests = 3000;
   const SchedulingResults results = Simulate(parameters);
   EXPECT_EQ(results.violation, "");
-  EXPECT_EQ(results.completed, 3050u);  // The kernel's local policy serves the rest.
+  EXPECT_EQ(results.completed, 3050u);  // The kernel's local policy serves the remaining requests.
   EXPECT_EQ(results.host.watchdog_expired, 1u);
   EXPECT_GT(results.host.local_choices, 0u);
   EXPECT_GT(results.watchdog_at - parameters.agent_hangs_at, 20'000'000'000u - 1'000'000'000u);

@@ -34,16 +34,16 @@ ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services
 
 TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
   const std::pair<ServingHost, fabric::Picoseconds> kCases[] = {
-      // The NIC decodes the call. Then follow half a round trip to the core, the function, and half
-      // a round trip for the core's next load. Finally, a round trip reads the reply from the
-      // core's cache.
+      // The NIC decodes the call. This is followed by half a round trip to the core, the function,
+      // and half a round trip for the core's next load. Finally, the NIC reads the reply from the
+      // core's cache, which takes a round trip.
       {kCoherent, 100_ns + 400_ns + 20_ns + 400_ns + 800_ns},
-      // The frame crosses the link upstream; the core reads, works and rings the doorbell, which
-      // crosses the link downstream; the NIC reads descriptor and reply.
+      // The frame crosses the link upstream. The core reads, works and rings the doorbell, which
+      // crosses the link downstream. The NIC then reads the descriptor and the reply.
       {kPolling, 379_ns + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
-      // kKernel: an interrupt, the switch to the process and the work of a socket precede the
-      // function; the NIC then reads descriptor and reply. kReallocating: the frame crosses the
-      // link upstream and the dedicated core sees it; a core is assigned, which then works like a
+      // kKernel: an interrupt, the switch to the process and the socket's work precede the
+      // function; the NIC then reads the descriptor and the reply. kReallocating: the frame crosses
+      // the link upstream and the dedicated core sees it. A core is assigned, and then works like a
       // polling process.
       {kReallocating, 379_ns + 40_ns + 5_us + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 20_ns + 5 * 379_ns},
@@ -61,7 +61,7 @@ TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
 TEST(Serving, APairOfLinesCarriesACallEveryTwoRoundTrips) {
   struct Case {
     uint32_t pairs;
-    /// Cost of the jump to the handler; expected time between two calls.
+    /// The cost of the jump to the handler, and the expected time between two calls.
     fabric::Picoseconds jump, each;
   };
   const Case kCases[] = {
@@ -108,7 +108,7 @@ TEST(Serving, AProcessThatPollsWaitsForItsTurn) {
   shared.handler = 1_us;
   shared.load = 0.02;
   shared.calls = 4000;
-  // Half of the calls arrive during the other process's slice of 3 ms, at a random time in it.
+  // Half of the calls arrive at a random time in the other process's slice of 3 ms.
   EXPECT_GT(PlayServing(shared).Percentile(0.9), 2000_us);
   EXPECT_GT(PlayServing(shared).idle_looks, 100);
   shared.services = 1;
@@ -123,7 +123,7 @@ TEST(Serving, ANicThatKnowsWhoWaitsSwitchesWhereCallsAre) {
     shared.calls = 4000;
     const ServingResults results = PlayServing(shared);
     EXPECT_EQ(results.latencies.size(), 2000u);
-    // A switch costs 1.2 us and two one-way transfers. Calls do not wait for the end of a slice.
+    // A switch costs 1.2 us plus two one-way transfers. Calls do not wait for the end of a slice.
     EXPECT_LT(results.Percentile(0.9), 20_us) << services;
     EXPECT_LT(results.idle_looks, 1) << services;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the host CPU time that steering on the NIC saves per RPC, against the table of costs.
+// Tests how much host CPU time per RPC is saved by steering on the NIC, against the table of costs.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -14,7 +14,7 @@ using namespace fabric::literals;
 
 // Processor time per RPC that a host saves if the NIC chooses the core, computed operation by
 // operation from the table of costs. It is not a measurement, and it is not comparable to the 8
-// cores of Wave's abstract, which include the rest of Wave's RPC stack.
+// cores in Wave's abstract, which include the rest of Wave's RPC stack.
 struct SteeringCosts {
   fabric::Picoseconds dispatcher = 0;  //< Time per RPC on the host's dedicated dispatcher core.
   // Time that a host worker needs to get an RPC from a dispatcher.
@@ -29,8 +29,8 @@ struct SteeringCosts {
   }
 };
 
-// Returns the costs of steering. `decision` is the time in which a processor of the host parses a
-// header and chooses a core. If the NIC chooses the core, its agent spends Costs::agent_decision
+// Returns the costs of steering. `decision` is the time that a host processor takes to parse a
+// header and choose a core. If the NIC chooses the core, its agent spends Costs::agent_decision
 // instead.
 // - dispatcher: reads the request's first line (DDIO put it into the cache), decides, and acquires
 //   the line of the worker's mailbox to write it: two lines and the decision.
@@ -49,7 +49,7 @@ TEST(SteeringCosts, TheHostIsSparedTheDispatchersTwoLinesAndItsDecision) {
   EXPECT_EQ(steering.dispatcher, 400_ns);
   EXPECT_EQ(steering.worker_local, steering.worker_nic) << "a worker reads two lines either way";
   EXPECT_EQ(steering.Removed(), 400_ns);
-  // 0.4 us for each of 5 million RPCs per second are 2 s of CPU time per second.
+  // 0.4 us for each of 5 million RPCs per second is 2 s of CPU time per second.
   EXPECT_DOUBLE_EQ(steering.Cores(5e6), 2);
 }
 

@@ -27,25 +27,27 @@ MINUTES = float(sys.argv[1])
 DEVICE, *APPS = sys.argv[2:]
 EAL = ["--no-huge", "-m", "512", "--no-pci"]
 FLAGS = {
-    # One policy and one channel for the whole run; by default the application plays many and ends.
+    # Use one policy and one channel for the whole run. By default, the application plays many of
+    # them and then ends.
     "sluice-sched": ["--policy=fifo_central", "--mode=swap", "--requests=network"],
     # The items exceed the memory, so that the store is full after the warm-up. A store touches
-    # pages only when items reach them.
+    # pages only when items reach these pages.
     "sluice-kv": ["--memory_mb=4", "--items=20000",
                   "--client=items=200000+get=0.5+zipf=0.99+outstanding=1024"],
 }
 PATIENCE_S = 120
-ASK_S = 0.5  # Between two rounds of queries.
+ASK_S = 0.5  # Time between two rounds of queries.
 WARM_UP_S = 600
 REST_S = 10  # Processes are warm if none has gained GROWTH_BYTES for this long.
-# A heap may gain this much by fragmentation; a leak of 1 KB per second is found in 30 minutes.
+# A heap may gain this much because of fragmentation. A leak of 1 KB per second is found in 30
+# minutes.
 GROWTH_BYTES = 1 << 20
 
 
 @dataclasses.dataclass
 class Sample:
     """The resources of a process at one point in time."""
-    memory: int       # Anonymous, resident, in bytes.
+    memory: int       # Anonymous resident memory, in bytes.
     descriptors: int
     files: frozenset  # Names and sizes in the runtime folder.
 
@@ -95,7 +97,7 @@ class App(Process):
         self.url = self.said(r"metrics: (http\S+)")
         self.commands = [command for command in telemetry.ask(self.prefix, "/")
                          if command.startswith("/sluice/") and not command.endswith("/plan")]
-        # The page is served before the workers begin.
+        # The metrics page is served before the workers begin.
         deadline = time.monotonic() + PATIENCE_S
         while b"sluice_rx_packets_total" not in self.metrics():
             assert time.monotonic() < deadline, f"{name}: no metrics"
@@ -191,7 +193,8 @@ class Soak(unittest.TestCase):
         self.assertEqual(late[-1].files, early[0].files, "files of the runtime folder")
 
     def stop(self, processes):
-        for process in reversed(processes):  # An application before the device that it uses.
+        for process in reversed(processes):  # An application is stopped before the device that it
+                                             # uses.
             if process.child.poll() is None:
                 process.child.send_signal(signal.SIGTERM)
             try:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Demonstrates that outcomes must be retained. Models the link machine of EC_Link: two ping-pong
-// rings, a transaction of three messages on one of them, and a recovery that is signalled once and
-// then forgotten. The model has no clock: an end declares the peer's ring dead after five round
-// trips of the end's ring without a packet of the peer's ring. The model tolerates one lost packet;
-// after two lost packets the ends disagree.
+// Demonstrates that outcomes must be retained. Models EC_Link's link machine: two ping-pong rings,
+// a three-message transaction on one of them, and a recovery that is signalled once and then
+// forgotten. The model has no clock: an end declares the peer's ring dead if its own ring makes
+// five round trips without a packet on the peer's ring. The model tolerates one lost packet; after
+// two lost packets the ends disagree.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ enum class RingEvent : uint8_t { kNone, kTransfer, kAcknowledge };
 enum class Fate : uint8_t { kNone, kCommitted, kCancelled };
 
 struct Packet {
-  bool reply;  ///< True on the ring of the receiver, false on that of the sender.
+  bool reply;  ///< True on the receiver's ring, false on the sender's.
   RingEvent event;
   bool recover;
 };
@@ -35,7 +35,7 @@ struct RingEnd {
   enum class State : uint8_t { kNil, kOffered, kPrepared, kAcknowledged };
   State state = State::kNil;
   Fate fate = Fate::kNone;
-  bool heard = false;  ///< This end has received a packet of the peer's ring since it sent its last
+  bool heard = false;  ///< This end has received a packet of the peer's ring since it last sent a
                        ///< packet.
   uint8_t silent_rounds = 0;
 };
@@ -146,7 +146,7 @@ class EdgeTriggered {
         return RingEvent::kAcknowledge;
       case RingEnd::State::kAcknowledged:
         if (packet.recover) {
-          // An acknowledgment means that the peer has cancelled. Without one, the peer had
+          // An acknowledgment means that the peer has cancelled. Without one, the peer had already
           // committed.
           return End(self,
                      packet.event == RingEvent::kAcknowledge ? Fate::kCancelled : Fate::kCommitted);
@@ -178,7 +178,7 @@ class EdgeTriggered {
     Send(end, {true, packet.event, false});
   }
 
-  /// Revives the peer's ring. Only the packet that does this reports that a transaction was
+  /// Revives the peer's ring. Only the packet that revives the ring reports that a transaction was
   /// cancelled.
   void Recover(int end) {
     RingEnd& self = ends_[end];
@@ -188,7 +188,7 @@ class EdgeTriggered {
   }
 
   RingEnd ends_[2];
-  std::vector<Packet> to_[2];  ///< First in, first out.
+  std::vector<Packet> to_[2];  ///< The queues are first in, first out.
   int losses_;
   bool started_ = false;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs the real ends against every behavior of the adversary within the bounds. The same search
-// must find the fault in each variant that is known to be wrong. The expectations come from the
-// analysis of the atomic bilateral swap; the properties that may be violated are fixed before the
-// search begins.
+// Runs the production code of both ends against every behavior of the adversary within the bounds.
+// The same search must find the fault in each variant that is known to be wrong. The expectations
+// follow from the analysis of the atomic bilateral swap; the properties that may be violated are
+// fixed before the search begins.
 #include <gtest/gtest.h>
 
 #include <cstdio>

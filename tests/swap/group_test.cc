@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores a swap among three parties, the real ends, in every order of events and with kills of
-// every party at every step. The same search must find the fault in each variant of the table that
-// is known to be wrong. Further tests run a member that posts arbitrary lines, and print the
-// consequences of each death for the survivors.
+// Explores a swap among three parties, which are the production code, in every order of events and
+// with kills of every party at every step. The same search must find the fault in each variant of
+// the table that is known to be wrong. Further tests run a member that posts arbitrary lines, and
+// print the consequences of each death for the survivors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -161,8 +161,8 @@ const std::vector<Step>& Steps() {
   return steps;
 }
 
-// Returns whether only `party` makes the move. Moves of the network belong to the process that
-// posts or reads.
+// Returns whether only `party` makes the move. A network move belongs to the process that posts or
+// reads.
 bool Belongs(Move move, size_t party) {
   switch (move.kind) {
     case GroupWorld::kPostKeeper:
@@ -225,7 +225,7 @@ TEST(Group, TableOfDeaths) {
       RunSurvivors(dead, victim);
       const std::string meanwhile = Fates(dead, victim);
 
-      // The process, or another one that adopts its memory, continues from this memory.
+      // The process, or another one that adopts its memory, resumes from this memory.
       const Move resume = victim == 0
                               ? Move{GroupWorld::kKillKeeper, 0}
                               : Move{GroupWorld::kKillMember, static_cast<uint8_t>(victim - 1)};
@@ -235,7 +235,7 @@ TEST(Group, TableOfDeaths) {
       RunSurvivors(resumed, GroupWorld::kParties);
       EXPECT_TRUE(resumed.Resolved());
 
-      // An heir without an application adopts the memory to end the round.
+      // An heir that has no application adopts the memory in order to end the round.
       if (victim == 0) {
         withdrawn.Apply({GroupWorld::kLeave, 0});
       } else {

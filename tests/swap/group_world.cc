@@ -7,7 +7,8 @@
 namespace sluice::swap::test {
 namespace {
 
-constexpr uint32_t kCellWord = 1;  ///< Payload word with the content of a party's cell.
+constexpr uint32_t kCellWord = 1;  ///< The payload word that contains the content of a party's
+                                   ///< cell.
 
 void Put(std::string& key, const Message& line) {
   for (const uint64_t value :
@@ -27,7 +28,7 @@ GroupWorld::GroupWorld(const GroupConfig& config)
   for (auto& era : fates_) {
     for (auto& round : era) round.fill('-');
   }
-  // Exchanges lines until all links are up, which is the state in which the search begins.
+  // Exchanges lines until all links are up. The search begins in this state.
   stored_ = keeper_.record();
   for (int i = 0; i < 4; ++i) {
     for (uint8_t member = 0; member < kMembers; ++member) {
@@ -80,7 +81,7 @@ void GroupWorld::Moves(std::vector<Move>& moves) const {
   add(keeper_losses_ < config_->keeper_losses, kForgetKeeper);
 }
 
-// A live application joins, cancels or refuses in the end; a live process reads and posts.
+// A live application eventually joins, cancels or refuses; a live process reads and posts.
 bool GroupWorld::Benign(Move move) const {
   return move.kind <= kCancel || move.kind == kStoreRecord || move.kind == kJoin ||
          move.kind == kLeave;

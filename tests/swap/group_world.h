@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs the keeper of a group and two members, the real ends, between an adversary and an observer.
-// The adversary decides when a line is posted and when it is read, when an application joins,
-// refuses or cancels, when windows expire, and when a process is killed. A killed process continues
-// from its memory (its posted line, the keeper's record) or, within limits, without it. Until the
-// adversary schedules it again, it is dead. So every state in which parties are dead forever is
-// explored, too.
+// Runs the production code of a group's keeper and two members between an adversary and an
+// observer. The adversary decides when a line is posted and when it is read, when an application
+// joins, refuses or cancels, when windows expire, and when a process is killed. A killed process
+// continues from its memory (its posted line, the keeper's record) or, within limits, without it.
+// Until the adversary schedules the process again, it is dead. The search therefore also explores
+// every state in which parties are dead forever.
 #pragma once
 
 #include <array>
@@ -27,11 +27,14 @@ struct GroupConfig {
   const KeeperMachine* keeper = &kKeeper;
   const Machine* member = &kTwoMessage;
   uint8_t rounds = 2;
-  bool kill = true;    ///< Any number of kills of any process, each of which continues from memory.
+  bool kill = true;    ///< Processes may be killed any number of times; each one continues from its
+                       ///< memory.
   bool refuse = true;  ///< Applications may cancel offers and refuse rounds.
   bool expire = false;        ///< Windows may expire at any time.
-  uint8_t member_losses = 0;  ///< Maximum number of restarts without memory: of each member,
-  uint8_t keeper_losses = 0;  ///< and of the keeper.
+  uint8_t member_losses = 0;  ///< Maximum number of times that each member restarts without its
+                              ///< memory.
+  uint8_t keeper_losses = 0;  ///< Maximum number of times that the keeper restarts without its
+                              ///< memory.
   /// Unsafe: the keeper posts lines before it stores its record.
   bool late_record = false;
 };
@@ -41,10 +44,10 @@ class GroupWorld {
   /// Bit numbers of violated().
   enum Property : uint8_t {
     kAgreement,   ///< One party commits a round and another party rejects it.
-    kValidity,    ///< A party commits a round that the keeper's memory does not show as committed.
+    kValidity,    ///< A party commits a round that is not committed in the keeper's memory.
     kAtMostOnce,  ///< A party reports two outcomes of a round, or the parts are not exchanged.
     kIdentity,    ///< An orphan is reported although the keeper did not lose its memory.
-    kSound,       ///< An end reports a fault of an honest peer.
+    kSound,       ///< An end reports a fault although its peer is honest.
   };
   enum Kind : uint8_t {
     kPostMember,  ///< `index` is a member in all moves up to kForgetMember.
@@ -102,7 +105,7 @@ class GroupWorld {
   KeeperRecord stored_;
   std::array<uint8_t, kMembers> next_round_{1, 1};
   std::array<uint8_t, kMembers> losses_{};
-  /// Content of the cell in the offer that the keeper knows; 0: none.
+  /// Content of the cell in the offer that the keeper knows; 0 for none.
   std::array<uint8_t, kMembers> noted_{};
   uint8_t keeper_losses_ = 0;
   /// The keeper's incarnations; each counts rounds from 1.

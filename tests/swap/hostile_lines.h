@@ -41,7 +41,7 @@ struct ConnectedPair {
   Responder responder;
 };
 
-/// Returns the line of `honest` with some bytes replaced, or a line of arbitrary bytes.
+/// Returns the line for `honest` with some bytes replaced, or a line of arbitrary bytes.
 inline bar::Line BendLine(const Message& honest, fuzz::Choices& bytes) {
   bar::Line line = Encode(honest);
   const uint8_t how = bytes.Byte();

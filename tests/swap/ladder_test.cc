@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Loses, repeats and delays each message of each variant once. Then checks which ends know the
-// outcome, wait or are in doubt, and that the transaction resolves. An end is in doubt if it
+// outcome, wait or are in doubt, and whether the transaction resolves. An end is in doubt if it
 // neither knows the outcome nor may decide it. The expected cells were derived by hand from the
-// knowledge ladder. The ends are the real implementations. docs/swap.md has the same table.
+// knowledge ladder. The ends are the production code. docs/swap.md contains the same table.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -23,23 +23,23 @@ struct Row {
   Play play;
   const char* message;
   Fault fault;
-  const char*
-      knows;  ///< Ends that know the outcome of n. "R*" also knows that the initiator knows it.
+  const char* knows;  ///< The ends that know the outcome of n. "R*" also knows that the initiator
+                      ///< knows the outcome.
   const char* waits;
   const char* in_doubt;
 };
 
 constexpr Row kRowsOfTheTable[] = {
-    // A lost offer leaves no trace at the responder R, but the initiator I cannot distinguish it
-    // from a lost outcome.
+    // A lost offer does not affect the responder R, but the initiator I cannot distinguish it from
+    // a lost outcome.
     {kTwo, "OFFER n", kLost, "-", "I", "I"},
     {kTwo, "OFFER n", kRepeated, "R", "I", "I"},
     {kTwo, "OFFER n", kDelayed, "-", "I", "I"},
     {kTwo, "OUTCOME n", kLost, "R", "I", "I"},
     {kTwo, "OUTCOME n", kRepeated, "R I", "-", "-"},
     {kTwo, "OUTCOME n", kDelayed, "R", "I", "I"},
-    // The next offer informs R that I knows the outcome. Now I waits for n + 1 and is in doubt
-    // about it.
+    // The next offer informs R that I knows the outcome. I now waits for n + 1 and is in doubt
+    // about n + 1.
     {kTwo, "OFFER n+1", kLost, "R I", "I", "I"},
     {kTwo, "OFFER n+1", kRepeated, "R* I", "I", "I"},
     {kTwo, "OFFER n+1", kDelayed, "R I", "I", "I"},
@@ -179,7 +179,7 @@ TEST(KnowledgeLadder, EachMessageLostRepeatedDelayed) {
                 : row.fault == kLost   ? "posted again"
                                        : "posted again; the late one is ignored");
     link.ExpireBoth();
-    // Posts the lost or late line again, and then the remaining lines.
+    // Posts the lost or delayed line again, and then the remaining lines.
     for (; turn < messages.size(); ++turn) link.Deliver(turn, link.Line(turn));
     size_t late = 0;
     while (messages[late] != row.message) ++late;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the format of a line of 64 bytes, and that lines which an honest peer never posts have no
+// Tests the format of a 64-byte line, and tests that lines that an honest peer never posts have no
 // effect.
 #include <gtest/gtest.h>
 
@@ -72,8 +72,8 @@ TEST(Line, CutAtAMeetingIsMeantForNobody) {
   EXPECT_FALSE(Resumable(Decode(bar::Line{})));
 }
 
-/// Exchanges lines three times, after which the initiator has no open transaction. A held answer is
-/// committed.
+/// Exchanges lines three times. Afterwards, the initiator has no open transaction. An answer that
+/// was held is committed.
 void Finish(test::ConnectedPair& pair) {
   for (int round = 0; round < 3; ++round) {
     pair.responder.Hear(pair.initiator.line(), pair);
@@ -181,7 +181,7 @@ TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
   uint64_t results = 0, answers = 0;
   for (int round = 0; round < 20'000; ++round) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    // Small bytes keep the phase of a line. A random phase already fails the first check.
+    // Small bytes preserve the phase of a line. A random phase already fails the first check.
     if (round % 2 == 0) {
       for (size_t i = 0; i < bytes.size(); i += 4) bytes[i] &= 7;
     }

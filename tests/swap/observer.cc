@@ -116,7 +116,7 @@ void SwapWorld::ResponderHears(const Message& line) {
 
 void SwapWorld::Record(uint8_t serial, Fate fate) {
   Fate& known = ghost_[serial].responder;
-  // The responder contradicts itself.
+  // The responder contradicts what it reported before.
   if (known != Fate::kNone && known != fate) Violate(kAgreement);
   known = fate;
 }
@@ -184,7 +184,8 @@ void SwapWorld::RestartResponder() {
 void SwapWorld::Check() {
   const bool four = config_->machine->variant() == Variant::kFourMessage;
   const State state = initiator_.state();
-  // A commit with four messages requires the initiator, so the initiator's rejection is a decision.
+  // With four messages, a commit requires the initiator, so the initiator's rejection is a
+  // decision.
   if (four && (state == State::kCancel || state == State::kAbort) &&
       ghost_[serial_].decided == Fate::kNone) {
     ghost_[serial_].decided = Fate::kRejected;

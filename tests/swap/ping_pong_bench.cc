@@ -4,8 +4,7 @@
 // compares it with the minimum. For the minimum, each side stores one word to one line per
 // direction and spins on the peer's word, without decoding, decisions or payload. Both kinds of
 // round trip alternate in short blocks on the same two pinned threads and the same lines of the
-// window, so that disturbances affect both. A round trip is one swap of two messages: offer and
-// answer.
+// window, so that disturbances affect both. A round trip is one two-message swap: offer and answer.
 #include <pthread.h>
 #include <sched.h>
 
@@ -34,12 +33,12 @@ constexpr uint32_t kBlocks = 6 * kLines;  // Blocks per kind.
 constexpr uint32_t kRoundTrips = 500;
 constexpr uint32_t kWarmUp = 50;  // Warm-up rounds per block; not counted.
 
-// The bare lines have the same spacing as the window's.
+// The bare lines are spaced like the window's lines.
 struct alignas(128) Word {
   std::atomic<uint64_t> value{0};
 };
 
-/// Exchanges a counter for the offered value.
+/// Exchanges a counter for the value in the offer.
 struct Cell {
   uint64_t value = 0;
 

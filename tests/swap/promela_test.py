@@ -9,7 +9,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "exhaustive"))
 import spin
 
-# Variant, mutation, whether an assertion must fail.
+# Variant, mutation, and whether an assertion must fail.
 CASES = [
     ("2", "", False),
     ("4", "", False),

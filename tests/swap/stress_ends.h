@@ -15,17 +15,17 @@
 
 namespace sluice::swap::test {
 
-/// Rates of faults, in events per 65536 opportunities.
+/// Fault rates, in events per 65536 opportunities.
 struct FaultRates {
   /// Number of losses per 65536 posts; a lost line is posted again later if it is still the last
   /// one.
   uint32_t lose = 1500;
-  uint32_t stale = 3000;  ///< Per read: the read returns an old line.
-  uint32_t cancel = 200;  ///< Per poll for an outcome: the offer is cancelled.
+  uint32_t stale = 3000;  ///< Per read, an old line is returned.
+  uint32_t cancel = 200;  ///< Per poll for an outcome, the offer is cancelled.
   uint32_t expire = 200;
-  uint32_t resume = 20;  ///< Per step: the end restarts with its state.
-  uint32_t forget = 8;   ///< Per step: the end restarts without its state.
-  uint32_t reset = 2;    ///< Per round: the link is reset.
+  uint32_t resume = 20;  ///< Per step, the end restarts with its state.
+  uint32_t forget = 8;   ///< Per step, the end restarts without its state.
+  uint32_t reset = 2;    ///< Per round, the link is reset.
 };
 
 class Chance {
@@ -142,7 +142,7 @@ class OfferingEnd {
     const bool orphaned = result.outcome == Outcome::kOrphaned;
     if (!orphaned && !Sound(result.payload, serial_)) ++torn_;
     // Ignores a repeated result, which follows a restart with state or concerns an unconfirmed
-    // transaction. The first record counts.
+    // transaction. Only the first record counts.
     if (resolved_) return;
     resolved_ = true;
     counters_.too_late += result.too_late;
@@ -238,7 +238,7 @@ class AnsweringEnd {
       ++counters_.committed;
     } else {
       ++(event == Event::kOrphaned ? counters_.orphaned : counters_.rejected);
-      // An orphan is not an outcome of the transaction and is not recorded.
+      // Being orphaned is not an outcome of the transaction and is not recorded.
       if (event != Event::kOrphaned) log_.push_back({serial, EventKind::kRefused, token_});
     }
     held_.reset();

@@ -10,8 +10,8 @@ std::string Broken(const char* what, uint64_t serial) {
   return std::string(what) + " at transaction " + std::to_string(serial);
 }
 
-/// Checks the initiator's log alone: each offer has one result, before the next offer. Only a
-/// commit replaces the initiator's token.
+/// Checks the initiator's log alone: each offer must have one result, before the next offer. Only a
+/// commit may replace the initiator's token.
 std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& results) {
   uint64_t cell = 0;
   uint64_t open = 0;
@@ -37,8 +37,8 @@ std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& 
   return {};
 }
 
-/// Checks the responder's log alone: each transaction has one outcome, in order. A commit gives the
-/// token that the responder received last.
+/// Checks the responder's log alone: each transaction must have one outcome, in order. A commit
+/// must give away the token that the responder received last.
 std::string JudgeResponder(const Log& log, std::unordered_map<uint64_t, Entry>& outcomes) {
   uint64_t cell = 0;
   uint64_t last = 0;

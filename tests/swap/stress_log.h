@@ -14,14 +14,14 @@
 namespace sluice::swap::test {
 
 enum class EventKind : uint8_t {
-  // Events of the initiator.
+  // If the offer commits, `token` is given away.
   kOffered,    ///< `token` is given if the offer commits.
-  kCommitted,  ///< Committed. `token` was received.
+  kCommitted,  ///< Committed; `token` was received.
   kRejected,   ///< Rejected.
   kOrphaned,   ///< The peer forgot. A new token replaces the previous one.
-  kForgot,     ///< Restarted without state. `token` is new.
+  kForgot,     ///< Restarted without state; `token` is new.
   // Events of the responder.
-  kResponderCommitted,  ///< Committed. `token` was given; the other token was received.
+  kResponderCommitted,  ///< Committed; `token` was given away, and the other token was received.
   kRefused,             ///< Rejected, released, or orphaned while held.
 };
 
@@ -42,7 +42,7 @@ inline uint64_t Digest(uint64_t serial, uint64_t token) {
 inline Payload MakePayload(uint64_t serial, uint64_t token) {
   return {serial, token, Digest(serial, token), ~serial};
 }
-/// Returns whether the payload is not torn and belongs to this transaction.
+/// Returns whether the payload belongs to this transaction and is not torn.
 inline bool Sound(const Payload& payload, uint64_t serial) {
   return payload == MakePayload(serial, payload[1]) && payload[0] == serial;
 }

@@ -109,7 +109,7 @@ bool SwapWorld::Benign(Move move) const {
     case kResetInitiator:
     case kResetResponder:
       return true;
-    case kCancel:  // A standing offer with a condition that never holds ends only by a cancel.
+    case kCancel:  // A standing offer whose condition never holds ends only if it is cancelled.
       return (initiator_.line().flags & kStanding) != 0;
     default:
       return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs the two real ends of a link between an adversary and an observer. The adversary controls the
-// lines in flight, the link, the windows, the processes and the resource's condition. The observer
-// sees both ends at once and checks S1 … S6.
+// Runs the production code of both ends of a link between an adversary and an observer. The
+// adversary controls the lines in flight, the link, the windows, the processes and the resource's
+// condition. The observer sees both ends at once and checks S1 … S6.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ enum Property : uint8_t {
   kAtMostOnce,  ///< S3: a transaction is applied or consumed twice.
   kNoSilentDrop,  ///< S4: an outcome is overwritten before it was read.
   kReversible,    ///< S5: a rejection changes a cell, or content is lost or duplicated.
-  kIdentity,  ///< S6: a line of another epoch or incarnation has an effect, or ORPHAN is treated as
-              ///< C or X.
+  kIdentity,  ///< S6: a line from another epoch or incarnation has an effect, or ORPHAN is treated
+              ///< as C or X.
   kOneDoubt,  ///< Both ends are in doubt.
-  kSound,     ///< An end reports a fault of an honest peer.
+  kSound,     ///< An end reports a fault although its peer is honest.
 };
 const char* PropertyName(uint8_t property);
 
@@ -38,16 +38,17 @@ const char* PropertyName(uint8_t property);
 struct Config {
   const Machine* machine = &kTwoMessage;
   int swaps = 2;
-  /// If true, the channel is a queue of `depth` lines, each of which may be lost or delivered
-  /// twice. Otherwise the last `depth` posted lines may be delivered in any order, any number of
-  /// times, or never; a depth of 1 is a register.
+  /// If true, the channel is a queue of `depth` lines, each of which can be lost or delivered
+  /// twice. Otherwise, the last `depth` posted lines can be delivered in any order, any number of
+  /// times, or never; with a depth of 1, the channel is a register.
   bool in_order = false;
   uint8_t depth = 1;
-  int resets = 0;              ///< Maximum number of link resets; each loses all lines in flight.
-  int initiator_restarts = 0;  ///< Maximum number of restarts without state, here of the initiator,
-                               ///< below of the responder.
+  int resets = 0;              ///< Maximum number of link resets. Each reset loses all lines in
+                               ///< flight.
+  int initiator_restarts = 0;  ///< Maximum number of restarts without state: here for the
+                               ///< initiator, below for the responder.
   int responder_restarts = 0;
-  bool resume = false;  ///< Any number of restarts with state.
+  bool resume = false;  ///< Ends may restart with their state any number of times.
   bool expire = true;   ///< Windows may expire at any time.
   bool cancel = true;
   bool conditional = true;  ///< Some offers have a condition, which may change at any time.
@@ -56,7 +57,7 @@ struct Config {
   bool abort = true;        ///< Validation may fail (four messages only).
   /// Ends post only when ConsumeUpdate() returns true, and posts are not lost.
   bool on_demand = false;
-  /// The peer may read while a line is being stored: it then sees word 0 of a line with the rest of
+  /// The peer may read while a line is being stored. It then sees word 0 of a line with the rest of
   /// the next line (`depth` 2). With on_demand and resume, ends may also be killed at that moment,
   /// and resume from the resulting line.
   bool torn = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Converts worlds to keys of the search and to lines of a counterexample.
+// Converts worlds to keys for the search and to the lines of a counterexample.
 #include <cstdio>
 
 #include "world.h"

@@ -30,8 +30,8 @@ constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 constexpr bool kThreadSanitizer = false;
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-/// The numbers are smaller because the sanitizer's instrumentation is also single-stepped, so a
-/// store needs ten times as long.
+/// These numbers are smaller because the sanitizer's instrumentation is also single-stepped, so a
+/// store takes ten times as long.
 constexpr uint32_t kScripts = 1;
 constexpr uint32_t kRounds = 3;
 #else
@@ -44,8 +44,9 @@ enum class Restart { kKilled, kKilledLater, kBoth };
 
 struct Findings {
   uint32_t kills = 0;
-  uint32_t bad_owners = 0;  ///< Kills that left a region with two owners or without an owner.
-  uint32_t bad_frames = 0;  ///< Recoveries that violated another invariant.
+  uint32_t bad_owners = 0;  ///< Number of kills that left a region with two owners or without an
+                            ///< owner.
+  uint32_t bad_frames = 0;  ///< Number of recoveries that violated another invariant.
   std::string owners;       ///< Descriptions of the first violations.
   std::string frames;
 };
@@ -67,7 +68,7 @@ class SharedMemory {
   size_t bytes_;
 };
 
-/// Returns the frames that may be missing after this kill.
+/// Returns the frames that may be lost because of this kill.
 template <typename Links>
 std::set<uint32_t> MayBeLost(World<Links>& world, bool host_killed, bool nic_killed) {
   std::set<uint32_t> tags;
@@ -107,7 +108,7 @@ std::string CheckJournal(const Journal& journal, const std::set<uint32_t>& may_b
 }
 
 /// Plays the first `turns` turns of a script. Returns the frames that a host may lose if it
-/// restarts in one of them or in the next one.
+/// restarts in one of these turns or in the next one.
 template <typename Links>
 std::set<uint32_t> Play(World<Links>& world, const std::vector<Step>& script, uint32_t turns) {
   std::set<uint32_t> may_be_lost;
@@ -137,8 +138,8 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
   world.Run(reset_only ? Step::kReset : Step::kRestart);
   if (Links::InDoubt(world.host()) > doubts + 1) return "more than one swap is in doubt";
   world.Quiesce();
-  // Every region must still accept its maximum number of frames while the host gives no region
-  // away.
+  // Every region must still accept its maximum number of frames while the host does not give any
+  // region away.
   constexpr Geometry kGeometry = World<Links>::kGeometry;
   uint32_t room = 0;
   while (world.Receive()) ++room;
@@ -188,8 +189,8 @@ Findings KillAtAnyStore(const std::vector<Step>& script, std::string* error) {
   return findings;
 }
 
-/// Returns rounds of traffic in an order that the seed determines. Between the rounds, either end
-/// restarts or cancels.
+/// Returns rounds of traffic, in an order that is determined by the seed. Between the rounds,
+/// either end restarts or cancels.
 std::vector<Step> RandomScript(uint32_t seed, uint32_t rounds) {
   std::mt19937 random(seed);
   std::vector<Step> script = {Step::kServe, Step::kPoll, Step::kServe, Step::kPoll};
@@ -239,8 +240,8 @@ TEST(KillAtAnyStore, TwoPlainRingsInsteadOfASwapFail) {
       found.kills, found.bad_owners, found.owners.c_str(), found.bad_frames, found.frames.c_str());
 }
 
-/// Checks that the rings and the checker work without a kill, so that failures above are caused by
-/// kills.
+/// Checks that the rings and the checker work without kills, so that the failures above must be
+/// caused by kills.
 TEST(KillAtAnyStore, BothKindsOfLinkPassWhileNobodyIsKilled) {
   const auto run = [](auto links) {
     using Links = decltype(links);

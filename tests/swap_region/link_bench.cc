@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Measures the cost per frame of a link of regions. One end is the packetized device model; the
-// other is a host that reads every frame's first line and returns the frame in place. The ends run
-// alternately in one thread, and then on two cores. `link_bench [frames] [device core] [host
-// core]`.
+// other end is a host that reads the first line of every frame and returns the frame in place. The
+// ends run alternately in one thread, and then on two cores. `link_bench [frames] [device core]
+// [host core]`.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ class CountingSink final : public device::FrameSink {
 };
 
 /// Cycles per frame of one side, for each call that found work. The median is robust against other
-/// users of the cores.
+/// programs on the cores.
 class Cost {
  public:
   void Add(uint64_t cycles, uint64_t frames) {
@@ -78,7 +78,7 @@ class Rig {
   }
   ~Rig() { munmap(memory_, bytes_); }
 
-  /// Receives a burst from the wire and sends a burst to it. The cost per frame includes both
+  /// Receives a burst from the wire and sends a burst to the wire. The cost per frame includes both
   /// directions.
   void StepDevice() {
     const uint64_t before = sink_.sent;

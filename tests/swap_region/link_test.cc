@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests both ends of a link of regions in lockstep: the frames of a swap, waiting offers, regions
-// that a cancel returns, and the effects of resets and restarts.
+// Tests both ends of a link of regions in lockstep: the frames in a swap, waiting offers, regions
+// that are returned by a cancel, and the effects of resets and restarts.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -264,8 +264,8 @@ TEST_F(Link, AStandingOfferIsNeverSuspect) {
 enum class Phase { kHolding, kOffered, kCommitted, kTaken, kCancelled, kSendingHalf };
 class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
  protected:
-  /// Reaches a phase in which the host's region contains 'o', 'p' and 'q' to send, and the NIC has
-  /// 'a' for the host.
+  /// Reaches a phase in which the host's region contains 'o', 'p' and 'q' to be sent, and the NIC
+  /// has 'a' for the host.
   void Reach(Phase phase) {
     for (const char c : {'o', 'p', 'q'}) Receive(Frame(c));
     host->Give(0, true);
@@ -282,7 +282,7 @@ class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
     FrameToSend one;
     ASSERT_EQ(nic->DequeueFrames(&one, 1), 1u);
   }
-  /// Collects the remaining received and sent frames, in order.
+  /// Collects the remaining received frames and sent frames, in order.
   void Finish(Frames* received, Frames* sent) {
     for (int i = 0; i < 8; ++i) {
       for (const std::string& frame : Sent()) sent->push_back(frame);

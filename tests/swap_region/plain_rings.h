@@ -2,8 +2,8 @@
 //
 // The reference for lib/swap: two plain rings of region ids in shared memory, one per direction,
 // and one word per side with the regions that it holds. The regions, the frames and the order of
-// stores in regions are the same. Only the exchange differs: it is two messages instead of one
-// swap.
+// stores in regions are the same as in lib/swap. Only the exchange differs: it consists of two
+// messages instead of one swap.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct RingHeader {
   Geometry geometry;
   IdRing to_nic;
   IdRing to_host;
-  uint32_t host_holds;  ///< Bit mask of regions.
+  uint32_t host_holds;  ///< Bit mask of the regions that the host holds.
   uint32_t nic_holds;
 };
 

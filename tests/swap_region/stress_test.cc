@@ -79,9 +79,9 @@ class Memory {
   uint8_t* bytes_;
 };
 
-/// State that the two threads share: the device's register and the stop flag.
+/// State shared by the two threads: the device's register and the stop flag.
 struct Wires {
-  std::atomic<uint32_t> enable{0};  ///< The epoch; the upper bits contain the number of writes.
+  std::atomic<uint32_t> enable{0};  ///< The epoch. The upper bits contain the number of writes.
   std::atomic<uint64_t> accepted{0};
   std::atomic<bool> stop{false};
 };
@@ -89,7 +89,7 @@ struct Wires {
 struct NicSide {
   Tally sent;
   uint64_t opened = 0;
-  /// Number of times that the NIC's end was opened while the host's end continued.
+  /// Number of times that the NIC's end was opened while the host's end kept running.
   uint64_t opened_alone = 0;
   bool faulted = false;
 
@@ -160,7 +160,7 @@ struct HostSide {
       if (rejected_ != link_->counters().rejected) {
         rejected_ = link_->counters().rejected;
         if (std::exchange(resumed_, false)) Forget();
-        if (away_ > 0) link_->Give(away_, false);  // The region came back; send it again.
+        if (away_ > 0) link_->Give(away_, false);  // The region was returned; send it again.
         continue;
       }
       resumed_ = false;
@@ -228,7 +228,7 @@ struct HostSide {
   std::unique_ptr<HostLink> link_;
   uint32_t away_ = 0;  ///< Number of frames that were given and may not have arrived.
   uint64_t rejected_ = 0;
-  bool resumed_ = false;  ///< The frames counted by away_ were given by an earlier process.
+  bool resumed_ = false;  ///< Set if an earlier process gave the frames that away_ counts.
   std::mt19937 random_{11};
   uint32_t enables_ = 0;
 };

@@ -33,8 +33,8 @@ struct SwapLinks {
     return LinkMemory::Find(memory).region(id);
   }
 
-  /// Returns the number of owners per region. The host always owns one region. If it owns more, a
-  /// region has two owners; if it owns none, a region has no owner.
+  /// Returns the number of owners of each region. The host always owns exactly one region. If it
+  /// owns more than one, a region has two owners; if it owns none, a region has no owner.
   static std::vector<uint32_t> Owners(std::span<uint8_t> memory) {
     const LinkMemory link = LinkMemory::Find(memory);
     const uint64_t owners = link.Owners();
@@ -45,8 +45,8 @@ struct SwapLinks {
     }
     return counts;
   }
-  /// Returns the bit mask of regions in which the host works. Excludes a region that is offered,
-  /// until it is returned, and a received region that the host does not know yet.
+  /// Returns the bit mask of the regions in which the host works. Excludes a region that is
+  /// offered, until it is returned, and a received region that the host does not know about yet.
   static uint64_t HostWorksIn(std::span<uint8_t> memory) {
     const LinkMemory link = LinkMemory::Find(memory);
     bar::Line line;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A link, an application that echoes frames, and a wire, with a journal of each frame. No frame may
-// be lost, duplicated or torn. `Links` selects the link: that of lib/swap or the reference.
+// be lost, duplicated or torn. `Links` selects lib/swap's link or the reference.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Journal {
   std::array<uint8_t, kMaxTags> sent;     ///< Number of times that the frame was sent to the wire.
   uint32_t last_delivered;
   uint32_t last_sent;
-  uint32_t disordered;  ///< Number of frames that arrived after a later one, at either end.
+  uint32_t disordered;  ///< Number of frames that arrived after a later frame, at either end.
   uint32_t torn;        ///< Number of torn frames at either end.
   uint32_t epoch;       ///< Value of the device's register, an epoch.
   uint32_t enables;     ///< Number of writes to the device's register.
@@ -146,7 +146,7 @@ class World {
     ++journal().enables;
   }
 
-  // Performs a step of the NIC. The device first reads its register, except in a power-on step.
+  // Performs a step of the NIC. Except in a power-on step, the device first reads its register.
   void RunNic(Step turn) {
     if (turn == Step::kPowerOn) {
       nic_.reset();
@@ -170,8 +170,8 @@ class World {
     }
   }
 
-  /// Reads all received frames, drops every fifth, and gives the region back for sending. If the
-  /// NIC rejected the region, gives it again.
+  /// Reads all received frames, drops every fifth frame, and gives the region back for sending. If
+  /// the NIC rejected the region, gives it back again.
   void Work() {
     const Region region = host_->region();
     if (Links::Rejected(*host_) != rejected_) {

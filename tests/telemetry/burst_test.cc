@@ -17,7 +17,7 @@
 namespace sluice::engine::telemetry {
 namespace {
 
-using Choice = Setup;  // Setup is a method of gtest's fixtures.
+using Choice = Setup;  // Setup is a method of gtest fixtures.
 
 constexpr uint64_t kClockHz = 1'000'000'000;
 
@@ -34,7 +34,7 @@ std::string TextOf(const packet::FlowKey& key) {
   return {reinterpret_cast<const char*>(&key), sizeof(key)};
 }
 
-/// Returns the known flows of a level by key.
+/// Returns a level's known flows by key.
 auto KnownOf(const Level& level) {
   std::map<std::string, std::vector<int64_t>> known;
   for (const KnownFlows::Flow& flow : level.known.flows()) {

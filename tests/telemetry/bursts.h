@@ -17,7 +17,8 @@
 
 namespace sluice::engine::telemetry::test {
 
-/// `count` frames of 60 to 200 bytes that belong to `flows` flows; one frame in eight is ARP.
+/// Generates `count` frames of 60 to 200 bytes that belong to `flows` flows; one frame in eight is
+/// ARP.
 class MixedFrames {
  public:
   MixedFrames(uint32_t count, uint32_t flows, uint64_t seed) : bytes_(count) {
@@ -45,8 +46,8 @@ class MixedFrames {
   std::vector<uint32_t> flows_;
 };
 
-/// A packet::Burst over some of the frames. Appends a frame's address to `read_frames` at each
-/// read.
+/// A packet::Burst of some of the frames. Each read of a frame appends the frame's address to
+/// `read_frames`.
 class RecordingBurst {
  public:
   RecordingBurst(std::span<const packet::Frame> frames, std::vector<const uint8_t*>& read_frames)

@@ -79,7 +79,8 @@ class Sample:
                 flow = Flow(f"2001:db8:{i % 3 + 1}::{i + 1:x}", "2001:db8:ff::1", protocol, 2000 + i, 53)
             else:
                 flow = Flow(f"10.0.{i % 3}.{i + 1}", "192.0.2.1", protocol, 1024 + i, 443)
-            frame = frame_of(flow, 20 + i)  # At least 60 bytes: there is no padding.
+            frame = frame_of(flow, 20 + i)  # The frame has at least 60 bytes, so there is no
+                                            # padding.
             count = 4000 // (i + 1)  # Zipf's law.
             frames += [frame] * count
             self.packets[flow] += count
@@ -240,7 +241,8 @@ class Counting(Case):
         for iface in INTERFACES:
             with self.subTest(iface):
                 sample = self.sample(iface)
-                # One pipe, and one epoch: with a given seed the same packets are sampled each time.
+                # Use one pipe and one epoch, so that the same packets are sampled each time with a
+                # given seed.
                 with Running(f"--iface={iface}", "--pipes=1", "--pace=fixed", "--probability=0.05",
                              "--epoch_s=3600", f"--wire=pcap:{sample.path}+loop={rounds}") as run:
                     report = run.stop_after(sample.total * rounds)
@@ -257,7 +259,7 @@ class Counting(Case):
                     error = abs(hitter["packets"]["value"] - truth)
                     within += error <= bound
                     self.assertLess(error, 4 * bound)
-                # 95 % are guaranteed.
+                # 95 % within the bound are guaranteed.
                 self.assertGreaterEqual(within, 0.85 * len(key["heavy_hitters"]))
                 largest = {flow for flow, _ in sample.packets.most_common(5)}
                 self.assertEqual({flow_of(h) for h in key["heavy_hitters"][:5]}, largest)
@@ -309,7 +311,8 @@ class Counting(Case):
         self.assertEqual(key["table"]["flows"], 50)
         by = collections.Counter(hitter["counted_by"] for hitter in key["heavy_hitters"])
         self.assertEqual(by, {"table": 50, "sketch": 10})  # 512 flows would fit.
-        # The packets are too few for the sketch to converge, so the sketch counts all of them, too.
+        # There are too few packets for the sketch to converge, so the sketch also counts all of
+        # them.
         self.assertEqual({flow_of(h): h["packets"]["value"] for h in key["heavy_hitters"]},
                          sample.packets)
 
@@ -399,7 +402,7 @@ class Exporting(Case):
         self.assertGreater(telemetry["epochs"], 2)
         for kind in ("csv_epochs", "json_epochs"):
             self.assertEqual(telemetry["exports"][kind], telemetry["epochs"])
-        # JSON: epochs are contiguous, and their sum is the capture.
+        # JSON: epochs are contiguous, and their sum equals the capture.
         self.assertEqual(len(epochs), telemetry["epochs"])
         self.assertEqual(epochs[-1], telemetry["last_epoch"])
         for before, after in zip(epochs, epochs[1:]):
@@ -411,7 +414,7 @@ class Exporting(Case):
             for hitter in epoch["keys"][0]["heavy_hitters"]:
                 flows[flow_of(hitter)] += hitter["packets"]["value"]
         self.assertEqual(flows, self.expected())
-        # CSV: the sum of the rows is the capture, too.
+        # CSV: the sum of the rows also equals the capture.
         self.assertTrue(text.endswith("\r\n"))
         flows, prefixes, total = collections.Counter(), collections.Counter(), 0
         for row in csv.DictReader(text.splitlines()):
@@ -458,7 +461,7 @@ class Exporting(Case):
             if record["set"] == 259:
                 totals[record["domain"]] += int(record["packets"])
             elif record["domain"] == 7:
-                self.assertIn(record["set"], (256, 257))  # All values are exact.
+                self.assertIn(record["set"], (256, 257))  # In these sets, all values are exact.
                 six = "v6" if record["set"] == 257 else ""
                 flow = Flow(record["srcaddr" + six], record["dstaddr" + six],
                             int(record["protocol"]), int(record["srcport"]), int(record["dstport"]))
@@ -513,7 +516,7 @@ class Watching(Case):
         sample = self.sample()
         with Running("--keys=5-tuple,source/24,48", "--pace=fixed", "--probability=1",
                      "--epoch_s=0.2", f"--wire=pcap:{sample.path}+rate=50k") as run:
-            # Waits for an epoch with packets, because the host may not let the NIC run in every
+            # Waits for an epoch that has packets, because the host may not let the NIC run in every
             # epoch.
             epoch = run.wait(lambda: (seen := run.ask("/sluice/telemetry/epoch"))
                              and seen.get("packets") and seen)

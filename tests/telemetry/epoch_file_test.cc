@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests epochs in files. The merge of two halves must equal the count of all frames bit for bit,
-// and arbitrary files must be handled.
+// Tests epochs in files. Merging two halves must yield exactly the counts of all frames, bit for
+// bit, and arbitrary files must be handled.
 #include "engine/telemetry/export/epoch_file.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ Chosen SmallSetup() {
   return setup;
 }
 
-/// Returns the file of these frames, counted by a new meter.
+/// Returns the file for these frames, as counted by a new meter.
 std::string FileOf(const Chosen& setup, std::span<const packet::Frame> frames) {
   Meter meter(setup, 0, 1'000'000'000, 0);
   test::InBursts(meter, frames, 64, 1);
@@ -68,7 +68,7 @@ std::string Refused(std::string_view file) {
   return error;
 }
 
-/// Returns the file with a header (length, checksum) that is recomputed for its body.
+/// Returns the file with its header (length, checksum) recomputed for its body.
 std::string Sealed(std::string file) {
   const uint64_t bytes = file.size() - kHeaderBytes;
   const uint64_t checksum = XXH3_64bits(file.data() + kHeaderBytes, bytes);
@@ -120,7 +120,7 @@ TEST(EpochFile, HalvesMergeToTheWhole) {
 }
 
 // The lists of known flows are full, so their contents may depend on the order of the frames.
-// Sketches are sums and do not.
+// Sketches are sums, so their contents do not depend on the order.
 TEST(EpochFile, SketchesOfHalvesAreSumsEvenWhereFlowsAreForgotten) {
   const Chosen setup = SmallSetup();
   const test::MixedFrames frames(20'000, 3000, 4);
@@ -150,7 +150,7 @@ TEST(EpochFile, IsWhatItWasWrittenFrom) {
   EXPECT_EQ(EncodeEpoch(*epoch, {1'000, 2'000}), file);
 }
 
-// The second half knows flows that the first half's table lacks, and vice versa.
+// The second half's table knows flows that the first half's table does not know, and vice versa.
 TEST(EpochFile, OfTablesThatWereClosedIsWhatItWasWrittenFrom) {
   Chosen setup = SmallSetup();
   setup.pace = Pace::kAlwaysCorrect;
@@ -194,7 +194,7 @@ TEST(EpochFile, NoByteCanBeAnother) {
   }
 }
 
-// Arbitrary contents with a correct checksum.
+// The contents are arbitrary, but the checksum is correct.
 TEST(EpochFile, MayHaveAnyNumbers) {
   const test::MixedFrames frames(300, 10, 8);
   Chosen setup = SmallSetup();
@@ -222,7 +222,7 @@ TEST(EpochFile, MayHaveAnyNumbers) {
   EXPECT_GT(refused, 200u);
 }
 
-// Two keys that differ in bytes which IPv4 does not use would count as one flow.
+// Two keys that differ only in bytes that IPv4 does not use would count as one flow.
 TEST(EpochFile, KeysOfIpv4AreZeroBehindTheAddress) {
   const test::MixedFrames frames(300, 10, 9);
   const std::string file = FileOf(SmallSetup(), frames.frames());

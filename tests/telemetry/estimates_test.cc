@@ -15,7 +15,7 @@ namespace sluice::engine::telemetry {
 namespace {
 
 using test::Lab;
-using Choice = Setup;  // Setup is a method of gtest's fixtures.
+using Choice = Setup;  // Setup is a method of gtest fixtures.
 
 /// Returns a setup without a table of exact flows, so that every pace uses only the sketch.
 Choice Small() {
@@ -68,13 +68,13 @@ TEST(Estimates, AreExactWithManyColumnsThoughFewFlowsAreKnown) {
   }
 }
 
-/// Runs traffic with Zipf's distribution or with equal flows. Returns two numbers: the reported
-/// flows with true counts beyond their bounds, and all reported flows.
+/// Runs traffic with a Zipf distribution or with equal flows. Returns two numbers: how many
+/// reported flows have true counts beyond their bounds, and how many flows are reported.
 std::pair<int, int> BeyondBounds(Choice setup, bool equal) {
   int beyond = 0, all = 0;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     setup.seed = seed;
-    setup.oracle_one_in = 1;  // All flows, including those that look small.
+    setup.oracle_one_in = 1;  // Queries all flows, including those that look small.
     Lab lab(setup);
     if (equal) {
       engine::workload::Random random(seed);
@@ -163,8 +163,8 @@ TEST(Estimates, FindTheHeavyHittersOfSampledTraffic) {
   }
 }
 
-// A flow that becomes known late collides with others in every row. Its packets since then are
-// counted exactly, but its row in the sketch is inexact.
+// A flow that becomes known late collides with other flows in every row. Its packets since then are
+// counted exactly, but its counters in the sketch are inexact.
 TEST(Estimates, OfAFlowThatBecameKnownLaterAreWhatWasCountedSince) {
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     Choice setup = Small();
@@ -174,8 +174,7 @@ TEST(Estimates, OfAFlowThatBecameKnownLaterAreWhatWasCountedSince) {
     Lab lab(setup);
     for (uint32_t flow = 0; flow < 40; ++flow) lab.Send(flow, 10);
     lab.Send(99,
-             // The flow is known from about its tenth packet on, so the error is at most a few
-             // hundredths.
+             // The flow is known after about ten packets, so the error is at most a few hundredths.
              1000);
     for (int round = 0; round < 200; ++round) {
       for (uint32_t flow = 200; flow < 280; ++flow) lab.Send(flow);
@@ -208,7 +207,7 @@ TEST(Changes, BetweenEpochsAreFoundAndNothingElse) {
   EXPECT_NEAR(changes[1].difference.value, 12'000, changes[1].difference.bound);
   EXPECT_EQ(test::NumberOf(changes[2].key), 7u);
   EXPECT_NEAR(changes[2].difference.value, -4000, changes[2].difference.bound);
-  // An epoch of half the length is not used as a reference for the next one.
+  // An epoch of half the length must not be used as a reference for the next one.
   lab.Send(1, 100);
   lab.now += test::kEpoch / 2;
   ASSERT_TRUE(lab.meter.Finish(lab.now));
@@ -273,7 +272,7 @@ TEST(Universal, CountsDistinctFlowsAndEntropyWithinBounds) {
       entropy_within += bits.low <= entropy && entropy <= bits.high;
       EXPECT_LE(distinct.low, distinct.value);
       EXPECT_LE(distinct.value, distinct.high);
-      // Checks that the estimates are useful: 125 to 250 flows of the last level yield an error of
+      // Checks that the estimates are useful: 125 to 250 flows at the last level yield an error of
       // about a tenth.
       EXPECT_NEAR(bits.value, entropy, 0.4) << p;
       if (p == 1) {

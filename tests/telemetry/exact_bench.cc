@@ -38,7 +38,7 @@ constexpr uint32_t kTop = 100;
 constexpr uint32_t kBurst = 128;
 constexpr size_t kStride = 64;
 
-/// The view of an interface: frames, and their lengths in a separate array.
+/// What an interface sees: frames, and their lengths in a separate array.
 struct Frames {
   const uint8_t* bytes;
   uint32_t count;
@@ -50,13 +50,13 @@ struct Counter {
   virtual void AtRest() {}
   virtual void Conclude() {}
   virtual double Estimate(const packet::FlowKey& key) const = 0;
-  /// Returns the reported flows, the largest first, or nullopt if the counter stores no keys.
+  /// Returns the reported flows in descending order, or nullopt if the counter does not store keys.
   virtual std::optional<std::vector<packet::FlowKey>> Reported() const { return std::nullopt; }
   virtual uint64_t bytes() const = 0;
   virtual std::string About() const { return ""; }
 };
 
-/// Counts frames before the measurement; excluded from callgrind's count.
+/// Counts frames before the measurement. Excluded from callgrind's count.
 [[gnu::noinline]] void Warm(Counter& counter, Frames frames) { counter.Count(frames); }
 extern "C" [[gnu::noinline]] void WorkerCount(Counter& counter, Frames frames) {
   counter.Count(frames);
@@ -141,8 +141,8 @@ void EachKey(Frames frames, CountKey&& count) {
   }
 }
 
-/// Space-Saving (Metwally, Agrawal and El Abbadi, ICDT 2005) with as many counters as fit into the
-/// memory. A flow without a counter replaces the flow with the smallest counter.
+/// Space-Saving (Metwally, Agrawal and El Abbadi, ICDT 2005) with as many counters as fit in the
+/// memory. A flow that has no counter replaces the flow with the smallest counter.
 class SpaceSaving : public Counter {
  public:
   explicit SpaceSaving(uint64_t bytes) : capacity_(bytes / kBytesEach) {
@@ -277,7 +277,7 @@ struct Truth {
   }
 };
 
-/// Returns the fraction of the largest flows that is reported. A flow that is as large as the
+/// Returns the fraction of the largest flows that are reported. A flow that is as large as the
 /// smallest of them also counts as one of them.
 double Recall(const Truth& truth, const std::vector<packet::FlowKey>& reported) {
   std::unordered_map<packet::FlowKey, int> found;
@@ -287,8 +287,8 @@ double Recall(const Truth& truth, const std::vector<packet::FlowKey>& reported) 
   return recalled / static_cast<double>(truth.largest.size());
 }
 
-/// Returns the flows with the largest estimates, for a counter without keys. It queries all flows
-/// of the traffic.
+/// Returns the flows with the largest estimates, for a counter that does not store keys. It queries
+/// all flows in the traffic.
 std::vector<packet::FlowKey> LargestOf(const Counter& counter, const Truth& truth) {
   std::vector<std::pair<double, uint32_t>> flows;
   for (uint32_t flow = 0; flow < truth.counts.size(); ++flow) {
@@ -302,7 +302,7 @@ std::vector<packet::FlowKey> LargestOf(const Counter& counter, const Truth& trut
 
 void Measure(const char* name, Counter& counter, const test::EpochOptions& options,
              const Truth& truth, uint64_t skip) {
-  constexpr uint32_t kRing = 1 << 15;  // A multiple of a burst.
+  constexpr uint32_t kRing = 1 << 15;  // A multiple of the burst size.
   std::vector<uint8_t> ring(kRing * kStride);
   test::EpochTraffic traffic(options);
   double ns = 0;

@@ -24,7 +24,7 @@ using test::kCyclesPerSecond;
 using test::kEpoch;
 using test::KeyOf;
 using test::Lab;
-using Choice = Setup;  // Setup is a method of gtest's fixtures.
+using Choice = Setup;  // Setup is a method of gtest fixtures.
 
 /// Returns a setup with a table of 100 flows before a small sketch.
 Choice SmallTable() {
@@ -114,7 +114,7 @@ TEST(ExactFlows, ThatStayAreTheLargest) {
 
 TEST(Table, MakesEverythingExactWhileItHasRoom) {
   Choice setup = SmallTable();
-  setup.probability = 0.5;  // A sketch would be sampled soon.
+  setup.probability = 0.5;  // A sketch would soon be sampled.
   setup.columns = 16;
   setup.levels = 4;
   setup.level_top_k = 16;
@@ -154,7 +154,7 @@ TEST(Table, MakesEverythingExactWhileItHasRoom) {
     EXPECT_EQ(key.distinct_flows->high, 100);
     EXPECT_NEAR(key.entropy->value, entropy, 1e-9);
     EXPECT_NEAR(key.entropy->high - key.entropy->low, 0, 1e-9);
-    // Each flow has 7 packets more or less than in the previous epoch.
+    // Each flow has 7 more or 7 fewer packets than in the previous epoch.
     EXPECT_EQ(key.changes.size(), epoch == 0 ? 0u : 100u);
     for (const FlowChange& change : key.changes) {
       EXPECT_EQ(std::abs(change.difference.value), 7);
@@ -163,22 +163,22 @@ TEST(Table, MakesEverythingExactWhileItHasRoom) {
   }
 }
 
-// Flows 0 … 19 are heavy when flow 1000 arrives, which does not fit and becomes heavy later. The
-// other flows are removed. From then on the sketch's rows are sampled.
+// Flows 0 … 19 are heavy when flow 1000, which becomes heavy later, arrives and does not fit. All
+// other flows are removed from the table. From then on, the sketch's rows are sampled.
 TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   constexpr uint32_t kHeavy = 20, kLater = 1000;
   int beyond = 0, estimated = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Choice setup = SmallTable();
     setup.probability = 0x1p-7;
-    setup.top_k = 1;  // 512 heavy flows may stay, more than the table has.
+    setup.top_k = 1;  // 512 heavy flows may stay, which is more than the table has.
     setup.seed = seed;
     setup.exact_flows = 1000;
     Lab lab(setup);
     for (uint32_t flow = 0; flow < 1000; ++flow) lab.Send(flow, flow < kHeavy ? 2000 : 100);
     lab.Send(kLater, 100);
     EXPECT_EQ(lab.exact.size(), 1001u);
-    lab.meter.AtRest(lab.now);  // Afterwards 1/2^7 of the rows are updated.
+    lab.meter.AtRest(lab.now);  // After this, 1/2^7 of the rows are updated.
     for (int round = 0; round < 40; ++round) {
       for (uint32_t flow = 0; flow < kHeavy; ++flow) lab.Send(flow, 50);
       for (uint32_t flow = 30; flow < 40; ++flow) lab.Send(flow, 200);
@@ -221,7 +221,7 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   EXPECT_LE(beyond, estimated / 20);
 }
 
-// Before the sketch is sampled, its sampling rate is chosen from the counts of the table too.
+// Before the sketch is sampled, its sampling rate is also based on the counts in the table.
 TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   Choice setup = SmallTable();
   // With this sampling probability, the sketch needs 1500 packets of one flow to converge, with or
@@ -240,8 +240,8 @@ TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   EXPECT_EQ(report.keys[0].heavy_hitters[0].packets.bound, 0);
 }
 
-// The first key's table is closed and its sketch is sampled when the second key's table is closed
-// in the middle of a burst.
+// The first key's table is closed and its sketch is already sampled when the second key's table is
+// closed in the middle of a burst.
 TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
   const test::MixedFrames few(40'000, 400, 3), many(20'000, 4000, 4);
   Choice setup = SmallTable();
@@ -290,8 +290,8 @@ TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
   }
 }
 
-// All flows fit into the table of worker a, but not into that of worker b. A flow is exact if both
-// counted it exactly.
+// All flows fit in the table of worker a, but not in that of worker b. A flow is exact if both
+// workers counted it exactly.
 TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
   Choice setup = SmallTable();
   setup.top_k = 200;
@@ -315,13 +315,13 @@ TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
     for (uint32_t flow = 0; flow < 160; ++flow) {
       const auto counts = estimator.Of(merged.counters[0].HashOf(KeyOf(flow)));
       const auto truth = static_cast<double>(a.exact[flow] + b.exact[flow]);
-      // Up to 512 heavy flows of b can remain, so all 100 flows of its table remain.
+      // Up to 512 heavy flows of worker b can remain, so all 100 flows in its table remain.
       const bool of_b = flow >= 50 && flow < 150;
       EXPECT_EQ(counts.counted_by, of_b          ? CountedBy::kTable
                                    : flow >= 150 ? CountedBy::kSketch
                                                  : CountedBy::kBoth)
           << flow;
-      // Every packet is counted, and the sketch knows its ten flows from their first packets on.
+      // Every packet is counted, and the sketch knows its ten flows from their first packets.
       EXPECT_EQ(counts.packets.value, truth) << flow;
       EXPECT_EQ(counts.packets.bound, 0) << flow;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Traffic of one epoch for benchmarks of counters, with the same flows in each pass.
+// One epoch of traffic for benchmarks of counters, with the same flows in each pass.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct EpochOptions {
   uint64_t packets = 2'000'000;
   uint32_t flows = 50'000;  ///< Number of concurrent flows, one per rank of Zipf's distribution.
   double exponent = 1.1;
-  /// Share of the ranks that get a new flow during the epoch. The distribution does not change,
+  /// Share of the ranks that get a new flow during the epoch. The distribution does not change;
   /// only the flows do.
   double churn = 0.1;
-  /// Share of attack packets at the end of the epoch; it rises from 0. Each attack packet is a new
-  /// flow.
+  /// Share of attack packets at the end of the epoch. It rises from 0 during the epoch. Each attack
+  /// packet is a new flow.
   double attack = 0;
   uint64_t seed = 1;
 };

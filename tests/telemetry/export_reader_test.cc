@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the reader's thread with concurrent workers. No packet may be lost or counted twice,
-// regardless of when a worker ends an epoch.
+// Tests the reader's thread with concurrent workers. No packet may be lost or counted twice, no
+// matter when a worker ends an epoch.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -137,7 +137,7 @@ TEST(KeyList, IsReadAsItIsWritten) {
                           "Source", "source /8", "source/256"}) {
     EXPECT_EQ(ParseKeys(bad), std::nullopt) << bad;
   }
-  // The name of a key parses as that key.
+  // A key's name must parse as that key.
   for (const char* name : {"5-tuple", "source", "destination/24,64"}) {
     EXPECT_EQ(ParseKeys(name)->front().Name(), name);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hand-made reports for the tests of exporters.
+// Hand-made reports for exporter tests.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ inline packet::FlowKey Ipv6Flow(uint8_t last) {
   return key;
 }
 
-/// The reports' clock began on 2023-11-14 22:13:20 UTC.
+/// The reports' clock started at 2023-11-14 22:13:20 UTC.
 inline constexpr uint64_t kClockUnixNs = 1'700'000'000'000'000'000;
 
-/// Returns a report for epoch 7, from second 7 to 8. It has 5-tuples (an estimate, a count above 32
-/// bits, and an exact count), sources, and prefixes of destinations.
+/// Returns a report for epoch 7, from second 7 to 8. It contains 5-tuples (an estimate, a count
+/// above 32 bits, and an exact count), sources, and destination prefixes.
 inline engine::telemetry::EpochReport SmallReport() {
   using namespace engine::telemetry;
   EpochReport report;

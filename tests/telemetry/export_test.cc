@@ -78,14 +78,14 @@ TEST(Ipfix, Ipv6FlowsHaveATemplateOfTheirOwn) {
   const packet::FlowKey key = test::Ipv6Flow(2);
   EXPECT_EQ(flows[0].values.at(27), std::vector(key.source.begin(), key.source.end()));
   EXPECT_EQ(flows[0].values.at(28), std::vector(key.destination.begin(), key.destination.end()));
-  EXPECT_EQ(flows[0].Number(2), 2500u);  // The nearest integer.
+  EXPECT_EQ(flows[0].Number(2), 2500u);  // Rounded to the nearest integer.
 }
 
 TEST(Ipfix, BoundsAreConfidenceLimitsScopedToAFlowAndAnElement) {
   const EpochReport report = test::SmallReport();
   const Records records = Decoded(report);
   const Records limits = Of(records, 258);
-  ASSERT_EQ(limits.size(), 4u);  // Limits of two flows; the third is exact.
+  ASSERT_EQ(limits.size(), 4u);  // The limits of two flows; the third flow is exact.
   const IpfixDecoder::Record flow = Of(records, 256).at(0);
   const auto& packets = limits[0];
   EXPECT_EQ(packets.scope_fields, 2);
@@ -172,7 +172,7 @@ TEST(Ipfix, TemplatesAreRepeatedWhenTheirTimeIsOver) {
   const EpochReport report = test::SmallReport();
   IpfixEncoder encoder(kOptions);
   const auto has_templates = [&](uint32_t now_s) {
-    return Encode(encoder, report, 0, 1452, now_s).front()[17] == 2;  // Id of the first set.
+    return Encode(encoder, report, 0, 1452, now_s).front()[17] == 2;  // The id of the first set.
   };
   EXPECT_TRUE(has_templates(1000));
   EXPECT_FALSE(has_templates(1009));
@@ -184,7 +184,7 @@ TEST(Ipfix, TemplatesAreRepeatedWhenTheirTimeIsOver) {
 TEST(Ipfix, SequenceNumbersCountDataRecordsAcrossReports) {
   const EpochReport report = test::LargeReport(100);
   IpfixEncoder encoder(kOptions);
-  IpfixDecoder decoder;  // Rejects messages out of sequence.
+  IpfixDecoder decoder;  // This decoder rejects messages that are out of sequence.
   for (uint32_t epoch = 0; epoch < 3; ++epoch) {
     Decode(decoder, Encode(encoder, report, 0, 500, 1000 + epoch));
     EXPECT_EQ(decoder.export_time_s, 1000 + epoch);
@@ -198,7 +198,7 @@ TEST(Ipfix, AnEstimateThatIsNoCountIsTheNearestOne) {
   flows[0].packets = {-5, 10};
   flows[1].packets = {std::nan(""), 0};
   flows[2].packets = {1e30, std::numeric_limits<double>::infinity()};
-  flows[3].bytes = {3, 1};  // Less than the headers of 1003 packets.
+  flows[3].bytes = {3, 1};  // This is less than the headers of 1003 packets.
   const Records records = Decoded(report);
   const Records counts = Of(records, 256);
   EXPECT_EQ(counts[0].Number(2), 0u);

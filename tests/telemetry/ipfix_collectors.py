@@ -15,7 +15,7 @@ import harness
 
 README = pathlib.Path(__file__).resolve().parents[2] / "apps" / "telemetry" / "README.md"
 PATIENCE_S = 60
-# Times are printed in UTC, numbers without separators.
+# Print times in UTC, and numbers without separators.
 ENVIRONMENT = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
 
 

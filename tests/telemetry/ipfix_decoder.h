@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A strict IPFIX collector that follows only RFC 7011 and rejects every violation. It supports only
-// IANA's elements and fields of fixed length, which suffices for Sluice's exporter.
+// IANA's elements and fixed-length fields, which suffice for Sluice's exporter.
 #pragma once
 
 #include <cstdint>

@@ -90,8 +90,8 @@ class Nfdump(unittest.TestCase):
                 collector.wait(lambda: collector.queued() < 32768)
                 sender.sendto(message, ("127.0.0.1", collector.port))
             flows, said = collector.flows()
-        # nfcapd counts sequence errors differently: it omits records of options, which RFC 7011
-        # counts as data records (section 2). Wireshark's dissector follows RFC 7011.
+        # nfcapd counts sequence errors differently: it omits option records, which RFC 7011 counts
+        # as data records (section 2). Wireshark's dissector follows RFC 7011.
         self.assertIn("Bad Packets: 0", said)
         return flows, said
 

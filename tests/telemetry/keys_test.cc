@@ -23,7 +23,7 @@ TEST(FiveTuple, IsThatOfTheGeneralParserForAnyFrame) {
   int known = 0;
   for (int i = 0; i < 300'000; ++i) {
     auto frame = FrameOf(static_cast<uint32_t>(i));
-    if (i % 2 == 1) {  // TCP without options.
+    if (i % 2 == 1) {  // Makes the frame TCP without options.
       frame[23] = 6;
       frame[46] = 0x50;
     }
@@ -33,7 +33,7 @@ TEST(FiveTuple, IsThatOfTheGeneralParserForAnyFrame) {
     }
     const auto length =
         static_cast<uint32_t>(random.Below(4) == 0 ? random.Below(frame.size() + 1) : frame.size());
-    // A copy of the exact size, so that a sanitizer detects reads after its end.
+    // A copy of the exact size, so that a sanitizer detects reads beyond its end.
     const std::vector<uint8_t> bytes(frame.begin(), frame.begin() + length);
     const auto expected = packet::FlowKey::Of(bytes.data(), packet::Parse(bytes.data(), length));
     ASSERT_EQ(FiveTupleOf(bytes.data(), length), expected) << i;
@@ -90,7 +90,7 @@ TEST(KeySpec, SaysItsName) {
   EXPECT_EQ((KeySpec{KeyKind::kSource, 24, 64}.Name()), "source/24,64");
 }
 
-using Choice = Setup;  // Setup is a method of gtest's fixtures.
+using Choice = Setup;  // Setup is a method of gtest fixtures.
 
 TEST(Setup, NamesTheMemberThatIsWrong) {
   EXPECT_EQ(Choice{}.Error(), "");

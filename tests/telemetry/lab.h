@@ -30,7 +30,7 @@ class Lab {
     }
     exact[flow] += times;
   }
-  /// Sends `packets` packets of the flows 0 … flows - 1 with Zipf's distribution.
+  /// Sends `packets` packets of the flows 0 … flows - 1 with a Zipf distribution.
   void SendZipf(uint64_t packets, uint64_t flows, uint64_t seed) {
     const engine::workload::Popularity popularity(flows, 1);
     engine::workload::Random random(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the engine from the view of a worker and a reader.
+// Tests the engine from the point of view of a worker and a reader.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@ using test::kCyclesPerSecond;
 using test::kEpoch;
 using test::KeyOf;
 using test::Lab;
-using Choice = Setup;  // Setup is a method of gtest's fixtures.
+using Choice = Setup;  // Setup is a method of gtest fixtures.
 
 /// Returns a setup without a table of exact flows, so that all counts come from the sketch.
 Choice Small() {
@@ -166,7 +166,7 @@ TEST(Meter, ReusesItsBuffersClean) {
     EXPECT_EQ(report.total.pkts, 507u);
     EXPECT_EQ(report.number, epoch);
     EXPECT_EQ(test::NumberOf(report.keys[0].heavy_hitters[0].key), epoch);
-    // Flow 0 is among the 500 flows of the first epoch.
+    // Flow 0 is one of the 500 flows in the first epoch.
     EXPECT_EQ(report.keys[0].distinct_flows->value, epoch == 0 ? 500 : 501);
   }
 }
@@ -175,8 +175,8 @@ TEST(AlwaysCorrect, CountsEverythingUntilEachEpochHasConverged) {
   Choice setup = Small();
   setup.probability = 0.5;
   setup.columns = 1 << 10;
-  // Σ f² must exceed 121·(1 + √(8/1024))·(1024·0.5/8·2)² packets²; one flow of 1500 packets
-  // suffices.
+  // Σ f² must exceed 121·(1 + √(8/1024))·(1024·0.5/8·2)² packets², for which one flow of 1500
+  // packets suffices.
   Lab lab(setup);
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (int burst = 0; burst < 40; ++burst) {
@@ -187,7 +187,7 @@ TEST(AlwaysCorrect, CountsEverythingUntilEachEpochHasConverged) {
     EXPECT_EQ(report.exact_pkts, Pacer::kPktsPerLook) << "the first look after it had converged";
     EXPECT_EQ(report.least_probability, 0.5);
     EXPECT_EQ(report.last_probability, 0.5);
-    // This traffic does not suffice for the sketch to converge.
+    // This traffic is not enough for the sketch to converge.
     for (uint32_t flow = 0; flow < 35'000; ++flow) {
       lab.Send(flow % 20'000);
       if (flow % 1000 == 0) lab.meter.AtRest(lab.now);
@@ -223,7 +223,7 @@ TEST(AlwaysLineRate, FollowsTheRateEveryTenthOfASecond) {
     }
     now += 100'000'000;
     meter.AtRest(now);
-    meter.Finish(now);  // Closes the epoch for inspection; the pace continues.
+    meter.Finish(now);  // Closes the epoch for inspection. The pace does not change.
     const double probability = meter.Closed()->last_probability;
     EXPECT_EQ(meter.Closed()->total.pkts, static_cast<uint64_t>(pkts));
     meter.Release();
@@ -298,8 +298,8 @@ TEST(Merge, OfFlowsThatBothWorkersKnowFromTheirFirstPacketIsExact) {
   }
 }
 
-// Workers share the flows. The merge must equal the counts of a single worker, including the
-// samples that identify flows seen once.
+// Workers share the flows. The merged counts must equal those of a single worker, including the
+// samples that identify flows that were seen only once.
 TEST(Merge, OfFlowsThatSeveralWorkersSawIsWhatOneWouldHaveCounted) {
   Choice setup = Small();
   setup.levels = 4;
@@ -350,7 +350,7 @@ TEST(Merge, AddsWhatAddsUpAndKeepsTheWorstOfTheRest) {
     made->last_probability = last;
     return made;
   };
-  // Each of the epochs has the extreme value of some field.
+  // Each of the three epochs has the extreme value of some field.
   const auto a = epoch(4, 100, 180, {10, 1000}, 3, 7, 1514, 0.5, 1.0);
   const auto b = epoch(3, 90, 170, {20, 3000}, 4, 8, 60, 0.25, 0.25);
   const auto c = epoch(5, 110, 190, {30, 5000}, 5, 9, 9000, 1.0, 0.5);

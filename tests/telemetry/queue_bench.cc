@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures sluice-telemetry's worker on each kind of queue (nic/queue_bench.h). The flows follow
-// Zipf's distribution. The setup has p = 0.01, the 100 largest flows, and one key.
+// Measures sluice-telemetry's worker with each kind of queue (nic/queue_bench.h). The flows have a
+// Zipf distribution. The setup has p = 0.01, the 100 largest flows, and one key.
 #include "../nic/queue_bench.h"
 
 #include <algorithm>

@@ -44,7 +44,7 @@ TEST(GapSampler, DrawsEveryGapAsOftenAsItShould) {
     GapSampler gaps(11);
     gaps.SetProbability(p);
     const double q = gaps.probability();
-    // Computes χ² with one class for each gap with an expected count of at least 20, and one class
+    // Computes χ² with one class for each gap whose expected count is at least 20, and one class
     // for all other gaps.
     std::vector<double> expected(1), counted(1);
     for (double share = q; share * kDraws >= 20; share *= 1 - q) expected.push_back(share * kDraws);
@@ -72,7 +72,7 @@ TEST(RowSampler, TellsGapsAsFramesAndRows) {
       RowSampler samples(rows, 5);
       gaps.SetProbability(p);
       samples.SetProbability(p);
-      // Number of rows before the current sample, and number of frames up to its frame.
+      // Number of rows before the current sample, and number of frames up to the sample's frame.
       uint64_t behind = 0, frame = 0;
       for (int i = 0; i < 1000; ++i) {
         behind += gaps.Next();

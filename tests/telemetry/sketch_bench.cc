@@ -87,7 +87,7 @@ struct Trace {
   std::vector<uint64_t> keys;
 };
 
-/// Returns this thread's CPU time, which excludes time of other threads on the core.
+/// Returns this thread's CPU time, which excludes the time of other threads on the core.
 double ProcessorNs() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -112,8 +112,8 @@ class Sluice : public Counter {
       : meter_(setup, 0, kCyclesPerSecond, 0), analyst_(setup, kCyclesPerSecond) {}
 
   double Count(const Trace& trace) override {
-    // The ring has enough frames to exceed a core's caches. They are stored as by a NIC, with their
-    // lengths in a separate array.
+    // The ring has enough frames to exceed a core's caches. They are stored as a NIC stores them,
+    // with their lengths in a separate array.
     constexpr size_t kRing = 65536;
     std::vector<uint8_t> ring(kRing * Trace::kStride);
     std::vector<uint32_t> lengths(kRing);
@@ -157,13 +157,13 @@ class Sluice : public Counter {
   }
   uint64_t MemoryBytes() const override {
     return meter_.memory_bytes() / 2;
-  }  // Memory of one buffer.
+  }  // The memory of one of the two buffers.
 
  private:
   static constexpr uint64_t kCyclesPerSecond = 1'000'000'000;
   static constexpr size_t kBurst = 128;  ///< Burst size of streaming and bilateral queues.
 
-  /// Processes a burst like an interface that knows lengths without reading frames.
+  /// Processes a burst as an interface does that knows the lengths without reading the frames.
   void Process(uint8_t* frames, std::span<const uint32_t> lengths) {
     packet::BurstTotals totals;
     for (const uint32_t length : lengths) totals.Add(length);
@@ -277,7 +277,7 @@ class Plain : public Counter {
 struct Result {
   double ns = 0;
   double are_100 = 0, are_1000 = 0;
-  double recall = -1;  ///< -1 if the counter reports no flows.
+  double recall = -1;  ///< -1 if the counter does not report flows.
   uint64_t memory = 0;
 };
 

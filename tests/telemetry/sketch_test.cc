@@ -36,7 +36,8 @@ TEST(Sketch, OfACountSketchIsUnbiasedOverSeeds) {
     for (uint32_t flow = 0; flow < 100; ++flow) lent.Add(flow, 10, 0);
     sum += static_cast<double>(lent.Read(1, 0).packets);
   }
-  // There are 99 other flows of 10 packets in 16 columns, so the variance per seed is 99·100/16.
+  // There are 99 other flows of 10 packets each in 16 columns, so the variance per seed is
+  // 99·100/16.
   EXPECT_NEAR(sum / kSeeds, 10, 5 * std::sqrt(99 * 100 / 16.0 / kSeeds));
 }
 
@@ -54,8 +55,8 @@ TEST(Sketch, OfACountMinNeverSaysTooLittle) {
 TEST(Sketch, RowsPlaceFlowsIndependently) {
   constexpr uint32_t kColumns = 64, kFlows = 64 * 64 * 4;
   Lent lent({SketchKind::kCountSketch, 2, kColumns, 9});
-  // The pairs of columns in two rows must be uniformly distributed (χ² test), and so must the pairs
-  // of signs.
+  // The pairs of columns in two rows must be uniformly distributed (χ² test), as must the pairs of
+  // signs.
   std::vector<int> pairs(kColumns * kColumns), signs(4);
   for (uint32_t flow = 0; flow < kFlows; ++flow) {
     const Sketch::Place a = lent.sketch.PlaceOf(0, HashOf(flow));

@@ -22,7 +22,7 @@ ECHO, MAGLEV, KV, LOGMON, TELEMETRY, PKTGEN, SCHED = sys.argv[1:8]
 del sys.argv[1:8]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOP = ROOT / "apps" / "top" / "main.py"
-# All share the first CPU, since this is not a measurement.
+# All lcores share the first CPU, because this is not a measurement.
 LCORES = "--lcores=0@0,1@0,2@0"
 
 
@@ -117,7 +117,7 @@ class Apps(unittest.TestCase):
     def test_pktgen(self):
         with self.running(PKTGEN, "--rate=20k", "--late_ms=60000", "--stats_period_s=0"):
             self.expect("Streams", r"^default +\d[\d.]* k +\d[\d.]* +\d[\d.]* k +0 ")
-            # A count, the mean, p50, p99, p99.9 and the maximum, and a bar.
+            # A count; the mean, p50, p99, p99.9 and the maximum; and a bar.
             self.expect("Latency", r"^pktgen default +\d[\d.]* [kM]( +\d[\d,.]*( [kM])?){5}$",
                         r"us, of \d", r"\[#+\.*\] \d+ %")
 

@@ -34,9 +34,9 @@ from fake_app import FakeApp, INFO, port
 TOP = pathlib.Path(__file__).resolve().parents[2] / "apps" / "top" / "main.py"
 SHOTS = pathlib.Path(sys.argv.pop())
 PATIENCE_S = 20
-# A window title, a cleared screen, a report that would be typed, and C1's CSI.
+# A window title, a cleared screen, a query whose response would be typed, and C1's CSI.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[6n\x9b2J\u202e\u00e9"
-# Permitted output: text and the sequences of xterm that curses needs.
+# Permitted output: text and the xterm sequences that curses needs.
 ALLOWED = re.compile(rb"(?:[\x20-\x7e\r\n\x08\x0f\x0e\x09]|\x1b[()][B0]|\x1b[=>78M]"
                      rb"|\x1b\[\??[0-9;]*[A-Za-ln-z@]|\x1b\[[0-9;]*m)*")
 
@@ -80,7 +80,7 @@ class Terminal:
         ready, _, _ = select.select([self.terminal], [], [], seconds)
         try:
             data = os.read(self.terminal, 65536) if ready else b""
-        except OSError:  # It has ended.
+        except OSError:  # The program has ended.
             return
         self.raw += data
         self.stream.feed(data)
@@ -207,7 +207,8 @@ class Pyte(unittest.TestCase):
         self.app("sorted", usual(**{"/ethdev/xstats,0": {"aa": 5, "bb": 900, "cc": 70}}))
         terminal = self.start("--page=Counters")
         terminal.wait_for(r"counter .* per second v")
-        for key, title, names in (("S", "total v", "bb cc aa"),  # From the rate to the total.
+        for key, title, names in (("S", "total v", "bb cc aa"),  # The sort order changes from the
+                                                                 # rate to the total.
                                   ("r", r"total \^", "aa cc bb"),
                                   ("S", r"counter \^", "aa bb cc")):
             terminal.press(key)
@@ -218,7 +219,7 @@ class Pyte(unittest.TestCase):
         terminal = self.start("--file-prefix=mortal")
         terminal.wait_for(r"received +\d")
         app.remove()
-        text = terminal.wait_for("has ended; waiting", "received")  # Figures remain.
+        text = terminal.wait_for("has ended; waiting", "received")  # The figures must remain.
         save("ended", text)
         self.app("mortal", usual(), INFO | {"pid": 4712})
         terminal.wait_for(r"pid 4712  \[live\]")

@@ -68,7 +68,8 @@ class Figures(unittest.TestCase):
             self.assertEqual(figures.rate(before, now, seconds), found)
 
     def test_layer_1_gigabits(self):
-        # 60 bytes in memory are 64 on the wire, plus 20 of preamble and gap: 84.
+        # 60 bytes in memory are 64 bytes on the wire; preamble and gap add 20 bytes, for a total of
+        # 84.
         self.assertAlmostEqual(figures.gigabits(1e6, 60e6), 84 * 8 * 1e6 / 1e9)
         self.assertIsNone(figures.gigabits(None, 1))
 
@@ -102,7 +103,7 @@ class Figures(unittest.TestCase):
         pair = figures.Pair(at(0, 0), at(2, 400))
         self.assertEqual(figures.queues(pair, 0), [(0, 150.0, 150.0, 300), (1, 50.0, 50.0, 100),
                                                    (2, 0.0, 0.0, 0)])
-        # 150 over a mean of 200 / 3.
+        # The ratio is 150 to the mean, which is 200 / 3.
         self.assertEqual(figures.imbalance([150.0, 50.0, 0.0]), 2.25)
         self.assertIsNone(figures.imbalance([0.0, None]))
 
@@ -277,7 +278,7 @@ class Screen(unittest.TestCase):
                 self.assertEqual({len(text) for text, _ in lines}, {width}, (page, width))
 
     def test_every_page_has_its_columns_whole_in_80_cells(self):
-        # A name of 8 cells, short texts, and the widest value of each other kind.
+        # A name with 8 characters, short texts, and the widest value of every other kind.
         widest = {"text": "text", "count": 999.99e6, "per_s": 999.99e6, "number": 999.99e6,
                   "gbit_per_s": 400.0, "share": 1.0, "percent": 100, "bar": 1.0, "us": 10 ** 10}
         pair = figures.Pair(None, snapshot(0, {0: {"stats": port(1)}}, {"drop_malformed": 1}))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cost of a received segment and of a tick with different numbers of connections.
-// `bench_transport_stack`; the numbers of connections are arguments.
+// Measures the cost of a received segment and of a tick, with different numbers of connections. Run
+// `bench_transport_stack` with the numbers of connections as arguments.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -23,7 +23,8 @@ using packet::StoreBe32;
 
 constexpr uint32_t kHeaderBytes = 54;
 
-/// A server, and peers that are frames: each sends the same segment, with its next sequence number.
+/// A server, and peers that consist only of frames: each peer sends the same segment with its next
+/// sequence number.
 class Server : public Events {
  public:
   Server(uint32_t connections, uint32_t segment_bytes) {
@@ -95,7 +96,7 @@ class Server : public Events {
     frames_.push_back(Segment(peer, 24, 2, sequence_ + 1, bytes));
   }
 
-  uint32_t sequence_ = 0;  ///< Of the last frame that the stack sent.
+  uint32_t sequence_ = 0;  ///< Sequence number of the last frame that the stack sent.
   std::vector<std::vector<uint8_t>> frames_;
   std::unique_ptr<Stack> stack_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The peer is Linux's TCP, in a network namespace of this process, over a tap device. Root only.
+// Tests the stack with Linux's TCP as the peer, in a network namespace of this process, over a tap
+// device. Requires root.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ constexpr uint64_t kBytes = 20'000'000;
 
 int tap = -1;
 
-/// Creates the namespace and the device. Linux is 10.0.0.1, the stack 10.0.0.2, which does not
-/// answer ARP.
+/// Creates the namespace and the device. Linux has the address 10.0.0.1. The stack has the address
+/// 10.0.0.2 and does not answer ARP.
 bool SetUp() {
   if (unshare(CLONE_NEWNET) != 0) return false;
   tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
@@ -63,7 +64,7 @@ Address AddressOf(bool ipv6, const char* text, uint16_t port) {
   return address;
 }
 
-/// Sends and receives kBytes of the pattern, and both ends of the stream.
+/// Sends and receives kBytes bytes of the pattern, and closes the stream in both directions.
 void Exchange(int socket) {
   std::thread sender([&] {
     for (uint64_t sent = 0; sent < kBytes;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Connections over a wire that loses, reorders, duplicates and corrupts frames. Every byte arrives,
-// once and in order. With the argument `long`, ten times as many bytes.
+// Tests connections over a wire that loses, reorders, duplicates and corrupts frames. Every byte
+// must arrive once and in order. With the argument `long`, ten times as many bytes are sent.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Wire, LossTest,
 
 TEST_P(LossTest, EveryByteArrivesOnceAndInOrder) {
   constexpr uint64_t kConnections = 5;
-  // Under heavy loss a connection waits more than it sends.
+  // Under heavy loss, a connection spends more time waiting than sending.
   const uint64_t bytes = total_bytes / 6 / kConnections;
   Wire wire(7);
   wire.loss = GetParam().loss;

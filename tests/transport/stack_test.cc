@@ -46,7 +46,7 @@ TEST_P(Families, TransfersBothWaysAndCloses) {
   EXPECT_EQ(wire.server().stack().counters().finished, 1u);
   EXPECT_EQ(wire.server().stack().counters().retransmitted, 0u);
   EXPECT_GT(wire.client().room_freed, 0u);
-  // Full segments, and at most one acknowledgement for each two of them.
+  // Segments must be full, and there must be at most one acknowledgement for every two of them.
   EXPECT_LT(wire.frames, 5'000'000 / 1400 * 3 / 2 + 1000);
 }
 
@@ -92,7 +92,7 @@ TEST(StackTest, TheUserMayAbortInEveryCall) {
     if (call == 1) wire.server().on_received = abort;
     if (call == 2) {
       wire.server().on_received = [&](ConnectionId id) {
-        // The identifier can be used again at once, by another connection.
+        // The identifier can be reused immediately by another connection.
         abort(id);
         ConnectionId other = 0;
         ASSERT_TRUE(wire.server().stack().Connect({wire.Server().address, 9, 0}, {2, 0, 0, 0, 0, 9},
@@ -133,7 +133,7 @@ TEST(StackTest, SynsBeyondALimitAreRefused) {
     EXPECT_EQ(wire.server().stack().counters().refused, 1u);
     EXPECT_EQ(wire.client().stack().counters().reset, 1u);
     EXPECT_EQ(wire.client().connection(2).end, End::kReset);
-    // The end of a connection makes room for another.
+    // When a connection ends, there is room for another one.
     wire.client().stack().Abort(0);
     wire.Run(kSecond / 10);
     wire.Connect();
@@ -173,7 +173,7 @@ TEST(StackTest, ConnectionsTimeOut) {
     EXPECT_GE(wire.client().stack().counters().retransmitted, 5u);
   }
   for (const bool half_closed : {false, true}) {
-    Wire wire;  // An idle connection to a peer that is gone.
+    Wire wire;  // The connection is idle, and its peer is gone.
     const ConnectionId id = Open(wire);
     if (half_closed) wire.client().stack().Finish(id);
     wire.Run(kSecond);
@@ -196,7 +196,8 @@ TEST(StackTest, ASlowReaderClosesTheWindow) {
   Host::Connection& at_server = wire.server().connection(0);
   EXPECT_EQ(at_server.received, uint64_t{Stack::kWindowBytes});
   EXPECT_LE(wire.client().connection(id).sent, at_server.received + Stack::kSendBytes);
-  // Probes keep the connection, and find the window after its update was lost.
+  // Probes keep the connection alive, and detect that the window has opened even if its update was
+  // lost.
   wire.Run(200 * kSecond);
   EXPECT_EQ(wire.server().closed, 0u);
   wire.cut = true;
@@ -254,7 +255,7 @@ TEST(StackTest, TimeWaitDoesNotUseUpConnections) {
 
 TEST(StackTest, AnAddressAndPortCanBeUsedAgain) {
   Wire wire;
-  wire.client().patient = true;  // The server keeps TIME-WAIT.
+  wire.client().patient = true;  // The server enters TIME-WAIT.
   Peer peer = Wire::Server();
   peer.local_port = 5000;
   for (uint64_t i = 1; i <= 5; ++i) {
@@ -275,7 +276,7 @@ void SetSource(Frame& frame, uint32_t address) {
        static_cast<uint8_t>(address >> 8), static_cast<uint8_t>(address)});
 }
 
-/// Returns the first frame that the client sends when it connects, and with data afterwards.
+/// Returns two frames that the client sends: the first when it connects, and then one with data.
 std::pair<Frame, Frame> SynAndData() {
   Wire wire;
   Frame syn, data;
@@ -308,7 +309,7 @@ TEST(StackTest, ASynFloodIsBounded) {
   wire.Connect();
   wire.Run(kSecond, [&] { return wire.server().closed == 1; });
   EXPECT_EQ(wire.server().stack().counters().finished, 1u);
-  // Handshakes that are not completed end without a call.
+  // Handshakes that are not completed end without a callback.
   wire.Run(60 * kSecond);
   EXPECT_EQ(wire.server().closed, 1u);
 }
@@ -328,30 +329,30 @@ TEST(StackTest, OtherFramesAreNotProcessed) {
   };
   EXPECT_TRUE(refused(set(0, 0xff)));   // Another destination.
   EXPECT_TRUE(refused(set(5, 9)));      // Another destination.
-  EXPECT_TRUE(refused(set(6, 1)));      // A group as source.
+  EXPECT_TRUE(refused(set(6, 1)));      // The source is a group address.
   EXPECT_TRUE(refused(set(13, 6)));     // ARP.
   EXPECT_TRUE(refused(set(23, 17)));    // UDP.
   EXPECT_TRUE(refused(set(20, 0x20)));  // A fragment.
   EXPECT_TRUE(refused(set(21, 1)));     // A later fragment.
-  EXPECT_TRUE(refused(set(26, 224)));   // A multicast source.
+  EXPECT_TRUE(refused(set(26, 224)));   // The source is a multicast address.
   EXPECT_TRUE(refused(set(26, 255)));
   EXPECT_TRUE(refused(set(26, 127)));
   EXPECT_TRUE(refused(set(26, 0)));
-  EXPECT_TRUE(refused(set(29, 2)));   // The own address as source.
+  EXPECT_TRUE(refused(set(29, 2)));   // The source is the host's own address.
   EXPECT_TRUE(refused(set(33, 3)));   // Another address.
   EXPECT_TRUE(refused(set(37, 81)));  // Another port.
   EXPECT_TRUE(refused([](Frame& frame) {
     frame.insert(frame.begin() + 12, {0x81, 0, 0, 1});  // A VLAN tag.
   }));
   EXPECT_EQ(wire.server().stack().counters().bad_segments, 0u);
-  EXPECT_TRUE(refused(set(46, 0x40)));  // A header of 16 bytes.
+  EXPECT_TRUE(refused(set(46, 0x40)));  // The header length is 16 bytes.
   EXPECT_EQ(wire.server().stack().counters().bad_segments, 1u);
   Frame corrupted = syn;
   corrupted.back() ^= 1;
   EXPECT_TRUE(wire.Deliver(wire.server(), corrupted));
   EXPECT_EQ(wire.server().stack().counters().bad_segments, 2u);
   corrupted = syn;
-  corrupted[22] ^= 1;  // The lifetime, which only the IPv4 checksum covers.
+  corrupted[22] ^= 1;  // Changes the TTL, which only the IPv4 checksum covers.
   EXPECT_TRUE(wire.Deliver(wire.server(), corrupted));
   EXPECT_EQ(wire.server().stack().counters().bad_segments, 3u);
   EXPECT_TRUE(wire.Deliver(wire.server(), syn));
@@ -394,7 +395,7 @@ void SetChecksum(Frame& frame) {
 }
 
 /// A peer that sends segments with random flags, options and lengths, near the window of an open
-/// connection. The bytes of the stream are of no interest here.
+/// connection. The bytes of the stream do not matter here.
 TEST(StackTest, RandomSegmentsHarmNobody) {
   class Sink : public Host {
    public:
@@ -414,7 +415,7 @@ TEST(StackTest, RandomSegmentsHarmNobody) {
   options.max_connections = 50;
   constexpr uint16_t kFirstPort = 1000, kPorts = 60;
   struct {
-    uint32_t sequence = 0, acknowledged = 0;  // Of the last segment of the stack.
+    uint32_t sequence = 0, acknowledged = 0;  // Numbers in the stack's last segment.
   } peers[kPorts];
   Sink sink(options, [&](const uint8_t* frame, uint32_t) {
     auto& peer = peers[packet::LoadBe16(frame + 36) - kFirstPort];
@@ -491,7 +492,7 @@ TEST(StackTest, TenThousandConnectionsTransferAtOnce) {
   }
   wire.Run(kSecond / 2);
   EXPECT_EQ(wire.server().stack().connections(), kConnections);
-  // The timers of all connections run.
+  // The timers of all connections are running.
   wire.cut = true;
   wire.client().to_send = 3010;
   for (const auto& [id, connection] : wire.client().connections()) wire.client().Send(id);

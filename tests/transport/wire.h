@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two stacks on a wire in virtual time. The wire can lose, duplicate, delay and corrupt frames.
+// Two stacks connected by a wire in virtual time. The wire can lose, duplicate, delay and corrupt
+// frames.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +23,8 @@ namespace sluice::transport {
 
 using Frame = std::vector<uint8_t>;
 
-/// The bytes that every connection of these tests sends: a random block, repeated. Its length is
-/// odd, so equal positions of frames hold different bytes.
+/// The bytes that every connection in these tests sends: a random block, repeated. The block's
+/// length is odd, so that the same position in different frames contains different bytes.
 inline const uint8_t* Pattern(uint64_t offset, uint64_t* contiguous) {
   static const std::vector<uint8_t> block = [] {
     std::vector<uint8_t> bytes(1'000'003);
@@ -35,8 +36,8 @@ inline const uint8_t* Pattern(uint64_t offset, uint64_t* contiguous) {
   return block.data() + offset % block.size();
 }
 
-/// One end: a stack and an application, which sends `to_send` bytes of the pattern on each
-/// connection, checks received bytes, and finishes.
+/// One end: a stack, and an application that sends `to_send` bytes of the pattern on each
+/// connection, checks the received bytes, and finishes.
 class Host : public Events {
  public:
   struct Connection {
@@ -58,15 +59,16 @@ class Host : public Events {
   void Destroy() { stack_.reset(); }
   const StackOptions& options() const { return options_; }
   Connection& connection(ConnectionId id) { return connections_[id]; }
-  /// Connections by id, also those that ended.
+  /// Connections by id, including those that have ended.
   std::map<ConnectionId, Connection>& connections() { return connections_; }
 
   uint64_t to_send = 0;    ///< Bytes that each connection sends.
-  bool finish = true;      ///< Finish after to_send bytes, once the peer finished if `patient`.
-  bool patient = false;    ///< Finish only after the peer.
+  bool finish = true;      ///< Finish after to_send bytes; if `patient` is set, only after the peer
+                           ///< has finished.
+  bool patient = false;    ///< Finish only after the peer has finished.
   bool read = true;        ///< Consume received bytes at once.
-  bool accept = true;      ///< Answer of Opened.
-  bool can_output = true;  ///< Answer of Output.
+  bool accept = true;      ///< The return value of Opened.
+  bool can_output = true;  ///< The return value of Output.
   uint64_t room_freed = 0, opened = 0, closed = 0;
   uint64_t max_unread = 0;
   std::function<void(ConnectionId)> on_received, on_opened;
@@ -185,7 +187,7 @@ class Wire {
     return id;
   }
 
-  /// Delivers frames and runs timers for this time, or until `done`.
+  /// Delivers frames and runs timers for this duration, or until `done` returns true.
   void Run(
       uint64_t ns, const std::function<bool()>& done = [] { return false; }) {
     const uint64_t end = now + ns;
@@ -225,7 +227,8 @@ class Wire {
     }
   }
 
-  /// Passes a copy of the frame that ends at the end of its memory, and overwrites it afterwards.
+  /// Passes a copy of the frame that ends at the end of the copy's memory, and overwrites the copy
+  /// afterwards.
   static bool Deliver(Host& to, const Frame& frame) {
     const auto copy = std::make_unique<uint8_t[]>(frame.size());
     std::memcpy(copy.get(), frame.data(), frame.size());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A library to preload into programs with EAL under ThreadSanitizer. EAL is not instrumented, so
-// ThreadSanitizer does not know that the end of a worker precedes the return of
-// rte_eal_wait_lcore(). This library announces that order to ThreadSanitizer.
+// A library to preload into EAL programs under ThreadSanitizer. EAL is not instrumented, so
+// ThreadSanitizer does not know that a worker ends before rte_eal_wait_lcore() returns. This
+// library tells ThreadSanitizer about that order.
 #include <dlfcn.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Composes messages of the vfio-user protocol as a client does.
+// Composes vfio-user messages as a client does.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace sluice::emulator::vfio_user::test {
 
 using Bytes = std::vector<uint8_t>;
 
-/// Capabilities of QEMU 11.
+/// The capabilities of QEMU 11.
 inline constexpr std::string_view kQemuCapabilities =
     R"({"capabilities":{"max_msg_fds":8,"max_data_xfer_size":1048576,"write_multiple":true,)"
     R"("pgsizes":4096,"max_dma_maps":65535}})";

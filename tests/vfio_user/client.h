@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A minimal client of the vfio-user protocol, like a virtual machine monitor that acts for its
-// guest.
+// A minimal vfio-user client, which resembles a virtual machine monitor that acts for its guest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -94,12 +93,12 @@ class Client {
   }
 
   /// Answers DMA messages from `memory`, which the device cannot map. `address` is the address of
-  /// the memory's first byte.
+  /// the first byte of the memory.
   void AnswerWith(SharedMemory* memory, uint64_t address) {
     memory_ = memory;
     address_ = address;
   }
-  /// While enabled, writes of the device are neither executed nor answered.
+  /// While this is enabled, the device's writes are neither executed nor answered.
   void HoldWrites(bool hold) {
     holds_writes_ = hold;
     for (const Message& write : std::exchange(held_, {})) Answer(write);
@@ -147,8 +146,8 @@ class Client {
     const Message reply = Ask(command, payload, files);
     return reply.header.size != 0 && (reply.header.flags & kErrorFlag) == 0;
   }
-  /// Returns the errno in the device's answer; 0 without an error; -1 if no answer arrives in time
-  /// or the device closes the connection.
+  /// Returns the errno in the device's answer, or 0 if there is no error. Returns -1 if no answer
+  /// arrives in time or the device closes the connection.
   int Refusal(Command command, std::span<const uint8_t> payload,
               const std::vector<int>& files = {}) {
     const Message reply = Ask(command, payload, files);
@@ -208,7 +207,7 @@ class Client {
     if (reader_.Read({piece.data(), static_cast<size_t>(received)}, std::move(files)) != nullptr) {
       return false;
     }
-    // Answers requests immediately, before earlier messages of other kinds are read.
+    // Answers requests immediately, before earlier messages of other kinds have been read.
     std::erase_if(reader_.messages(), [this](const Message& asked) {
       const bool question = (asked.header.flags & kTypeMask) == 0;
       if (question) Answer(asked);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests configuration space byte by byte according to the PCI Express Base Specification: header
-// type 0, the list of capabilities, and the sizes of BARs, found by writing ones.
+// Tests the configuration space byte by byte according to the PCI Express Base Specification:
+// header type 0, the capability list, and BAR sizes, which are found by writing ones.
 #include "emulator/vfio_user/config_space.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Config {
   }
   ConfigSpace& space() { return space_; }
 
-  /// Returns the offset of each capability by id.
+  /// Returns the capabilities' offsets by id.
   std::map<uint32_t, uint32_t> Capabilities() const {
     std::map<uint32_t, uint32_t> found;
     for (uint32_t at = Read(0x34, 1); at != 0 && found.size() < 48; at = Read(at + 1, 1)) {
@@ -130,7 +130,7 @@ TEST(ConfigSpace, WhatIsReadOnlyStays) {
        {0x00u, 0x08u, 0x2cu, 0x34u, 0x3cu, 0x100u, 0xffcu, express, express + 4, express + 0xc}) {
     const uint32_t before = config.Read(offset, 4);
     config.Write(offset, 4, ~0u);
-    const uint32_t line = offset == 0x3c ? 0xff : 0;  // Software may write the interrupt line.
+    const uint32_t line = offset == 0x3c ? 0xff : 0;  // Software can write the interrupt line.
     EXPECT_EQ(config.Read(offset, 4), before | line) << offset;
   }
 }

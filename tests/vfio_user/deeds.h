@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Actions of a client as bytes that a fuzzer can change. Each action is an Action struct, followed
+// A client's actions as bytes that a fuzzer can change. Each action is an Action struct, followed
 // by the payload of its message.
 #pragma once
 
@@ -18,14 +18,14 @@ struct Action {
   uint8_t flags;    ///< Bits 0 … 5 of the header's flags.
   uint8_t file;     ///< 0 for none; see FileOf.
   uint8_t payload;  ///< Number of payload bytes that follow.
-  uint8_t lie;      ///< Error that is added to the message's size, as int8_t.
+  uint8_t lie;      ///< Error that is added to the message's size; an int8_t.
   uint8_t after;  ///< 1: truncates the file afterwards; 2: punches a hole in it; 3: does not wait.
 };
 inline constexpr size_t kActionBytes = sizeof(Action);
 static_assert(kActionBytes == 6);
 
-/// Returns the usual messages of a client, with files. They are seeds and the input of the
-/// truncation test.
+/// Returns the usual messages of a client, with files. They are used as seeds and as the input of
+/// the truncation test.
 inline std::vector<Bytes> HonestActions() {
   const auto action = [](Command command, const Bytes& payload, uint8_t file = 0,
                          uint8_t after = 0) {

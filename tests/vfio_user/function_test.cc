@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests both models on a bus. The tests drive them register by register, as their drivers do. They
-// check the information for a client, and pass frames of a capture to the client's memory and back.
+// Tests both models on a PCI bus. The tests drive the models register by register, as their drivers
+// do. They check the information that a client gets, and pass the frames of a capture to the
+// client's memory and back.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -168,7 +169,8 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
     ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > before + kFrames; }));
     for (const uint32_t block : {regs::ipu::kRxBlock, regs::ipu::kTxBlock}) {
       guest.Store(regs::ipu::QueuePage(0) + block + regs::ipu::kRingControl, 0);
-      // After this no access to the ring may be in flight, because its memory belongs to the guest.
+      // After this, no access to the ring may be in flight, because the ring's memory belongs to
+      // the guest.
       EXPECT_EQ(guest.Load(regs::ipu::QueuePage(0) + block + regs::ipu::kRingStatus), 0u);
     }
   }
@@ -180,8 +182,7 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
 
 TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
   Rig rig(kIpuModel);
-  // Maps memory of the size of BAR 0 at address 0, the address that BARs have before software sets
-  // it.
+  // Maps memory of BAR 0's size at address 0, which is the address of BARs before software sets it.
   SharedMemory memory(128 << 10);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
@@ -241,17 +242,18 @@ TEST(BusFunction, MemoryThatIsUnmappedUnderTrafficIsAFaultAndNoMore) {
   IpuGuest guest(client, memory);
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
-  // Unmaps the guest's buffers: frames for them are faults, and their descriptors are returned.
+  // Unmaps the guest's buffers. Frames for them must count as faults, and their descriptors must be
+  // returned.
   EXPECT_EQ(rig["model_rx_dma_faults"], 0u);
   ASSERT_TRUE(client.Unmap(kBus + kRings, memory.bytes() - kRings));
   EXPECT_TRUE(PollsUntil(guest, [&] { return rig["model_rx_dma_faults"] > 100; }));
-  // Unmaps the guest's rings: the device disables them.
+  // Unmaps the guest's rings, so the device must disable them.
   ASSERT_TRUE(client.Unmap(kBus, kRings));
   for (const uint32_t block : {regs::ipu::kRxBlock, regs::ipu::kTxBlock}) {
     EXPECT_EQ(guest.Load(regs::ipu::QueuePage(0) + block + regs::ipu::kRingStatus), 0u);
   }
   EXPECT_GT(rig["model_tx_dma_faults"], 0u);
-  // A driver can start the function again after the memory is mapped again.
+  // After the memory has been mapped again, a driver can restart the function.
   std::memset(memory.At(0), 0, memory.bytes());
   ASSERT_TRUE(client.Map(kBus, memory.bytes(), memory.fd()));
   const uint64_t before = rig["wire_returned"];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests maps of a client from the device's view: which addresses are reachable, and which maps are
-// rejected.
+// Tests a client's maps from the device's point of view: which addresses are reachable, and which
+// maps are rejected.
 #include "emulator/vfio_user/guest_memory.h"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ TEST_F(Memory, IsTheFilesPartAtItsAddress) {
 }
 
 TEST_F(Memory, AdjacentMapsAreContiguous) {
-  // Maps pages as an IOMMU does, in reverse order of the file.
+  // Maps pages as an IOMMU might, in the reverse order of the file.
   for (uint64_t page = 0; page < 8; ++page) {
     ASSERT_EQ(Map((100 + page) * kPage, kPage, (7 - page) * kPage), nullptr);
     std::memset(file_.At((7 - page) * kPage), static_cast<int>(page), kPage);
@@ -81,7 +81,7 @@ TEST_F(Memory, MayLieAcrossAreas) {
   EXPECT_EQ(dma_->Translate(kArea, 1), nullptr);
 }
 
-/// The maps are parts of hugepages, as in a machine's memory below 1 MiB and with an IOMMU.
+/// The maps are parts of hugepages, as in the memory of a machine below 1 MiB and with an IOMMU.
 TEST_F(Memory, OfHugepagesIsReachedInParts) {
   constexpr uint64_t kHugePage = 2 << 20;
   const base::OwnedFd file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
@@ -160,7 +160,7 @@ TEST_F(Memory, NoAccessIsHalfByMessages) {
     return memory_.Map({sizeof(DmaMap), kBoth, 0, page * kPage, kPage}, base::OwnedFd());
   };
   // Pages 1 … 6 are accessible by file, messages, messages, file, file and messages, in this order.
-  // They are mapped in another order.
+  // They are mapped in a different order.
   for (const uint64_t page : {4, 1, 5}) ASSERT_EQ(Map(page * kPage, kPage), nullptr);
   for (const uint64_t page : {3, 6, 2}) ASSERT_EQ(map_without_file(page), nullptr);
   for (const uint64_t border : {2, 4, 6}) {
@@ -189,7 +189,8 @@ TEST_F(Memory, AddressesThatComeAndGoUseNothingUp) {
 }
 
 TEST_F(Memory, AsManyMapsAsAreToldFindRoomWhereverTheyLie) {
-  // Preloads the function's range and most maps; mapping them one by one would be slow.
+  // Preloads the function's range and most of the maps, because mapping them one by one would be
+  // slow.
   constexpr size_t kOthers = 9000;
   std::vector<bar::DmaSpace::Mapping> others;
   for (uint64_t i = 0; i <= kOthers; ++i) {

@@ -59,7 +59,7 @@ class IpuGuest {
     return Load(regs::ipu::StatisticRegister(statistic), 8);
   }
 
-  /// Sets registers and rings as a driver does at its start.
+  /// Sets registers and rings as a driver does when it starts.
   void Start() {
     using namespace regs::ipu;  // NOLINT: this is that register map's user
     Store(kMaxFrame, 1518);
@@ -92,7 +92,7 @@ class IpuGuest {
     }
     if (received_ == first) return;
     Store(QueuePage(0) + kTxBlock + kRingTail, received_);
-    // A buffer is posted again when its frame has been sent.
+    // A buffer is posted again once its frame has been sent.
     uint8_t* const last = memory_.At(kTxRing + (received_ - 1) % kEntries * kDescriptorBytes);
     while (LoadAcquire<uint64_t>(last + 8) != kDone) {
       if (Load(QueuePage(0) + kTxBlock + kRingStatus) != 1) return;
@@ -159,7 +159,7 @@ class EnsoGuest {
     std::memcpy(&tail, slot + offsetof(RxNotification, tail), sizeof(tail));
     StoreRelease<uint64_t>(slot, kSignalNone);
     Store(NbPage(0) + kRxHead, ++slot_ % kSlots);
-    while (head_ != tail) {  // Two pieces if the data wraps.
+    while (head_ != tail) {  // There are two pieces if the data wraps.
       const uint64_t end = tail > head_ ? tail : kPipeFlits;
       const TxNotification data{
           kSignalData, kBus + kPipe + head_ * kFlitBytes, (end - head_) * kFlitBytes, {}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client that executes arbitrary actions (deeds.h). The device must serve an honest client
-// afterwards.
+// A client that executes arbitrary actions (deeds.h). Afterwards, the device must still serve an
+// honest client.
 #pragma once
 
 #include <fcntl.h>
@@ -99,7 +99,8 @@ class HostileClient {
     const base::OwnedFd file = FileOf(action.file);
     std::vector<int> files;
     if (file) files.assign(action.file / 64 + 1u, file.fd());
-    // The message may be sent only in part, because the client does not read the device's messages.
+    // The message may be sent only partially, because the client does not read the device's
+    // messages.
     const bool sent = client.Send(message, files);
     if (action.after != 3) Turns(1);
     if (action.after == 1 && ftruncate(file.fd(), 0) != 0) return sent;

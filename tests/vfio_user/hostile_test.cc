@@ -184,7 +184,7 @@ TEST(Newcomers, ForWhomThereIsNoDescriptorWaitAndCostNothing) {
   ASSERT_NE(server, nullptr) << error;
   Client client(HostilePath());
   ASSERT_TRUE(client.Send(MakeMessage(Command::kVersion, VersionPayload())));
-  // The limit suffices for poll, but all descriptors below it are in use.
+  // The limit is sufficient for poll, but all descriptors below it are in use.
   constexpr rlim_t kDescriptors = 64;
   std::vector<base::OwnedFd> taken;
   do {
@@ -223,7 +223,7 @@ TEST_F(Streams, WhoseAnswersNobodyReadsEnd) {
   }));
 }
 
-// A server that did not run for a while must not disconnect the client for that delay.
+// A server that did not run for a while must not disconnect the client because of that delay.
 TEST(LateServers, LookWhetherTheClientReadsBeforeTheyEndIt) {
   using std::chrono::milliseconds;
   PlainModel model(kIpuModel);
@@ -277,8 +277,8 @@ TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
   for (int turn = 0; turn < 100 && model.reads() == 0; ++turn) {
     server->Turn(-1, milliseconds(1000));
   }
-  // A register needs at least a millisecond and a turn lasts 50 ms. The current read is always
-  // finished.
+  // A register access takes at least a millisecond, and a turn lasts 50 ms. The current read is
+  // always completed.
   EXPECT_GE(model.reads(), 8u);
   EXPECT_LE(model.reads(), 50u + 2 * 8);
   const uint64_t reads = model.reads();

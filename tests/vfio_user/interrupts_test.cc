@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests interrupts of net_ipu as a client receives them.
+// Tests net_ipu's interrupts as a client receives them.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -63,7 +63,7 @@ TEST(BusFunction, InterruptsAreEventfds) {
   ASSERT_TRUE(SetEventfds(client, 1, {events[1].fd()}));
   EXPECT_TRUE(Rings(events[1]));
   EXPECT_EQ(pending(), 0u);
-  // All files are removed: no file is signalled and no interrupt is pending.
+  // All files are removed, so no file is signalled and no interrupt is pending.
   EXPECT_TRUE(client.Grants(Command::kSetIrqs,
                             Join(IrqSet{20, kIrqDataNone | kIrqActionTrigger, kMsixIrq, 0, 0})));
   guest.Arm();
@@ -91,7 +91,8 @@ TEST(BusFunction, AnInterruptStaysBehindWritesThatAreMessages) {
     client.Pump();
     return client.held() != 0;
   }));
-  // The model raises an interrupt in the step that writes, and answers registers in the next step.
+  // The model raises an interrupt in the step in which it writes, and answers register accesses in
+  // the next step.
   EXPECT_EQ(guest.Load(regs::ipu::kDeviceId), regs::ipu::kDeviceIdValue);
   EXPECT_FALSE(Rings(event, 0));
   client.HoldWrites(false);

@@ -53,7 +53,7 @@ TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
   client.Enable(false);
-  // The buffer has space for a notification, and the pipe has an event to notify.
+  // The buffer has space for a notification, and the pipe has an event to report.
   guest.Store(NbPage(0) + kRxHead, guest.Load(NbPage(0) + kRxTail));
   const uint32_t head = guest.Load(PipePage(0) + kRxTail) ^ 1;
   const Bytes before(memory.At(0), memory.At(0) + memory.bytes());
@@ -67,7 +67,7 @@ TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
   EXPECT_TRUE(Eventually([&] { return rig["model_rx_notifications"] > notified; }));
 }
 
-/// Checks that a function that a driver has used is in its power-on state after `reset` is called.
+/// Checks that a function that a driver has used is in its power-on state after a call to `reset`.
 template <typename Reset>
 void ExpectPowerOnAfter(Reset&& reset) {
   Rig rig(kIpuModel, Replay("0"));
@@ -143,7 +143,8 @@ TEST(BusFunction, AClientThatIsLeftFindsTheEndOfItsConnectionAndNoError) {
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
   rig->Stop();
-  // The device no longer reads these stores. QEMU's client does not survive ECONNRESET.
+  // The device no longer reads these stores, which must not lead to ECONNRESET, because QEMU's
+  // client does not survive it.
   const Bytes store =
       MakeMessage(Command::kRegionWrite, Join(RegionAccess{regs::ipu::kMaxFrame, 0, 4}, 1000u));
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(client.Send(store));
@@ -169,7 +170,7 @@ TEST(BusFunction, OneClientComesAfterAnother) {
     guest.Start();
     const uint64_t before = rig["wire_returned"];
     ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > before + 50; })) << life;
-    client.Disconnect();  // Disconnects during traffic.
+    client.Disconnect();  // Disconnects while there is traffic.
   }
   EXPECT_EQ(rig["wire_corrupted"], 0u);
   rig.ExpectServes();

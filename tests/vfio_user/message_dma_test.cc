@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests a device's writes by messages, and the interrupts after them. PCI does not permit an
-// interrupt to overtake earlier writes.
+// Tests the writes that a device sends as messages, and the interrupts that follow them. PCI does
+// not permit an interrupt to overtake earlier writes.
 #include "emulator/vfio_user/message_dma.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ namespace sluice::emulator::vfio_user {
 namespace {
 
 constexpr uint64_t kAddress = 0x1000;
-constexpr size_t kPlace = 64;  ///< Distance between the test's writes; each is a separate message.
+constexpr size_t kPlace = 64;  ///< Distance between the test's writes. Each write is a separate
+                               ///< message.
 
 class Order : public testing::Test {
  protected:
@@ -50,7 +51,7 @@ class Order : public testing::Test {
     EXPECT_EQ(messages_.Answered(answer), nullptr);
     interrupts_.WritesArrived();
   }
-  /// Returns the number of times that the interrupt was signalled since the last call.
+  /// Returns how often the interrupt was signalled since the last call.
   uint64_t Told(uint32_t vector = 0) {
     eventfd_t count = 0;
     return eventfd_read(events_[vector].fd(), &count) == 0 ? count : 0;
@@ -65,8 +66,8 @@ class Order : public testing::Test {
 
 TEST_F(Order, OfInterruptsAndWrites) {
   // Steps: w is a write; r raises the interrupt; s sends a message; 1 … 9 is the answer to the
-  // message of that number, and a … i is its rejection. A ! follows each step that must signal the
-  // interrupt.
+  // message with that number, and a … i is its rejection. An exclamation mark follows each step
+  // that must signal the interrupt.
   for (const std::string_view steps : {
            "r!",              // No write.
            "ws1r!",           // All writes have arrived.
@@ -74,7 +75,7 @@ TEST_F(Order, OfInterruptsAndWrites) {
            "wsr1!",           // … and afterwards.
            "wwssr12!",        // The interrupt waits for all earlier writes …
            "wwssr21!",        // … in any order of their answers …
-           "wsrwswsws1!234",  // … and for no later ones.
+           "wsrwswsws1!234",  // … but not for later ones.
            "wsrwws1!s23",
            "wsra!",       // A rejection counts as an answer.
            "wsrwsr12!",   // Two interrupts of one vector are signalled once, after the last write.

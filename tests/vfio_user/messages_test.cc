@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that a stream of bytes yields the same messages for any division into pieces. Also tests
+// Tests that a byte stream yields the same messages however it is divided into pieces. Also tests
 // the version negotiation.
 #include <gtest/gtest.h>
 #include <linux/sockios.h>
@@ -33,7 +33,7 @@ std::vector<base::OwnedFd> SomeFiles(size_t count) {
   return files;
 }
 
-/// Returns three messages: one with a payload, one without, and one with another payload.
+/// Returns three messages: one with a payload, one without, and one with a different payload.
 Bytes Stream() {
   Bytes stream = MakeMessage(Command::kRegionWrite, Join(RegionAccess{8, 2, 4}, uint32_t{7}), 1);
   for (const Bytes& more : {MakeMessage(Command::kReset, {}, 2),
@@ -66,7 +66,7 @@ TEST(MessageReader, FilesBelongToTheLastMessageThatBeginsInTheirPiece) {
   const size_t second = sizeof(Header) + sizeof(RegionAccess) + 4;
   const size_t third = second + sizeof(Header);
   const struct {
-    size_t begin, end;  // The piece with the files; earlier pieces had none.
+    size_t begin, end;  // The piece that has the files; earlier pieces had none.
     int owner;          // -1 if no message owns the files.
   } kRows[] = {{0, second, 0},        {0, 1, 0},
                {0, second + 1, 1},    {0, third, 1},
@@ -189,7 +189,7 @@ TEST(ClientSocket, SaysWhatAClientThatReadsNothingDoesNot) {
 }
 
 // If QEMU 11.1.3 sees the end of the connection while some of its messages wait for socket space,
-// it sends nothing more.
+// it does not send anything else.
 TEST(ClientSocket, EndsWhenAllThatTheClientHasSentIsRead) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model on a bus. The model and its server run on threads of this process; the client is in the
-// test.
+// A model on a PCI bus. The model and its server run on threads of this process; the test contains
+// the client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class Rig {
     Stop();
     server_.reset();
   }
-  /// Stops serving the client. The server still exists.
+  /// Stops serving the client, but keeps the server.
   void Stop() {
     stop_ = true;
     eventfd_write(wake_.fd(), 1);

@@ -46,7 +46,7 @@ class SlowModel final : public HostedModel {
     queue_ = queue;
     return true;
   }
-  /// Executes all posted writes before it disconnects.
+  /// Executes all posted writes before disconnecting.
   void Disconnect(bool) override {
     const std::scoped_lock lock(mutex_);
     if (queue_ != nullptr) {

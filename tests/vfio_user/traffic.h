@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames from a wire to a guest, and checks of the returned frames.
+// Frames that a wire sends to a guest, and checks of the returned frames.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ inline void ExpectAllBack(Rig& rig, uint64_t frames) {
   }
 }
 
-/// Checks that no returned frame is damaged. Ignores lost frames: Ensō drops frames before a pipe
-/// is enabled, and an endless wire never stops.
+/// Checks that no returned frame is damaged. Ignores lost frames, because Ensō drops frames before
+/// a pipe is enabled, and an endless wire never stops.
 inline void ExpectNoneBroken(Rig& rig) {
   for (const char* const name : {"corrupted", "duplicated"}) {
     EXPECT_EQ(rig[std::string("wire_") + name], 0u) << name;

@@ -17,10 +17,10 @@ COUNT = int(sys.argv.pop()) if sys.argv[-1].isdigit() else 10_000_000
 BETWEEN_GUESTS = min(COUNT, 100_000)
 BUILD = sys.argv[1]
 ADDRESS = guests.ADDRESSES[0]
-# A machine without KVM is slow, but must neither discard frames nor lose any.
+# A machine without KVM is slow, but must neither discard nor lose any frames.
 PATIENT = ("--late_ms=60000", "--settle_s=10")
 GUEST, HOST, TAP = "10.98.7.2", "10.98.7.1", "dtap0"
-OWN_NETWORK = "SLUICE_VM_NETWORK"  # Set in the private namespace.
+OWN_NETWORK = "SLUICE_VM_NETWORK"  # This variable is set in the private namespace.
 
 
 class Machines(guests.Case):
@@ -99,7 +99,7 @@ if __name__ == "__main__":
     guests.need_packages()
     if os.geteuid() == 0 and OWN_NETWORK not in os.environ and \
             subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0:
-        # The namespace makes a tap's name and addresses private.
+        # The namespace keeps a tap's name and addresses private.
         os.environ[OWN_NETWORK] = "yes"
         os.execvp("unshare", ["unshare", "--net", *sys.orig_argv])
     unittest.main()

@@ -13,21 +13,21 @@ ROUNDS = int(sys.argv.pop()) if sys.argv[-1].isdigit() else 0
 BUILD = sys.argv[1]
 ENSO, IPU = guests.ADDRESSES
 FACES = ((ENSO, "streaming"), (IPU, "packetized"))
-# QEMU's message when the death of a device makes it abort (docs/vfio-user.md).
+# QEMU's message when it aborts because a device has died (docs/vfio-user.md).
 ABORTS = "error_setv: Assertion"
 
 
 class Faults(guests.Case):
     def both(self, **options):
-        # QEMU aborts if one of its functions with MSI-X is unplugged.
+        # QEMU aborts when one of its MSI-X functions is unplugged.
         return guests.Guest(guests.options(BUILD, f"enso,{guests.STEADY}",
                                            f"ipu,interrupts=off,{guests.STEADY}", **options))
 
     def bring_back(self, running, number, bind):
         """Replaces a device that vanished under an application by another device."""
         nic, (address, _) = running.nics[number], FACES[number]
-        # The device reads as all ones, every wait ends, and the run ends with the verdict that its
-        # link is down.
+        # The device reads as all ones and every wait ends, so the run must end with the verdict
+        # that the device's link is down.
         self.assertIn("link was down", guests.end_app(running, code=1))
         running.unplug(nic)
         nic.start()
@@ -66,7 +66,7 @@ class Faults(guests.Case):
             with self.subTest(bind=bind), self.both(bind=bind) as running:
                 for address, iface in FACES:
                     guests.start_app(running, BUILD, "echo", address, iface)
-                    # vfio-pci waits for its user; uio_pci_generic is unbound, and the function
+                    # vfio-pci waits for its user. uio_pci_generic is unbound, and the function then
                     # loses bus mastering.
                     running.send(f"{guests.BIND} {address} none & bind=$!\n")
                     guests.end_app(running, code=None)

@@ -15,13 +15,13 @@ import guest  # noqa: E402
 import packages  # noqa: E402
 from guest import Guest  # noqa: E402,F401
 
-# A guest without KVM is 20 to 50 times slower than its host, which may be busy.
+# A guest without KVM is 20 to 50 times slower than its host, and the host may be busy.
 STEP_S = 600
 SKIPPED = 77  # Meson's exit code for a skipped test.
-# For a device: frames at a rate that is visible, but slow enough for a guest without KVM.
+# Device flags: frames arrive at a rate that is visible, but slow enough for a guest without KVM.
 STEADY = "wire=gen:size=64+rate=2k,verify=full,pause=on"
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")  # The addresses of the first and the second NIC.
-THIRD = "0000:03:00.0"  # That of the third NIC, which only guests with emulated NICs have.
+THIRD = "0000:03:00.0"  # The address of the third NIC, which only guests with emulated NICs have.
 # Regular expressions for an application's line of statistics: with any receive rate, and with one
 # above 0.
 RUNS = r"rx +[0-9.]+ Mpps"

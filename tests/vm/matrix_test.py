@@ -18,7 +18,7 @@ import harness
 
 COUNT = int(sys.argv.pop()) if sys.argv[-1].isdigit() else 10_000_000
 BUILD, ON_BUS = sys.argv[1:3]
-ENSO_RATE = "5k"  # Frames per second that Ensō in a guest receives without loss.
+ENSO_RATE = "5k"  # The rate, in frames per second, that Ensō in a guest receives without loss.
 ENSO, IPU = guests.ADDRESSES
 NICS = ("enso", "ipu")
 INTERFACES = {"enso": ("streaming", "packetized"), "ipu": ("packetized", "bilateral", "coherent")}
@@ -40,7 +40,8 @@ class Client(typing.NamedTuple):
 
 
 # Applications that answer clients on the wire. Ensō drops requests that arrive before the
-# application runs, so clients that wait for an answer repeat them. Ensō has no address for clients.
+# application runs, so clients that wait for an answer repeat their requests. Ensō does not have an
+# address for clients.
 SERVERS = (
     Client("kv", ("--memory_mb=16", "--items=10000", "--any_destination"),
            "kv/libsluice_kv_wire.so+items=100+outstanding=4", "hits", ("wrong", "malformed")),

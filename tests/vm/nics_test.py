@@ -22,7 +22,8 @@ import station
 
 BUILD = sys.argv.pop()
 NICS = ("vmxnet3", "e1000e", "igb", "virtio-net-pci")  # QEMU's names.
-TWO_QUEUES = {"vmxnet3", "igb", "e1000e"}  # QEMU's virtio-net has one with a hub or a cable.
+TWO_QUEUES = {"vmxnet3", "igb", "e1000e"}  # QEMU's virtio-net has only one queue with a hub or a
+                                           # cable.
 ROWS = harness.each(NICS, ["uio", "vfio"], ["hub", "cable"],
                     [("packetized", "streaming"), ("streaming", "packetized")])
 FRAMES = 2000
@@ -30,8 +31,9 @@ APPLICATION, GENERATOR = guests.ADDRESSES
 MEMORY = "-m 80 --file-prefix="
 APPLICATION_IP = "10.0.0.2"
 OTHER_MAC = "02:00:00:00:bb:bb"
-ANSWER_S = 60  # Time within which a slow guest answers.
-VIP, BACKENDS = "192.0.2.53", ("198.51.100.11", "198.51.100.12")  # From configs/maglev-sample.json.
+ANSWER_S = 60  # Time within which a slow guest must answer.
+VIP, BACKENDS = "192.0.2.53", ("198.51.100.11", "198.51.100.12")  # These addresses are from
+                                                                  # configs/maglev-sample.json.
 STEPS = []
 
 
@@ -199,7 +201,7 @@ class Nics(guests.Case):
             wrong = [with_wrong_checksum(request(b"get k\r\n", sport=5002)) for _ in range(3)]
             got = self.answered(row, 5002, [other, *wrong, request(b"get k\r\n", sport=5002)], 1)
             self.assertIn(b"hello", payload(got[0]))
-            # The answer to a later request follows all others.
+            # The answer to a later request follows all other answers.
             self.answered(row, 5003, [request(b"get k\r\n", sport=5003)])
             self.assertEqual(len(row.peer.received(answers(5002))), 1)
         self.assertEqual(report["drops"].get("bad_checksum"), 3, report["drops"])
@@ -250,7 +252,8 @@ class Nics(guests.Case):
         with self.application(row, "telemetry", memory="-m 120 --file-prefix=") as report:
             row.peer.send(*(datagram(OTHER_MAC, bytes(100), sport=8000 + i % 20)
                             for i in range(200)))
-            time.sleep(3)  # The frames wait in the NIC, and are received before the program ends.
+            time.sleep(3)  # The frames wait in the NIC, and must be received before the program
+                           # ends.
         self.assertEqual(report["rx_pkts"], 200)
         self.assertEqual(report["telemetry"]["packets"], 200)
 
@@ -291,7 +294,7 @@ class Nics(guests.Case):
             nic, bind, wiring, ifaces = values
             steps = STEPS if harness.FULL else [name for i, name in enumerate(STEPS)
                                                 if i < 2 or i % len(NICS) == number]
-            # The station is a third party on a hub; otherwise it is connected to a third NIC.
+            # With a hub, the station is a third party; otherwise, it is connected to a third NIC.
             emulated = [nic] * (2 if wiring == "hub" else 3)
             with station.Station() as peer, guests.Guest(guests.options(
                     BUILD, bind=bind, emulated=emulated, wiring=wiring,
@@ -309,7 +312,7 @@ class Nics(guests.Case):
     def test_the_generators_link_goes_down(self):
         """The link goes down in the middle of a run. Frames that become due while it is down count
         as unsent."""
-        rate = 200  # Frames per second.
+        rate = 200  # In frames per second.
         with guests.Guest(guests.options(BUILD, bind="uio", emulated=["igb", "igb"])) as running:
             self.write_streams(running, frames=20 * rate, rate=str(rate))
             self.start(running, "echo", command("echo", APPLICATION, 1, "--stats_period_s=0.5"),

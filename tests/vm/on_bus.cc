@@ -62,8 +62,8 @@ rte_mempool* StartPort(bool interrupts = false) {
   Check(rte_eth_rx_queue_setup(kPort, 0, 256, 0, nullptr, pool), "receive queue");
   Check(rte_eth_tx_queue_setup(kPort, 0, 256, 0, nullptr), "transmit queue");
   Check(rte_eth_dev_start(kPort), "start");
-  // A driver without this operation returns -ENOTSUP. net_enso has it and succeeds: every receive
-  // mode of Ensō is promiscuous.
+  // A driver without this operation returns -ENOTSUP. net_enso implements the operation, which
+  // succeeds because every receive mode of Ensō is promiscuous.
   const int promiscuous = rte_eth_promiscuous_enable(kPort);
   if (promiscuous != -ENOTSUP) Check(promiscuous, "every address");
   return pool;
@@ -102,7 +102,7 @@ void Faults() {
   wild->buf_iova = rte_iova_t{1} << 45;
   if (rte_eth_tx_burst(kPort, 0, &wild, 1) != 1) Fail("the port does not accept the frame");
   WaitUntil([&] { return Xstat("model_tx_dma_faults") == before + 1; }, "a counted fault");
-  wild->buf_iova = sound;  // The driver frees the mbuf when its ring is released.
+  wild->buf_iova = sound;  // The driver frees the mbuf when it releases its ring.
   uint64_t frames = 0;
   WaitUntil([&] { return (frames += Echo()) > 1000; }, "frames behind the fault");
   std::printf("faults: %lu counted, then %lu frames\n", Xstat("model_tx_dma_faults") - before,
@@ -118,7 +118,7 @@ void Sleeps() {
   for (uint64_t wakes = 0; wakes < kWakes; ++wakes) {
     while (const uint16_t more = Echo()) frames += more;
     Check(rte_eth_dev_rx_intr_enable(kPort, 0), "arm");
-    // An interrupt is raised for frames that arrive before or after this call.
+    // The interrupt must be raised whether frames arrive before or after this call.
     rte_epoll_event event;
     const int patience_ms = static_cast<int>(std::chrono::milliseconds(kPatience).count());
     if (rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, patience_ms) != 1) {

@@ -31,7 +31,7 @@ class Station:
         return self
 
     def __exit__(self, *_):
-        self.socket.shutdown(socket.SHUT_RD)  # Ends the thread.
+        self.socket.shutdown(socket.SHUT_RD)  # This makes the thread end.
         self.thread.join()
         self.socket.close()
         self.path.unlink()

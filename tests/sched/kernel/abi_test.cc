@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the layout of messages word by word, and that messages of a hostile peer have no harmful
-// effect.
+// Tests the layout of messages word by word, and tests that messages from a hostile peer are
+// harmless.
 #include "engine/sched/abi.h"
 
 #include <gtest/gtest.h>

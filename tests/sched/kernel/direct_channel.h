@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A channel without a window for tests of its users: both ends are in one object, and everything
-// arrives immediately.
+// A channel without a window, for tests of code that uses a channel: both ends are in one object,
+// and everything arrives immediately.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class DirectChannel {
     slots_[slot] = {Encode(transaction), std::nullopt, false};
   }
   void Recall(offload::Slot slot) { slots_[slot].recalled = true; }
-  /// Returns the final status of the last decision of `slot`.
+  /// Returns the final status of the last decision for `slot`.
   std::optional<Status> Ended(offload::Slot slot) const {
     const auto& outcome = slots_[slot].outcome;
     return outcome ? std::optional(outcome->status) : std::nullopt;

@@ -240,7 +240,7 @@ TEST_F(HostTest, TheWatchdogExpiresAfterTwentyMillisecondsWithoutADecisionForOne
   host.Tick(20 * kMillisecond + 2);
   EXPECT_FALSE(kernel.agent());
   EXPECT_EQ(host.counters().watchdog_expired, 1u);
-  EXPECT_TRUE(channel.lost);  // The agent learns that it missed events if it resumes.
+  EXPECT_TRUE(channel.lost);  // An agent that resumes must learn that it has missed events.
   EXPECT_TRUE(host.Look(0, 20 * kMillisecond + 3));
   EXPECT_EQ(Run(0, Reason::kIdle, 20 * kMillisecond + 3), task);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the agent's view (barriers, discovery) and the host's behavior without an agent. The cases
-// follow those of ghOSt's api, channel and enclave tests, rewritten.
+// are rewritten versions of those in ghOSt's api, channel and enclave tests.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -3,8 +3,8 @@
 // sluice-sched-bench: measures the host's cost per transaction, in nanoseconds and in TSC cycles,
 // for validation (Check), enforcement (Apply) and the switch to the task (Switch). Each batch has
 // one transaction for each of 64 CPUs. Removing the tasks from the CPUs is not measured. Prints the
-// median and the minimum over rounds, since other programs run too. Prints one line of JSON for few
-// tasks (all in the L1 cache) and one for the default number of tasks.
+// median and the minimum over rounds, because other programs also run. Prints one line of JSON for
+// few tasks (all in the L1 cache) and one for the default number of tasks.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Sample {
   double cycles;
 };
 
-/// Measures one round of transactions. Returns false if a transaction was refused or another task
-/// got the CPU.
+/// Measures one round of transactions. Returns false if a transaction was refused or if a CPU
+/// switched to a task other than the assigned one.
 bool Round(Kernel& kernel, const std::vector<Gtid>& tasks, size_t& next, Nanoseconds& now,
            Sample& sample) {
   std::chrono::nanoseconds time{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests latches, and CPUs that go online and offline. The cases follow those of ghOSt's api,
-// channel and enclave tests, rewritten.
+// Tests latches, and CPUs that go online and offline. The cases are rewritten versions of those in
+// ghOSt's api, channel and enclave tests.
 #include <gtest/gtest.h>
 
 #include <vector>

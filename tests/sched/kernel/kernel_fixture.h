@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A kernel of four CPUs with an agent, and access to its messages.
+// A kernel with four CPUs and an agent, and access to the agent's messages.
 #pragma once
 
 #include <gtest/gtest.h>

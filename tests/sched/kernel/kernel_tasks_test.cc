@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the life of tasks, and decisions that race with events of their tasks and CPUs. The cases
-// follow those of ghOSt's api, channel and enclave tests, rewritten.
+// Tests the life cycle of tasks, and decisions that race with events of their tasks and CPUs. The
+// cases are rewritten versions of those in ghOSt's api, channel and enclave tests.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -157,8 +157,8 @@ TEST_F(KernelTest, ADecisionThatRacesWithAnAffinityChangeIsStaleAndTheNextIsNotP
   EXPECT_EQ(Commit(Choose(0, task)), Status::kComplete);
 }
 
-// A name consists of a slot number and the number of uses of the slot. With one slot, the first
-// task's name is 1.
+// A name consists of a slot number and the number of times that the slot has been used. With one
+// slot, the first task's name is 1.
 TEST(KernelOfOneTask, HeedsWhereThatMayRun) {
   Kernel kernel({.cpus = 2, .max_tasks = 1});
   kernel.SetAgent(true, 0);
@@ -228,7 +228,7 @@ TEST_F(KernelTest, ATaskThatDepartedEndsInSilenceWhetherThatWasSeenOrNot) {
     EXPECT_EQ(Commit(Choose(0, task)), Status::kTargetStale);
     EXPECT_FALSE(kernel.Exit(task, ++now)) << "once";
     kernel.Exit(stays, ++now);
-    // The next task reuses the slot; it must not be seen as departed.
+    // The next task reuses the slot, but must not be considered departed.
     for (uint32_t i = 0; i < kLimits.max_tasks; ++i) {
       const Gtid next = kernel.Create({}, ++now);
       EXPECT_EQ(kernel.Check(0, Choose(0, next)), Status::kComplete);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the outcome of transactions with a table of states and statuses. The order of the checks
+// Tests the outcome of transactions, using a table of states and statuses. The order of the checks
 // and the names of the codes are those of ghOSt's kernel (google/ghost-userspace, ABI 91).
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct Scene {
   Kernel kernel{{.cpus = 4, .max_tasks = 2}};
   Gtid task;
   Transaction transaction;
-  CpuId cpu = 0;  ///< CPU of the transaction's slot.
+  CpuId cpu = 0;  ///< The CPU for which the transaction decides.
   bool local = false;
   bool stale = false;
   Nanoseconds now = 1;
@@ -145,7 +145,7 @@ TEST(Transaction, OfTwoFlawsTheOneThatIsCheckedFirstDecides) {
     }
   }
   EXPECT_GT(pairs, 100);
-  // Errors 6 to 9 exclude each other, because a task has one state.
+  // Errors 6 to 9 exclude one another, because a task has only one state.
   EXPECT_EQ(neighbours, (std::set{1, 2, 3, 4, 5, 9, 10, 12, 13, 14, 15}));
 }
 
@@ -285,7 +285,7 @@ TEST(Transaction, EveryCodeOfGhostsReachesTheAgentThatCausedIt) {
     seen.insert(*channel.Ended(0));
   };
   for (const Flaw& flaw : Flaws()) {
-    // The agents of a NIC do not run on the CPUs for which they decide.
+    // A NIC's agents do not run on the CPUs for which they decide.
     if (flaw.check == 1 || flaw.check == 16) continue;
     Scene scene;
     flaw.make(scene);

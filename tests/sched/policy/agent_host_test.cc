@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests agents and a host over both channels on a window of shared memory, in steps of virtual
-// time. Tasks and CPUs change at any moment. Agents are replaced, freeze, and lose events. The
-// oracle is the host's check of its state, and every task must end.
+// time. Tasks and CPUs can change at any moment. Agents are replaced, freeze, and lose events. The
+// oracle is the host's check of its own state. Every task must end.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -82,7 +82,7 @@ class System {
             .cpus = kCpus, .max_tasks = 256, .prestage = options_.prestage, .retry = 50'000});
   }
 
-  /// Makes a random event of a task or a CPU happen.
+  /// Makes a random task or CPU event happen.
   void Happen() {
     const uint64_t what = random() % 100;
     const auto cpu = static_cast<CpuId>(random() % kCpus);
@@ -144,7 +144,8 @@ class System {
 
   void Play(int steps) {
     for (int step = 0; step < steps; ++step) {
-      // Above 60 tasks, forgets those that have ended and halves the rate of events.
+      // If there are more than 60 tasks, forgets those that have ended and halves the rate of
+      // events.
       if (tasks_.size() > 60) std::erase_if(tasks_, [&](Gtid gtid) { return Gone(gtid); });
       if (tasks_.size() < 60 || random() % 2 == 0) Happen();
       if (random() % 3 != 0) StepAgent();
@@ -171,7 +172,7 @@ class System {
     }
   }
 
-  /// Wakes every task and runs all of them to their ends, in at most 100,000 steps. Returns the
+  /// Wakes every task and runs all tasks to their ends, in at most 100,000 steps. Returns the
   /// number of tasks that have not ended.
   uint32_t Finish() {
     Settle();

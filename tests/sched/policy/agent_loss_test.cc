@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests an agent that lost messages, an agent with a host that lost its state, and invalid
+// Tests an agent that has lost messages, an agent whose host has lost its state, and invalid
 // messages.
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST(AgentLoss, WhatIsStillHeardOfTheTimeBeforeADiscoveryDoesNotMixWithIt) {
   bed.channel.loss = true;
   bed.New(1);
   bed.SendMessage(MessageType::kTaskOnCpu, 1, 1, 0);
-  // The message that task 1 ended was lost.
+  // The message about the end of task 1 was lost.
   bed.SendMessage(MessageType::kDiscovery, 0, 0);
   bed.New(2);
   bed.Step();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that an agent allocates all memory at construction, and none for later tasks.
+// Tests that an agent allocates all of its memory at construction, and does not allocate any for
+// later tasks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace {
 uint64_t g_allocations = 0;
 }  // namespace
 
-// Not inlined, because gcc would otherwise see only one of malloc and free and report a mismatch.
+// Not inlined, because gcc would otherwise see only one of malloc and free, and would report a
+// mismatch.
 [[gnu::noinline]] void* operator new(size_t size) {
   ++g_allocations;
   if (void* memory = std::malloc(std::max<size_t>(size, 1))) return memory;
@@ -61,7 +63,7 @@ class ObligingHost {
     message_ = Encode(message);
     waiting_ = true;
   }
-  /// Simulates that the CPU schedules: enforces the CPU's prestaged decision.
+  /// Simulates that the CPU reschedules: enforces the CPU's prestaged decision.
   void Schedule(CpuId cpu) { decided_[cpu] = decided_[cpu] || std::exchange(staged_[cpu], false); }
 
  private:

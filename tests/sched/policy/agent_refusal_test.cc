@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the agent's reaction to decisions that the host refused. The statuses have the meanings of
-// ghOSt.
+// Tests the agent's reaction to decisions that the host refused. The statuses have the same
+// meanings as in ghOSt.
 #include <gtest/gtest.h>
 
 #include "agent_bed.h"

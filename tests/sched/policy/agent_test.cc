@@ -121,7 +121,7 @@ TEST(Agent, LeavesABusyCpuAlone) {
 // --- Orders of messages and outcomes --------------------------------------------------------
 
 TEST(AgentOrder, AMessageMayOvertakeTheOutcomeOfTheDecisionThatItFollowsFrom) {
-  // The task started and blocked, and the second message arrived first.
+  // The task started and blocked, but the second message arrives first.
   FifoBed bed(FifoCentral(), {.cpus = 1});
   bed.New(1);
   bed.Step();
@@ -234,8 +234,8 @@ TEST(Agent, ACoreThatIsToChangeItsMachineIsEmptiedFirst) {
                            .group = 2,
                            .affinity = 3});
   bed.Step(2 * kQuantum);
-  // The new group starts with the smallest runtime, which is that of group 1. The new group runs
-  // when group 1 exceeds this runtime.
+  // The new group starts with the smallest runtime, which is group 1's. It runs as soon as group 1
+  // exceeds this runtime.
   bed.Step(1);
   for (const CpuId cpu : {0, 1}) {
     ASSERT_TRUE(bed.channel.transaction(cpu));

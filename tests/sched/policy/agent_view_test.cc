@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Other tests of the agent check its records after every step. This test checks that the check
+// Other agent tests check the agent's records after every step. This test verifies that the check
 // finds every inconsistency. Each case falsifies one entry.
 #include "engine/sched/agent_view.h"
 

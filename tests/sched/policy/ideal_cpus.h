@@ -26,7 +26,7 @@ struct Job {
   Nanoseconds started = 0;   ///< Time of the first start on a CPU.
   Nanoseconds finished = 0;  ///< Time of the end; 0 until then.
   Nanoseconds waits_since = 0;
-  Nanoseconds longest_wait = 0;  ///< Longest wait before a start on a CPU.
+  Nanoseconds longest_wait = 0;  ///< Longest wait before the job started on a CPU.
 };
 
 template <Policy P>
@@ -38,7 +38,7 @@ class IdealCpus {
     for (CpuId cpu = 0; cpu < cpus; ++cpu) running_[cpu].cpu = cpu;
   }
 
-  /// Adds a job that arrives at `arrival`, but not before earlier added jobs.
+  /// Adds a job that arrives at `arrival`, but not before jobs that were added earlier.
   Job& Add(Nanoseconds arrival, Nanoseconds work, uint8_t task_class = 0, uint16_t group = 0,
            CpuMask affinity = ~CpuMask{0}) {
     Job& job = jobs_.emplace_back();
@@ -138,7 +138,7 @@ class IdealCpus {
   std::deque<Job> jobs_;
   std::vector<Gtid> starts_;
   size_t next_ = 0;
-  Nanoseconds now_ = kTick;  ///< Starts after 0, because a time of 0 means never.
+  Nanoseconds now_ = kTick;  ///< Does not start at 0, because a time of 0 means never.
 };
 
 }  // namespace sluice::engine::sched::test

@@ -19,7 +19,7 @@ using List = std::vector<AgentTask*>;
 
 bool May(const AgentTask& task, CpuId cpu) { return (task.affinity >> cpu & 1) != 0; }
 
-/// The waiting tasks in the order of a single queue. Derived models choose one of them.
+/// The waiting tasks, in the order of a single queue. Derived models choose one of them.
 class Model {
  public:
   void Enqueue(AgentTask& task, Place place) {
@@ -74,8 +74,8 @@ class ShinjukuModel : public Model {
 class MultiQueueModel : public Model {
  public:
   AgentTask* First(CpuId cpu, Nanoseconds now) const {
-    // Finds the first task of each class. Returns the one of them that has waited for the largest
-    // share of its target.
+    // Finds the first task of each class. Returns the one that has waited for the largest share of
+    // its target.
     std::array<AgentTask*, 8> heads{};
     for (AgentTask* task : waiting_) {
       AgentTask*& head = heads[std::min<int>(task->task_class, 7)];
@@ -96,8 +96,9 @@ class MultiQueueModel : public Model {
   }
 
  private:
-  /// Returns the share of the target for which the task has waited, as an exact integer: the
-  /// default targets are powers of ten, and the last one is a multiple of all others.
+  /// Returns the share of the target for which the task has waited, as an exact integer. This is
+  /// possible because the default targets are powers of ten, and the last one is a multiple of all
+  /// others.
   static unsigned __int128 Part(const AgentTask& task, Nanoseconds now) {
     unsigned __int128 multiple = 10'000'000;
     for (int i = 0; i < std::min<int>(task.task_class, 7); ++i) multiple /= 10;

@@ -105,7 +105,7 @@ TEST(Shinjuku, AWaitingTaskOfTheSameClassWaitsForNoMoreThanASliceAndADecisionPer
     for (const Job& job : cpus.jobs()) {
       EXPECT_NE(job.finished, 0u);
       EXPECT_LE(job.longest_wait, static_cast<Nanoseconds>(tasks - 1) * (kSlice + kTick));
-      // Without slices, the last task would have waited for the ends of all others.
+      // Without slices, the last task would have waited until all others had ended.
       EXPECT_LT(job.longest_wait, kMillisecond);
     }
   }
@@ -198,8 +198,8 @@ TEST(Shinjuku, OnlyAMoreUrgentTaskSupersedesAStagedOne) {
   EXPECT_TRUE(shinjuku.Supersedes(staged, 1, kMillisecond));
 }
 
-// The claim of the paper's abstract and of ghOSt's experiment under ideal conditions: 99.5 % of
-// requests are short, and the rare long ones do not affect their tail latency.
+// The claim of the paper's abstract and of ghOSt's experiment, under ideal conditions: 99.5 % of
+// requests are short, and the rare long requests do not affect the tail latency of the short ones.
 TEST(Shinjuku, ShortRequestsDoNotWaitBehindLongOnesAsTheyDoUnderFifo) {
   const auto tail = [](auto policy) {
     IdealCpus cpus(std::move(policy), 4);
@@ -244,13 +244,13 @@ TEST(MultiQueue, TheHeadThatWaitedForTheLargestPartOfItsTargetIsNext) {
   EXPECT_EQ(next(7 * kMicrosecond, 60 * kMicrosecond, 550 * kMicrosecond), 1);
   // Shares of 60, 60 and 61 percent.
   EXPECT_EQ(next(6 * kMicrosecond, 60 * kMicrosecond, 610 * kMicrosecond), 3);
-  // All shares are equal: the most urgent class is selected.
+  // All shares are equal, so the most urgent class is selected.
   EXPECT_EQ(next(6 * kMicrosecond, 60 * kMicrosecond, 600 * kMicrosecond), 1);
 }
 
 TEST(MultiQueue, OnlyHeadsAreCompared) {
   MultiQueue queues;
-  // The task that returned to the queue later has waited for longer.
+  // The task that returned to the queue later has waited longer.
   AgentTask head = Waiting(1, 0, 90 * kMicrosecond), old = Waiting(2, 0, 0),
             other = Waiting(3, 1, 0);
   queues.Enqueue(head, Place::kBack, 0);
@@ -294,9 +294,9 @@ TEST(MultiQueue, AStagedTaskIsSupersededByWhoHasWaitedForALargerPartOfItsTarget)
 }
 
 TEST(MultiQueue, ALessUrgentClassDoesNotStarveBesideAnUrgentOneThatFillsTheCpu) {
-  // Strict classes would starve the less urgent class under this load. Here an urgent request waits
-  // for at most 10 us. The target of the other class is 100 times as long, so its request starts
-  // after at most 100 times that wait.
+  // Strict classes would starve the less urgent class under this load. Here, an urgent request
+  // waits for at most 10 us. The other class has a target that is 100 times as long, so its
+  // requests start after at most 100 times that wait.
   MultiQueueOptions options;
   options.slo[0] = 10 * kMicrosecond;
   options.slo[1] = 1000 * kMicrosecond;
@@ -329,8 +329,8 @@ TEST(FairShare, MachinesGetTheSameTimeWhateverTheNumberOfTheirVcpus) {
     for (int i = 0; i < vcpus; ++i) cpus.Add(0, kForever, 0, static_cast<uint16_t>(group));
   }
   cpus.RunUntil(600 * kMillisecond);
-  // A VM that gets a core keeps it for a quantum, even if others have had less CPU time. The bound
-  // is one quantum per CPU, doubled because cores change at different times.
+  // A VM that gets a core keeps it for one quantum, even if others have had less CPU time. The
+  // bound is one quantum per CPU, doubled because the cores change owners at different times.
   constexpr Nanoseconds kBound = 2 * 4 * kQuantum;
   const Nanoseconds share = 600 * kMillisecond * 4 / 3;
   for (const uint16_t group : {1, 2, 3}) {
@@ -386,7 +386,7 @@ TEST(FairShare, NobodyWaitsForMoreThanAQuantumForEachOfTheOthers) {
   }
   cpus.RunUntil(200 * kMillisecond);
   for (const Job& job : cpus.jobs()) {
-    // The bound is doubled because a core drains before it changes.
+    // The bound is doubled because a core drains before it changes its owner.
     EXPECT_LE(job.longest_wait, 2 * 5 * kQuantum);
   }
 }

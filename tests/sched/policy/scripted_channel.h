@@ -50,8 +50,8 @@ class ScriptedChannel {
 
   // Methods for the test.
   void SendMessage(const Message& message) { events.push_back(Encode(message)); }
-  /// Returns the task of the pending decision. Returns kNoTask if no decision is pending, or if it
-  /// assigns no task.
+  /// Returns the task of the pending decision. Returns kNoTask if no decision is pending, or if the
+  /// decision does not assign a task.
   Gtid Decision(offload::Slot slot) const {
     return slots_[slot].decision ? slots_[slot].decision->gtid : kNoTask;
   }

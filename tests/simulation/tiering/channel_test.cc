@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests host and learner over each channel: races, agents that die and restart, and damaged scans.
+// Tests a host and a learner over each channel: races, agents that die and restart, and damaged
+// scans.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +51,7 @@ TYPED_TEST(Tiering, HotPagesGetIntoTheFastTierAndStayThere) {
   Programs programs(kPages);
   MakeHot(programs, 1024);
   Play(world, programs, 3 * kSlowestTicks);
-  // The hot pages have 512 of 529 accesses per tick.
+  // The hot pages get 512 of 529 accesses per tick.
   EXPECT_GT(ShareOver(world, programs, kEpochTicks), 0.8);
   EXPECT_EQ(world.agent->counters().refused_decisions, 0u);
   EXPECT_EQ(world.agent->counters().damaged_pieces, 0u);
@@ -117,7 +118,7 @@ TYPED_TEST(Tiering, AnAgentThatDiesIsMissedWithinItsTimeAndTheNextOneLearnsEvery
   EXPECT_EQ(world.host.counters().introductions, introductions + 1);
   EXPECT_EQ(world.host.counters().watchdog_expired, 1u);
   EXPECT_GT(ShareOver(world, programs, kSlowestTicks), 0.8);
-  // The agent learns the tiers from the scans, so it requests no move that is already done.
+  // The agent learns the tiers from the scans, so it does not request moves that are already done.
   EXPECT_EQ(world.host.counters().elements[static_cast<size_t>(ElementStatus::kAlready)], 0u);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Channels over which typed tests run.
+// The channels over which typed tests run.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs host and agent in separate threads. Items hand over bulk memory, so that no memory is read
-// and written concurrently.
+// Runs a host and an agent in separate threads. Items transfer the ownership of bulk memory, so
+// that no memory is read and written concurrently.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Compares an agent's learning with known values: arms with known probabilities, and pages with
-// known rates. Also triggers each safeguard and checks the recovery from it.
+// known rates. Also triggers each safeguard and checks that the agent recovers from it.
 #include "simulation/tiering/learner.h"
 
 #include <gtest/gtest.h>
@@ -107,8 +107,8 @@ TEST(ScanPeriods, ConvergeToTheBestArmOfARegionThatStaysAsItIs) {
       periods.End(1);
     }
     EXPECT_EQ(periods.bandit().Best(), best);
-    // An epoch has at least four trials of its arm. The neighbors succeed in at most 15 % and 81 %
-    // of them, so each arm needs only some epochs to be distinguished.
+    // An epoch has at least four trials of its arm. The neighboring arms succeed in at most 15 %
+    // and 81 % of the trials, so a few epochs suffice to distinguish the arms.
     EXPECT_LT(wrong, kEpochs / 4) << "arm " << best;
   }
 }
@@ -126,7 +126,8 @@ TEST(ScanPeriods, AtTheFullRateEveryArmIsLearnt) {
       for (uint32_t i = 0; i != 64; ++i) record.accessed |= uint64_t{accessed(random)} << i;
       periods.Learn(record, GoodScan{});
     }
-    // The means of a few trials differ from the probabilities, but the best arm must not look bad.
+    // The means of a few trials differ from the probabilities, but the best arm must not appear to
+    // be bad.
     for (uint32_t arm = 0; arm != kArms; ++arm) {
       const double trials = static_cast<double>(kEpochTicks) / PeriodTicks(arm);
       const double expected = (1 + trials * ChanceOfGoodScan(arm, rate)) / (2 + trials);
@@ -261,7 +262,7 @@ TEST(Safeguards, RecordsThatCannotBeAreNotLearntFrom) {
   bad = good;
   bad.generation = 49;  // Time must not go back.
   expect_invalid(bad);
-  learner.OnTick(101, 0, 0);  // More fast pages than fit in the tier.
+  learner.OnTick(101, 0, 0);  // There are more fast pages than fit in the tier.
   EXPECT_EQ(learner.counters().invalid_ticks, 1u);
 }
 
@@ -296,8 +297,8 @@ TEST(Safeguards, ARoundOfTooMuchInvalidDataDecidesNothingAndTheNextOneDoes) {
   EXPECT_EQ(learner.counters().withheld_rounds, withheld);
 }
 
-// The fast tier needs nine of ten equally busy pages to serve 82 % of the accesses (the target and
-// its margin), even if the bits show few of the accesses.
+// To serve 82 % of the accesses (the target and its margin), the fast tier needs nine of ten
+// equally busy pages, even if the bits show few of the accesses.
 TEST(Learner, MovesTheShareThatIsWantedWhateverTheBitsHide) {
   for (const uint64_t accesses : {10u, 6400u}) {
     Learner learner({.target = 0.8, .margin = 0.02, .validated = 0});
@@ -326,7 +327,7 @@ void Play(W& world, Programs& programs, uint32_t ticks) {
   }
 }
 
-/// Returns the number of regions with `arm` as their best learned arm.
+/// Returns the number of regions whose best learned arm is `arm`.
 uint32_t Believers(const Learner& learner, uint32_t arm) {
   uint32_t count = 0;
   for (Region i = 0; i != learner.regions(); ++i) {
@@ -346,8 +347,8 @@ TEST(Safeguards, AModelThatFailsIsForgottenAndEverythingScannedForAnEpoch) {
   EXPECT_FALSE(learner.in_default());
   EXPECT_GE(Believers(learner, 4), learner.regions() * 3 / 4);
 
-  // The pages are sixteen times as busy, so a scan with the previously best period finds every page
-  // accessed.
+  // The pages are sixteen times as busy, so a scan with the period that was best before finds every
+  // page accessed.
   programs.Set(0, kPages, std::log(2) / PeriodTicks(0));
   uint32_t epochs = 0;
   while (!learner.in_default() && epochs++ < 4) Play(world, programs, kEpochTicks);
@@ -368,8 +369,8 @@ TEST(Safeguards, WhileTheModelIsDistrustedNothingMovesThatNeedNot) {
   World<test::Wave> world(kPages, kPages / 2, {.validated = 0.25, .max_regret = -1});
   world.StartAgent();
   Programs programs(kPages);
-  // All pages that are accessed are in the fast tier. Half of them are rarely accessed and might be
-  // moved out.
+  // All accessed pages are in the fast tier. Half of them are rarely accessed and might be moved
+  // out.
   programs.Set(0, kPages / 4, 1);
   programs.Set(kPages / 4, kPages / 4, 0.001);
   for (Vpn page = 0; page != kPages / 2; ++page) world.table.Touch(page);

@@ -34,7 +34,7 @@ Element Move(const PageTable& table, Vpn first, uint16_t count, uint8_t tier) {
           .generation = table.generation()};
 }
 
-/// Returns a table of 256 mapped pages, with 0 … 63 in the fast tier, which is full.
+/// Returns a table of 256 mapped pages. Pages 0 … 63 are in the fast tier, which is full.
 PageTable Full() {
   PageTable table(256, 64);
   for (Vpn page = 0; page != 256; ++page) table.Touch(page);
@@ -139,9 +139,11 @@ TEST(PageTable, ElementsOfABatchSeeWhatThoseBeforeThemDo) {
   PageTable table = Full();
   const std::vector<ElementStatus> statuses =
       Check(table, {Move(table, 100, 2, kFast),                              // The tier is full.
-                    Move(table, 0, 3, kSlow),                                // Frees three pages.
-                    Move(table, 100, 2, kFast), Move(table, 102, 2, kFast),  // One page too many.
-                    Move(table, 101, 1, kFast),  // Was moved earlier in this batch.
+                    Move(table, 0, 3, kSlow),                                // This frees three
+                                                                             // pages.
+                    Move(table, 100, 2, kFast), Move(table, 102, 2, kFast),  // This is one page too
+                                                                             // many.
+                    Move(table, 101, 1, kFast),  // This page was moved earlier in this batch.
                     Move(table, 103, 1, kFast)});
   using enum ElementStatus;
   EXPECT_EQ(statuses, (std::vector{kNoRoom, kDone, kDone, kNoRoom, kStale, kDone}));
@@ -186,7 +188,7 @@ TEST(PageTable, WhateverIsWishedTheFastTierHoldsNoMoreThanItCan) {
       }
     }
     for (Element& e : batch) {
-      // Uses mainly plausible values, so that all kinds of results occur.
+      // Uses mostly plausible values, so that all kinds of results occur.
       e = {.first = static_cast<uint32_t>(random() % 1040),
            .count = static_cast<uint16_t>(random() % 8),
            .kind = static_cast<uint8_t>(random() % 16 == 0 ? 1 : 0),

@@ -178,7 +178,7 @@ TYPED_TEST(Tiering, HostileDecisionsAreRefusedAndCounted) {
   }
   EXPECT_EQ(world.table.demoted(), 0u);
 
-  // The batch is valid, but it has only invalid elements.
+  // The batch is valid, but all of its elements are invalid.
   puppet.Commit(puppet.Write({{.first = 255, .count = 2, .value = kSlow, .generation = seen},
                               {.first = UINT32_MAX, .count = 2, .value = kSlow, .generation = seen},
                               {.first = 0, .count = UINT16_MAX, .value = kSlow, .generation = seen},
@@ -192,7 +192,7 @@ TYPED_TEST(Tiering, HostileDecisionsAreRefusedAndCounted) {
   EXPECT_EQ(elements[static_cast<size_t>(ElementStatus::kNoRoom)], 1u);
   EXPECT_EQ(world.table.Violation(), nullptr);
 
-  // The channel still works.
+  // The channel must still work.
   puppet.Commit(puppet.Write(good));
   EXPECT_EQ(puppet.Answer()->done, 1u);
 }

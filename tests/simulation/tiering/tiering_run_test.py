@@ -42,7 +42,7 @@ class Run(unittest.TestCase):
         self.assertIsNone(result["violation"])
         self.assertEqual(result["safeguards"]["watchdog_expired"], 0)
         self.assertEqual(result["safeguards"]["invalid_records"], 0)
-        # Better than scanning everything all the time, unless there was no need to learn.
+        # This is better than scanning everything all the time, unless there was no need to learn.
         self.assertGreater(result["scans_saved"], 0.3)
 
 
@@ -53,8 +53,9 @@ class Zipf(Run):
                 result = play(f"--channel={channel}")
                 self.expect_wave_w10(result)
                 self.assertEqual(result["pages"], 16384)
-                # Zipf's law with 0.99 over 16384 pages: the hottest 21 % have 83.9 % (harmonic
-                # sums). Hot clusters change places, so the best static placement has slightly less.
+                # Zipf's law with exponent 0.99 over 16384 pages: the hottest 21 % get 83.9 % of the
+                # accesses (harmonic sums). Hot clusters change places, so the best static placement
+                # serves slightly less.
                 weights = [1 / rank**0.99 for rank in range(1, 16385)]
                 ideal = sum(weights[:3440]) / sum(weights)
                 best = result["share_of_best_static_placement"]
@@ -71,7 +72,7 @@ class Zipf(Run):
         self.assertEqual(result["scan_bytes"], 48 * result["regions_scanned"])
         elements = result["elements_done"] + sum(result["elements_aborted"].values())
         self.assertEqual(result["bulk_bytes"], result["scan_bytes"] + 16 * elements)
-        # Row W11: 1 Gb/s are 15.6 M page table entries of 64 bits.
+        # Row W11: 1 Gb/s is 15.6 M page table entries of 64 bits per second.
         self.assertEqual(result["ptes_per_s_at_1_Gb_s"], 15_625_000)
 
 
@@ -109,7 +110,7 @@ class TraceFile(unittest.TestCase):
         self.write(2, [(0, 500), (1, 500)])
         result = play(f"--trace={self.path}", "--seconds=30", "--fast_share=0.5")
         self.assertEqual(result["accesses"], 1000)
-        # All accesses of the second half are to page 1.
+        # In the second half, all accesses are to page 1.
         self.assertAlmostEqual(result["share_of_best_static_placement"], 1, delta=0.01)
 
     def test_what_is_no_trace_is_refused(self):

@@ -56,7 +56,7 @@ struct World {
   Bulk Down() { return {down, kDownBytes}; }
   Bulk Up() { return {up, kUpBytes}; }
 
-  /// Runs one tick of the host, and then both ends until they are idle, at most 32 times.
+  /// Runs one tick of the host, and then both ends at most 32 times, until they are idle.
   void Tick() {
     host.Tick();
     Exchange();
@@ -84,7 +84,8 @@ struct World {
   uint32_t incarnation = 0;
 };
 
-/// Programs that access each page at random times, at the page's rate per tick.
+/// Programs that access each page at random times, at the rate that is set for the page, in
+/// accesses per tick.
 class Programs {
  public:
   explicit Programs(uint32_t pages, uint64_t seed = 1) : rates_(pages), random_(seed) {}
@@ -95,7 +96,7 @@ class Programs {
   void RunTick(PageTable& table) {
     for (Vpn page = 0; page != rates_.size(); ++page) {
       if (rates_[page] == 0) continue;
-      // Draws a Poisson number from inter-arrival times, since rates are small.
+      // Draws a Poisson number from inter-arrival times, because the rates are small.
       uint32_t times = 0;
       for (double t = gap_(random_); t < rates_[page]; t += gap_(random_)) ++times;
       if (times != 0) table.Touch(page, times);
