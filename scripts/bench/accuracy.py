@@ -12,8 +12,7 @@ import ends
 RATES = (1e3, 1e4, 1e5, 1e6, 2e6, 5e6, 10e6, 20e6)  # Packets per second.
 SIZES = "64,128,256"
 WINDOW_S = 5
-# From the start of the run to the start of the window, and from the end of the window to the end of
-# the run.
+# Time between the start of the run and the window, and between the window and the end of the run.
 BEGIN_S = 0.5
 MOST_RATE_ERROR = 1e-3
 FRAMES = 3000

@@ -15,14 +15,15 @@ import output
 import run
 
 VOLLEY = "tests/runtime/sluice-volley-bench"
-# The links between the processes by column name: the interface and the model of both ends.
+# The links between the processes, by column name. Each has the interface and the model of both
+# ends.
 PATHS = {"net_memif": ("packetized", None), "packetized": ("packetized", "ipu"),
          "streaming": ("streaming", "enso"), "bilateral": ("bilateral", "ipu")}
 SIZES = (64, 1518)
 SECONDS = 1.5  # Duration of a sample.
 FRAMES = 512  # Frames in flight, both directions together.
 LINE_S = 0.1
-SKIPPED_LINES = 3  # Lines of the warm-up.
+SKIPPED_LINES = 3  # Number of lines printed during the warm-up.
 
 
 def ports(path, folder, hugepages):

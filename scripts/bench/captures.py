@@ -8,12 +8,12 @@ NANOSECOND_PCAP = 0xA1B23C4D
 ETHERNET = 1
 HEADER_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP.
 FCS_BYTES = 4
-TAG_BYTES = 16  # The generator's tag replaces the last bytes.
+TAG_BYTES = 16  # The generator's tag replaces the last bytes of a frame.
 GENERATOR_MAC = "02:53:6c:67:65:6e"
-DESTINATION = "198.18.0.1"  # The generator's default, from the range of RFC 2544.
+DESTINATION = "198.18.0.1"  # The generator's default, from the RFC 2544 range.
 FIRST_SOURCE = 0x0A000001
 FIRST_PORT = 20000
-KEY_BYTES = TAG_BYTES  # The key of a request for an item is the tag.
+KEY_BYTES = TAG_BYTES  # A request's key is the tag.
 MEMCACHED_PORT = 11211
 # pcapng (draft-ietf-opsawg-pcapng).
 ENHANCED_PACKET, OPTION_FLAGS, INBOUND = 6, 2, 1

@@ -9,16 +9,16 @@ import under_test
 
 DEVICE = re.compile(r"(gpu|threads)(:[a-z]+=\d+(\+[a-z]+=\d+)*)?")
 SECONDS = 1.0  # Duration of a point.
-START_S = 1.0  # Estimated start and end of a process, with the registration of its memory.
+START_S = 1.0  # Estimated time to start and end a process, including memory registration.
 LIMIT_S = 330
 HUGEPAGES = 2048
-ROUNDS = 2  # All figures of a row come from the better one of two samples.
+ROUNDS = 2  # All figures of a row come from the better of two samples.
 BATCH = "2048"  # The default of `batch=`, in frames.
 
 RATES, APPLICATIONS, LATENCY = "rates", "applications", "latency"
 WORKERS = (1, 8, 2, 4)  # By priority.
 SMALLEST = "64"
-# Offered loads in Mpps, and as shares of the interface's own highest rate.
+# Offered loads in Mpps, and loads as shares of the interface's highest rate.
 LOADS = (0.01, 0.1, 1, 10)
 SHARES = (0.5, 0.9)
 
@@ -111,7 +111,7 @@ def latencies(highest):
 TRAFFIC = {"maglev": f"{SMALLEST}, {MAGLEV_FLOWS} flows",
            "telemetry": f"{SMALLEST}, {under_test.TELEMETRY_FLOWS} flows",
            "kv": "1 request", "logmon": str(LOG_BYTES)}
-# The client of sluice-kv with the ports of the server's defaults.
+# The sluice-kv client, with the server's default ports.
 KV_WIRE = ("library:libsluice_kv_wire.so+workers=1+partitions=1+mica_port=1024"
            "+memcached_port=11211+items=100000+get=0.95+zipf=0.99+outstanding=4096+batch=1")
 

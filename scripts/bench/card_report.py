@@ -10,10 +10,11 @@ from targets import judge, judge_rate
 
 # Targets for the smallest frames.
 STREAMING_MPPS, STREAMING_CYCLES = 140, 12  # With one worker.
-STREAMING_RATES = {1: 1.9, 8: 1.7}          # Minimum over packetized's rate, by workers.
-BILATERAL_RATE = 1.0                        # Minimum over streaming's rate, with one worker.
-# Share of the offered load below which the interface did not carry the load. The rates of a run
-# include its start.
+STREAMING_RATES = {1: 1.9, 8: 1.7}          # Minimum ratio to packetized's rate, by number of
+                                            # workers.
+BILATERAL_RATE = 1.0                        # Minimum ratio to streaming's rate, with one worker.
+# If an interface's rate is below this share of the offered load, it did not carry the load. The
+# rate of a run includes its start.
 CARRIED = 0.95
 WRONG = ("lost", "corrupted", "duplicated", "reordered")
 NO_CARD = "no verdict, because CPU threads executed the model"

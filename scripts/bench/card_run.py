@@ -13,17 +13,17 @@ import run
 from card_plan import APPLICATIONS, LATENCY, RATES, SECONDS, START_S
 from measurement import Run
 
-PATIENCE_S = 20    # The time for the start and the end of a run.
-MOST_FAILURES = 2  # An application is not run again on an interface after this many failures in a
-                   # row.
+PATIENCE_S = 20    # Time allowed for the start and end of a run.
+MOST_FAILURES = 2  # After this many failures in a row, an application is not run on the interface
+                   # again.
 TIME_LIMIT = "time limit"
 PROBE_S = 0.2
-# The statistic that counts messages about received frames, by interface; with packetized, each
-# frame has a completion.
+# The statistic that counts messages about received frames, by interface. packetized is not listed,
+# because it has one completion per frame.
 MESSAGES = {"streaming": "rx_notifications", "bilateral": "link_swaps", "coherent": "line_answers"}
 PERCENTILES = {"p50": "latency_p50_ns", "p99": "latency_p99_ns", "p99.9": "latency_p999_ns"}
 LINK = "link_bytes_"
-# The members of a report that a sample contains.
+# The report members that a sample contains.
 KEPT = ("duration_s", "rx_pkts", "tx_pkts", "consumed_pkts", "mpps", "gbps", "cycles_per_pkt",
         "worker_busy", "drops", "nic_dropped_pkts", "lost", "corrupted", "duplicated", "reordered",
         "ctx_switches", "memory", "failure", "device", "wire")
@@ -102,7 +102,7 @@ class CardJob(Run):
         self.cpus = placement(os.sched_getaffinity(0))
         self.link = nvml.Link(int((re.search(r"index=(\d+)", args.device) or [0, 0])[1]))
         self.about, self.samples, self.latency, self.omitted = "", [], [], []
-        self.failures = {}  # The reasons of the last failures, by application and interface.
+        self.failures = {}  # The reasons for the last failures, by application and interface.
         self.failed = False  # Whether any run failed.
         self.wires = card_plan.wires(args.apps, folder)
         wanted = card_plan.WORKERS[:1] if args.quick else card_plan.WORKERS

@@ -55,7 +55,8 @@ def row(stages, faces, size, report):
     return (stages, faces, size, report["through"], f"{report['mpps'] * 1e6:.0f}",
             f"{latency['p50']:.0f}", f"{latency['p99']:.0f}", f"{host['cycles']:.0f}",
             f"{host['doorbells']:.2f}", f"{host['descriptors']:.2f}",
-            # The CPU must write at least once for the NIC's buffer, each stage, and the NIC again.
+            # The CPU must write at least once for the NIC's buffer, once for each stage, and once
+            # more for the NIC.
             stages + 2 if report["through"] == "cpu" else 0, f"{host['polls']:.2f}",
             f"{tlps['cpu']['per_message']:.1f}", f"{tlps['devices']['per_message']:.1f}")
 
@@ -88,7 +89,7 @@ def main():
             for legacy in (False, True):
                 for size in SIZES:
                     path.write_text(json.dumps(graph(stages, legacy, size)), encoding="utf-8")
-                    # If the CPU mediates, all stages are legacy.
+                    # All stages are legacy if the CPU mediates, so `legacy` makes no difference.
                     for through in ("switch",) if legacy else ("switch", "cpu"):
                         faces = ("legacy" if through == "cpu" else
                                  "mixed" if legacy else "streaming")

@@ -51,7 +51,7 @@ def run_main(program, main):
     """Exits with the result of `main`. Treats SIGTERM and SIGHUP, unless they are ignored, as
     an interrupt, so that processes and namespaces are cleaned up."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores it.
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP.
             signal.signal(number, signal.default_int_handler)
     try:
         sys.exit(main())

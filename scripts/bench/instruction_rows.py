@@ -13,8 +13,8 @@ import sys
 GROWTH = 0.02
 LEAST = 0.5  # A row that lost more than this share was not counted completely.
 COMPILER, MARCH = "gcc 12", "x86-64-v3"
-FRAME_BYTES = 60  # 64 on the wire, including the FCS, which is not in memory.
-BATCHES = 200  # Number of bursts that are counted for each row.
+FRAME_BYTES = 60  # 64 bytes on the wire, including the FCS, which is not in memory.
+BATCHES = 200  # Number of bursts counted for each row.
 
 BENCHES = {  # interface: bench, called with <frame size> <burst> <packets>; prints "<n> packets"
     "packetized": "tests/net_ipu/net_ipu_burst_bench",
@@ -62,7 +62,7 @@ class EngineRow:
     name: str
     bench: str
     arguments: tuple
-    functions: str  # Pattern; a nested function that matches, too, would not be counted.
+    functions: str  # A pattern. If it also matches a nested function, that function is not counted.
     recorded: float
     target: float
 

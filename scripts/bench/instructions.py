@@ -16,7 +16,7 @@ from instruction_rows import BENCHES, ENGINE_ROWS, ROWS, Row, collect, count, co
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # (name, bench, frame size, arguments after the packets). The last two use the mean size of a trace,
-# as Ensō's paper does: packetized does not copy the packets, streaming sends copies of the frames.
+# as Ensō's paper does: packetized does not copy the packets; streaming sends copies of the frames.
 CACHED = (("packetized", "packetized", 60, ("cold",)),
           ("streaming", "streaming", 60, ("1", "cold")),
           ("packetized, 462 bytes", "packetized", 462, ("cold",)),

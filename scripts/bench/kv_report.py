@@ -6,8 +6,8 @@ from statistics import median
 from rows import envelope, spread_text
 
 MIN_RATIO = 10  # Minimum ratio of requests per CPU-second to memcached's.
-# Minimum share of CPU time of a server that sleeps when idle. Below it, the client was the limit,
-# and much of the server's time was spent on sleeping and waking.
+# Minimum CPU share of a server that sleeps when idle. Below it, the client was the bottleneck, and
+# the server spent much of its time going to sleep and waking up.
 MIN_BUSY_SHARE = 0.8
 NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: only the time in "
         "which the worker had packets; process: all threads, which include DPDK's polling threads "

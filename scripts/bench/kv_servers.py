@@ -18,8 +18,9 @@ import telemetry
 PATIENCE_S = 60
 PRELOAD_PATIENCE_S = 300
 MEMCACHED = shutil.which("memcached") or "/usr/bin/memcached"
-# The fastest settings on UDP: -R processes that many requests before polling for others; no
-# background threads; an index that need not grow. (-C, no compare-and-swap, changes little.)
+# The fastest settings over UDP. -R is the number of requests that are processed before the next
+# poll. Background threads are disabled, and the index need not grow. (-C, which disables
+# compare-and-swap, changes little.)
 MEMCACHED_FLAGS = ["-t", "1", "-R", "1000", "-o", "no_modern,hashpower=20", "-m", "1024", "-C"]
 KV = f"{run.RELEASE}/apps/kv/sluice-kv"
 WORKER_THREAD = re.compile(r"(lcore|rte)-worker-?\d+$")
@@ -170,7 +171,8 @@ def windows(server, count, duration_s):
         window = {"requests": grown["requests"], "seconds": grown["time_s"],
                   "process_s": grown["process_s"]}
         if "busy_cycles" in grown:
-            # The server's share of the CPU time, because other processes may have used the CPU.
+            # Scale the worker's CPU time, because the cycles include time in which other processes
+            # used the CPU.
             window["busy_s"] = grown["worker_s"] * grown["busy_cycles"] / grown["total_cycles"]
         found.append(window)
         before = after

@@ -14,10 +14,10 @@ from measurement import START_S, Run
 FRAMES = ["--frame_size=64", "--flows=1000", "--settle_s=0.1"]
 SECONDS = 0.3  # Duration of a point.
 PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
-# Maximum share of frames that are not received. Above it, the load exceeds the capacity.
+# Maximum share of frames that are lost. Above it, the load exceeds the capacity.
 OVERLOADED = 1e-3
 # Device arguments by series. Pipes are small, because a notification for each packet needs a slot
-# for each flit. The gain of prefetching depends on the number of pipes.
+# for each flit. The gain from prefetching depends on the number of pipes.
 PIPES = ",pipe_flits=2048,pipes="
 NOTIFICATIONS = {STREAMING: "8", PER_PACKET: "8,notify=packet", PREFETCHED: "8,notify=prefetch",
                  FEW: "2", FEW_PREFETCHED: "2,notify=prefetch"}
@@ -63,7 +63,7 @@ class Curves(Run):
         self.variants = variants(run.listing(ends.GENERATOR), ifaces)
         self.hugepages = hugepages
         self.saturation, self.found = {}, {}
-        self.eased = []  # For each run at up to HIGH of the saturation: True if the load was
+        self.eased = []  # For each run at up to HIGH times the saturation: whether the load was
                          # carried.
         super().__init__(args)
 

@@ -8,12 +8,13 @@ STREAMING, PACKETIZED = "streaming", "packetized"
 PER_PACKET, PREFETCHED = "streaming, one per packet", "streaming, prefetched"
 # The paper's worker had two pipes; the other series have eight.
 FEW, FEW_PREFETCHED = "streaming, 2 pipes", "streaming, 2 pipes, prefetched"
-TWICE = 1.5           # Minimum; the paper's ratio is 100 over 50 Gb/s.
+TWICE = 1.5           # Minimum ratio; the paper's rates are 100 and 50 Gb/s.
 GROWS = 1.05          # Minimum.
 LOWER = 1.25          # Minimum.
 COMPARABLE = (0.67, 1.5)
 HIGH = 0.9            # Highest compared load, as a share of the saturation.
-MOST_FAILED = 0.1     # Maximum share of overloaded runs up to HIGH; above it, the curves are noise.
+MOST_FAILED = 0.1     # Maximum share of overloaded runs at up to HIGH times the saturation; above
+                      # it, the curves are noise.
 WHY = {
     "sustains": "in the paper, a notification for each packet fills the PCIe link; here a "
                 "notification is a store into a cache that both cores share",

@@ -5,8 +5,8 @@ from workloads import LOGMON_CHUNK, LOGMON_SETS
 
 BARE_SHARE = 0.9  # Minimum ratio of streaming to bare hs_scan_stream.
 SOURCES = 100_000
-STATE_MIB = 64    # The memory of this many sources.
-# Contestants of sluice-logmon-bench besides bare Hyperscan, and their input.
+STATE_MIB = 64    # Memory used by this many sources.
+# The contestants in sluice-logmon-bench besides bare Hyperscan, and their input.
 ENGINES = {"scanner": "lines", "bursts": "bursts of frames", "frames": "single frames"}
 NOTE = ("payload Gb/s of a worker that always has frames. On an interface, the time includes "
         "headers, sources,\ncounts and the fetch of cache lines that another core wrote; in memory, "

@@ -9,8 +9,8 @@ import run
 import workloads
 from progress import Progress
 
-ENGINE_REPEATS = 5  # Repeats of engines without an interface.
-START_S = 0.4       # Estimated startup of a process, for the remaining time.
+ENGINE_REPEATS = 5  # Number of measurements of each engine without an interface.
+START_S = 0.4       # Estimated startup time of a process, for the remaining time.
 ENGINE_S = 8.0
 SERVER_S = 15.0
 INTERRUPTED = "interrupted"
@@ -113,7 +113,7 @@ class Job(Run):
                 if not self.rounds_left:
                     self.progress.say(f"time limit: {number} of {self.args.repeats} rounds")
                     break
-            # Reverse every second round, so that neither of two neighbors is always first.
+            # Reverse every other round, so that neither of two neighbors always runs first.
             for group in self.plan[::-1] if number % 2 else self.plan:
                 self.sample(group, number)
             self.controls.append(run.control())

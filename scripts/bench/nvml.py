@@ -10,7 +10,7 @@ LIBRARY = "libnvidia-ml.so.1"
 COUNTERS = {"to_host": 0, "from_host": 1}
 # nvmlDeviceGetPcieThroughput counts for 20 ms and returns KB/s.
 BITS_PER_KB = 8000
-JOIN_S = 1  # A window is shorter, unless the GPU does not answer.
+JOIN_S = 1  # A window ends sooner unless the GPU does not respond.
 
 
 class Link:

@@ -15,8 +15,8 @@ from functools import lru_cache
 from statistics import median
 
 CONFIDENCE = 0.95
-MIN_PAIRS = 6     # Fewer pairs cannot give an interval of this confidence.
-MOST_PAIRS = 200  # Only the first pairs are used, since the work grows with the square.
+MIN_PAIRS = 6     # Fewer pairs cannot yield an interval with this confidence.
+MOST_PAIRS = 200  # Only the first pairs are used, because the work grows quadratically.
 
 
 @lru_cache

@@ -4,7 +4,7 @@ pipes over a packetized NIC, next to that of a run. Pure functions, like rows.py
 from output import ratio
 from rows import key
 
-PAPER = {  # By application: rates with pipes and packetized, and their ratio.
+PAPER = {  # By application: the rates with pipes and with a packetized NIC, and their ratio.
     "maglev": ("138 / 23 Mpps", "6.0"),
     "telemetry": ("121 / 33.9 Mpps", "3.6"),
     "kv": ("7.6 / 5.8 Mops", "1.3"),

@@ -12,10 +12,10 @@ from paired import cost_ratio, ratio
 
 DEVICE_BOUND_SHARE = 0.95       # Above this busy share, the device lcore is the bottleneck.
 MAX_SWITCHES_PER_S = 20         # Maximum involuntary context switches of an undisturbed sample.
-MAX_UNSETTLED = 1.1             # Ratio of envelope to best sample; above it, too few samples are
-                                # quiet.
-MAX_DROP_DIFFERENCE = 0.01      # Maximum difference in drops, as a share of the frames, for a
-                                # comparison of work.
+MAX_UNSETTLED = 1.1             # Maximum ratio of the envelope to the best sample; above it, too
+                                # few samples are quiet.
+MAX_DROP_DIFFERENCE = 0.01      # The work is compared only if the drops differ by at most this
+                                # share of the frames.
 FIGURES = ("cycles_per_pkt", "ns_per_pkt", "mpps", "gbps", "worker_busy", "device_busy")
 
 

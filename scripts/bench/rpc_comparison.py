@@ -18,14 +18,14 @@ BENCH = "tests/rpc_app/rpc_app_bench"
 LINE, LIBTIRPC = "line ping-pong", "kernel UDP"
 INTERFACES = ("coherent", "packetized", "streaming", "bilateral")
 PATHS = (LINE, *INTERFACES, LIBTIRPC)
-# The programs besides sluice-rpc: the process of services, the program for interfaces with frames,
-# the clients as a wire, and the service.
+# The programs besides sluice-rpc: the service process, the program for frame interfaces, the wire
+# library with the clients, and the service.
 PARTS = ("apps/rpc/sluice-rpc-service", "apps/rpc/sluice-rpc-frames",
          "apps/rpc/libsluice_rpc_wire.so", "apps/rpc/services/libsluice_rpc_nothing.so")
 TARGETS = (RPC, KERNEL, BENCH, run.CONTROL, *PARTS)
 SECONDS = 1.0  # Duration of a sample.
-CALLS = 20_000  # Calls of an instruction count.
-CALL_BYTES = 82  # Ethernet, IPv4, UDP, and a call without credentials and arguments.
+CALLS = 20_000  # Number of calls in an instruction count.
+CALL_BYTES = 82  # Ethernet, IPv4, UDP, and a call without credentials or arguments.
 
 
 def command(path, seconds):

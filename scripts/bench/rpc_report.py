@@ -4,7 +4,7 @@ from paired import at_most, cost_ratio
 from rows import MAX_UNSETTLED, envelope, spread_text
 
 COHERENT, PACKETIZED = "coherent", "packetized"
-SHARE = 0.2  # Maximum share of coherent's instructions in packetized's.
+SHARE = 0.2  # Maximum ratio of coherent's instructions to packetized's.
 
 
 def group(samples, path, figure):

@@ -13,11 +13,11 @@ PEER_SECONDS = 1.0
 RELEASE = "build/release"
 LOGMON_BENCH = "tests/logmon/sluice-logmon-bench"
 CONTROL = "tools/control/sluice-control"
-# "member" has no interface: librte_member's sketch on the same keys.
+# "member" is librte_member's sketch on the same keys; it does not use an interface.
 TELEMETRY_CONTESTANTS = {"sketch": "sluice_p0.01", "univmon": "sluice_p0.01_univmon",
                          "member": "rte_member_p0.01"}
 MAGLEV_CASES = {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576"}
-# Lines of EAL, and the last line of a model on a card.
+# Lines that EAL prints, and the last line that a model on a card prints.
 AFTERWARDS = re.compile(r"EAL: |TELEMETRY: |net_\w+: (the model runs|microseconds until) ")
 
 
@@ -123,13 +123,14 @@ def telemetry_engine(said):
     return {mode: contestants[name] for mode, name in TELEMETRY_CONTESTANTS.items()}
 
 
-# Benchmarks of engines without an interface: the program, its arguments, and the parser of its
+# Benchmarks of engines without an interface: the program, its arguments, and the parser for its
 # output.
 ENGINES = {
     "maglev": ("tests/maglev/sluice-maglev-bench",
                ["--benchmark_format=json",
                 f"--benchmark_filter=^({'|'.join(MAGLEV_CASES.values())})/"], maglev_engine),
-    "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # The rows use as many items.
+    "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # The rows use the same number
+                                                                      # of items.
     "logmon": (LOGMON_BENCH, ["--rounds=3", f"--chunk={LOGMON_CHUNK}", "--json"], logmon_engine),
     "telemetry": ("tests/telemetry/sluice-telemetry-bench",
                   [f"--only={','.join(TELEMETRY_CONTESTANTS.values())}", "--json"],

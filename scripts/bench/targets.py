@@ -7,19 +7,19 @@ from paired import at_most, inverse
 from rows import envelope, interfaces, key, spread_text
 from workloads import KV_REQUESTS, MODES
 
-# Maximum of streaming's cycles over packetized's in echo, and minimum of its rate over
-# packetized's, by traffic.
+# Targets for echo: the maximum ratio of streaming's cycles to packetized's, and the minimum ratio
+# of their rates, by traffic.
 STREAMING_CYCLES_SHARE = 0.7
 STREAMING_RATES = {"64": 1.5, "512": 1.2, "1518": 1.0, "imix": 1.2, "random": 1.0,
                    "capture-ipv4": 1.2}
-# Minimum of streaming's rate over that of frames between two processes over net_memif.
+# Minimum ratio of streaming's rate to the rate between two processes over net_memif.
 STREAMING_OVER_MEMIF = 2.0
-# Maxima for the engine alone: parse, VIP, connection, encapsulate.
+# Maxima for the engine alone, which parses, finds the VIP and the connection, and encapsulates.
 MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
-# Maxima of streaming's cycles over packetized's, by encapsulation: frames grow in the first, and
-# keep their size in the others.
+# Maximum ratios of streaming's cycles to packetized's, by encapsulation. The first one enlarges the
+# frames; the others do not.
 MAGLEV_SHARES = {"ip": 0.9, "mac": 0.7, "nat": 0.7}
-# Minimum share of streaming's rate, with 16 requests per datagram, in the rate of the table alone.
+# Minimum ratio of streaming's rate, with 16 requests per datagram, to the rate of the table alone.
 KV_TABLE_SHARE = 0.7
 
 
@@ -109,7 +109,8 @@ def echo_verdicts(table, hugepages, stream_cycles):
     packetized = table.get(("echo", "increment", "packetized", "64"))
     null = table.get(("testpmd", "macswap", "net_null", "64"))
     streaming = [r for k, r in table.items() if k[:3] == ("echo", "increment", "streaming")]
-    # Frames of `capture` that the NIC cannot send are drops, so only `capture-ipv4` is judged.
+    # `capture` contains frames that the NIC cannot send and drops, so only `capture-ipv4` is
+    # judged.
     streaming = [r for r in streaming if r["traffic"] != "capture"]
     unpredictable = [r for r in streaming if r["traffic"] in ("random", "capture-ipv4")]
 

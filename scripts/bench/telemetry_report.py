@@ -8,7 +8,7 @@ from rows import envelope, interfaces, spread_text
 from workloads import TELEMETRY_FLOWS, TELEMETRY_MODES
 
 MAX_NS = 5
-MAX_OF_MEMBER = 0.2  # Maximum of the time over that of librte_member's sketch in the same run.
+MAX_OF_MEMBER = 0.2  # Maximum ratio of the time to that of librte_member's sketch in the same run.
 MAX_ERROR = 0.022
 MIN_RECALL = 0.99
 TRAFFIC = f"{TELEMETRY_FLOWS // 1000}k flows"

@@ -176,10 +176,11 @@ def prepare_captures(args):
     send."""
     if args.pcap == "none" or "echo" not in args.apps:
         return {}
-    if args.pcap == DEFAULT_CAPTURE: # scripts/setup wrote both; a bundle contains the part.
+    if args.pcap == DEFAULT_CAPTURE: # scripts/setup wrote both files; a bundle contains only the
+                                     # IPv4 part.
         part = {"capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
         return part if host.is_bundle() else {"capture": args.pcap} | part
-    if host.is_bundle(): # A bundle has no Scapy, which extracts the part.
+    if host.is_bundle(): # A bundle lacks Scapy, which is needed to extract the IPv4 part.
         return {"capture": args.pcap}
     part = f"build/{pathlib.Path(args.pcap).stem}-ipv4.pcap"
     subprocess.run(["scripts/merge_captures", "--ipv4", part, args.pcap], check=True)
@@ -215,7 +216,7 @@ def main():
 
 
 def measure_rows(args, manifest, folder):
-    # Count before the samples, so that a failure does not lose any.
+    # Count before sampling, so that a failure here does not lose any samples.
     counts = {iface: instructions.count("build/release", iface, instructions.BURST)
               for iface in instructions.BENCHES
               if counts_instructions(args) and iface in args.ifaces}
@@ -225,7 +226,7 @@ def measure_rows(args, manifest, folder):
     job.run()
     if not job.measured:
         return ending.ended(PROGRAM, args, job)
-    # Applications choose hugepages themselves and report it.
+    # Each application decides whether it uses hugepages, and reports it.
     manifest["hugepages"] = manifest["hugepages"] and \
         all(s.get("memory", "hugepages") == "hugepages" for s in job.samples)
     manifest |= {"controls": job.controls, "instructions": counts, "stopped": job.stopped}
@@ -286,7 +287,7 @@ def report(args, manifest, table_rows, engines, comparison):
     if args.csv:
         output.write_csv(args.csv, table_rows)
     if args.plot:
-        import plot # Import late: matplotlib needs a second.
+        import plot # Import late: importing matplotlib takes a second.
         plot.plot(args.plot, table_rows, f"{manifest['cpu']}, DPDK {manifest['dpdk']}, "
                   f"{'hugepages' if manifest['hugepages'] else 'no hugepages'}, {manifest['date']}")
     ending.print_written(PROGRAM, args, [path for path in (args.json, args.csv, args.plot) if path])

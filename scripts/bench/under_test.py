@@ -13,7 +13,8 @@ SOURCES = 16      # Sources of requests and of logs.
 LOG_FRAMES = 512  # The text repeats after this many frames.
 LINE_PORT = 5140
 DISCARD_PORT = 9  # The generator's default.
-# IP in IP adds 20 bytes, and a frame of 1518 must still fit. An Enso pipe carries 1522.
+# IP-in-IP adds 20 bytes, and frames of 1518 bytes must still fit. With an Ensō pipe, the MTU can be
+# up to 1522.
 MAGLEV_MTU = 1520
 
 

@@ -10,7 +10,7 @@ MODES = {  # By application.
     "logmon": ["lines"],  # Transport.
     "telemetry": ["sketch", "univmon"],
 }
-# Duration of a sample. Echo does not fill a table first.
+# Duration of a sample. Echo does not need time to fill a table.
 SECONDS = {"echo": 0.3, "maglev": 1.0, "kv": 1.0, "logmon": 1.0, "telemetry": 1.0}
 MAGLEV_BACKENDS = 1000
 MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
@@ -20,14 +20,14 @@ MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
 KV_REQUESTS = {"1 request": 1, "16 requests": 16}
 KV_CLIENT = "items=1000000+get=0.95+zipf=0.99+outstanding=4096"
 
-# Sets of filters: configs/logmon-NAME.json. Text fills frames of 1518 bytes, including the FCS:
-# 1472 bytes after the headers of Ethernet, IPv4 and UDP.
+# Filter sets: configs/logmon-NAME.json. The text fills frames of 1518 bytes, including the FCS:
+# 1472 bytes follow the Ethernet, IPv4 and UDP headers.
 LOGMON_SETS = ["light", "heavy"]
 LOGMON_FRAME = 1518
 LOGMON_CHUNK = LOGMON_FRAME - 4 - 14 - 20 - 8
 
 TELEMETRY_FLOWS = 200_000
-# The settings of the corresponding contestants of sluice-telemetry-bench.
+# The settings of the corresponding contestants in sluice-telemetry-bench.
 TELEMETRY_MODES = {
     "sketch": ["--levels=1"],
     "univmon": ["--levels=16", "--level_columns=8192", "--level_top_k=250"],

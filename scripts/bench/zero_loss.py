@@ -23,12 +23,12 @@ from report import Parser
 
 PROGRAM = "zero_loss"
 SETTLE_S = 0.2  # A cable delays frames for less than this.
-SEARCH_TRIALS = (22, 15)  # Full trials and probes of a typical search.
+SEARCH_TRIALS = (22, 15)  # Numbers of full trials and of probes in a typical search.
 MOST_TRIALS = 200
-PROBES = 5  # Length of a trial in probes.
+PROBES = 5  # A trial is as long as this many probes.
 LINE = ["--line_gbps=100"]
-ALONE = ["--precision_percent=5"]  # Verdicts are given only below 0.9 of the generator's rate
-                                   # alone.
+ALONE = ["--precision_percent=5"]  # A coarse precision suffices, because verdicts are given only
+                                   # below 0.9 times the rate of the generator alone.
 ANY_MAC = "02:00:00:00:00:01"  # A loopback accepts any address.
 
 

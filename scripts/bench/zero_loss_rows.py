@@ -2,7 +2,7 @@
 """Judges the searches of sluice-pktgen: rows of scripts/zero_loss. Pure functions."""
 from typing import NamedTuple
 
-# Share of the generator's rate alone: above it, either end could be the bottleneck.
+# Above this share of the rate of the generator alone, either end could be the bottleneck.
 GENERATOR_SHARE = 0.9
 NO_FIGURE = {"low_mpps": 0.0, "high_mpps": 0.0, "confidence": 0.0, "trials": 0}
 
@@ -10,7 +10,7 @@ NO_FIGURE = {"low_mpps": 0.0, "high_mpps": 0.0, "confidence": 0.0, "trials": 0}
 class Alone(NamedTuple):
     """Frames that the generator sends, receives and counts on a loopback."""
     mpps: float   # 0: no verdict.
-    limits: bool  # False if it fills the line.
+    limits: bool  # False if the generator fills the line.
 
 
 def alone_of(found):

@@ -34,19 +34,20 @@ class GuestFailed(Exception):
 
 @dataclasses.dataclass
 class Options:
-    nics: list = dataclasses.field(default_factory=list)  # Pairs of a model and its device's flags.
+    nics: list = dataclasses.field(default_factory=list)  # Each entry is a model and the flags of
+                                                          # its device.
     emulated: list = dataclasses.field(default_factory=list)  # Names of devices that QEMU emulates.
-    wiring: str = "hub"     # One of WIRINGS: the connection of the emulated NICs.
-    # A Unix datagram socket for one more station, at a port of the hub or at the other end of the
-    # last cable. Each datagram is a frame; frames from the guest come from `station.sock` in its
-    # folder.
+    wiring: str = "hub"     # One of WIRINGS: how the emulated NICs are connected.
+    # Unix datagram socket of one more station, connected to a port of the hub or to the other end
+    # of the last cable. Each datagram is a frame. Frames from the guest are sent from
+    # `station.sock` in the guest's folder.
     station: str = ""
     hugepages: bool = False  # Hugepages of this host back the guest's memory.
     bind: str = "vfio"
     memory_mb: int = 512
     cpus: int = 2
     command: list = dataclasses.field(default_factory=lambda: ["/bin/sh"])
-    system: str = ""        # Root folder of a system that is booted instead.
+    system: str = ""        # Root folder of a system to boot instead.
     terminal: bool = False  # A user types at the guest's terminal.
     reboots: bool = False   # The guest may reboot; otherwise a reboot ends it.
     build: pathlib.Path = packages.PROJECT / "build" / "release"
@@ -94,9 +95,9 @@ class Guest:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
         self.process = self.console = self.control = self.qmp = None
         self.boots = 0
-        self.runs = False  # The command's terminal is set up.
+        self.runs = False  # Whether the command's terminal is set up.
         self.exit_code = None
-        self.said = b""  # Bytes from the control port that are not a complete line yet.
+        self.said = b""  # An incomplete line from the control port.
         self.output = ""  # Output that `wait_for` has read.
         binary = options.build / "apps" / "device" / "sluice-device"
         self.nics = [Nic(binary, self.folder, i, model, flags)
@@ -219,12 +220,12 @@ class Guest:
                 "socket": {"path": str(nic.socket), "type": "unix"}}
 
     def _kernel_command_line(self, iommu):
-        pages = self.options.memory_mb // 4  # Half of the memory.
-        # An emulated processor may be too slow for the kernel's check of the timer.
+        pages = self.options.memory_mb // 4  # 2 MiB pages for half of the memory.
+        # An emulated processor may be too slow for the kernel's timer check.
         words = ["console=ttyS0", "quiet", "panic=-1", "no_timer_check", f"hugepages={pages}",
                  *(["intel_iommu=on"] if iommu else []),
                  f"sluice.bind={self.options.bind}"]
-        if self.options.system:  # The last console becomes /dev/console.
+        if self.options.system:  # The last console in the list becomes /dev/console.
             return " ".join([*words, "console=hvc0", f"sluice.init={INIT}"])
         words += [f"sluice.job={self.folder}/job",
                   f"sluice.visible={self.folder},{packages.PROJECT},{os.getcwd()}"]

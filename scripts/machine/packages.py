@@ -13,12 +13,13 @@ import subprocess
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = PROJECT / "build" / "deps" / "vm"
-SUITE = "trixie"  # The first release with a QEMU that supports vfio-user devices, in its backports.
+SUITE = "trixie"  # The first release whose backports contain a QEMU that supports vfio-user
+                  # devices.
 BACKPORTS = f"{SUITE}-backports"
 QEMU = "qemu-system-x86"
-KERNEL = "linux-image-amd64"  # Depends on the package of the image.
+KERNEL = "linux-image-amd64"  # Depends on the image package.
 BUSYBOX = "busybox-static"
-# Files of the image; a guest without disks does not need the others.
+# Files in the image package; a guest without disks does not need the others.
 KERNEL_FILES = ("*/boot/vmlinuz*", "*/drivers/uio/*", "*/drivers/vfio/*", "*/drivers/virtio/*",
                 "*/drivers/char/virtio_console*", "*/net/9p/*", "*/fs/9p/*", "*/fs/netfs/*",
                 "*/virt/lib/*", "*/drivers/iommu/iommufd/*")
@@ -77,7 +78,7 @@ def _fetch():
     for used in (archives, downloads, FOLDER / "apt", FOLDER / "qemu" / "usr" / "share" / "doc",
                  FOLDER / "qemu" / "usr" / "share" / "locale"):
         shutil.rmtree(used, ignore_errors=True)
-    # Written last: its presence means that the others are complete.
+    # Written last, so its presence means that the other files are complete.
     (FOLDER / "versions.new").write_text("".join(versions), encoding="utf-8")
     (FOLDER / "versions.new").rename(FOLDER / "versions")
 
@@ -171,7 +172,7 @@ def _entries(folder):
 
 def _unpack_kernel(package, target):
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
-        # The patterns that match depend on the version.
+        # Which patterns match depends on the version.
         subprocess.run(["tar", "-x", "-C", target, "--wildcards", *KERNEL_FILES], stdin=tar.stdout,
                        stderr=subprocess.DEVNULL, check=False)
     if tar.returncode != 0 or not list((target / "boot").glob("vmlinuz*")):

@@ -14,7 +14,8 @@ import tree
 
 PRESET = "coverage"
 FOLDER = tree.WORK / "coverage"
-LIMIT_S = 900  # Limit of one program, which collects coverage and shares the machine.
+LIMIT_S = 900  # Time limit of one program, which collects coverage and shares the machine with
+               # others.
 
 
 class Coverage:

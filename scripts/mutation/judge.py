@@ -13,7 +13,7 @@ VERDICTS = (KILLED, SURVIVED, NOT_COMPILED, SAME_CODE)
 
 
 NORMAL = tree.WORK / "normal.json"
-LIMIT_S = 600  # Limit of an unmodified program.
+LIMIT_S = 600  # Time limit of an unmodified program.
 
 
 class Judge:

@@ -31,7 +31,7 @@ class Site(NamedTuple):
     end: int  # source[start:end] is replaced by `new`, which has as many newlines.
     new: str
     line: int
-    grouped: tuple = ()  # Further ranges that get parentheses.
+    grouped: tuple = ()  # Other ranges to put in parentheses.
 
     def apply(self, source):
         edits = [(self.start, self.end, self.new)]
@@ -50,7 +50,7 @@ class Source:
         self.tokens = tokens(text)
         self.pairs = partners(self.tokens)
         self.fixed = set()
-        self.inner = []  # For each token the innermost opening bracket around it, or None.
+        self.inner = []  # For each token, the innermost opening bracket around it, or None.
         self._find_brackets()
         self._fix()
 

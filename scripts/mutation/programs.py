@@ -20,7 +20,7 @@ OMITTED_SUITES = {"slow", "root", "huge", "fuzz", "text"}
 class Choice(NamedTuple):
     """A choice of tests."""
     names: tuple = ("*",)  # Patterns.
-    scripts: bool = False  # Include scripts that run whole applications.
+    scripts: bool = False  # Whether to include scripts that run whole applications.
 
     def has(self, name, compiled):
         return (compiled or self.scripts) and any(fnmatch.fnmatch(name, p) for p in self.names)
@@ -32,7 +32,7 @@ class Program(NamedTuple):
     command: tuple
     environment: dict
     cwd: pathlib.Path
-    targets: tuple  # Targets that it runs, in the preset's folder.
+    targets: tuple  # Targets that the program runs, in the preset's folder.
 
     def run(self, cpu_limit_s, limit_s, **environment):
         return sandbox.run(self.command, self.cwd,

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import tree
 
 DATA_KIB = 6 << 20
-# $0: a folder that must stay visible, even below a hidden folder; $1: seconds of CPU time; then the
-# command, which runs as a child because process 1 ignores signals.
+# $0 is a folder that must stay visible, even if it is below a hidden folder. $1 is the CPU time
+# limit in seconds. The command follows; it runs as a child because process 1 ignores signals.
 SETUP = """
 for own in /run /tmp /dev/shm; do
   mount -t tmpfs tmpfs /mnt
@@ -34,7 +34,7 @@ PASSED = (0, 77)  # 77: the test was skipped.
 
 class Outcome(NamedTuple):
     passed: bool
-    why: str  # The cause of a failure: a case, a signal, a limit.
+    why: str  # The cause of a failure: a case, a signal or a limit.
     seconds: float
     cpu_s: float
 

@@ -22,7 +22,8 @@ class Token(NamedTuple):
     text: str
     at: int  # Offset in the source.
     line: int  # One-based.
-    spaced: bool  # White space is on both sides, as clang-format puts it around a binary operator.
+    spaced: bool  # Whether there is white space on both sides, as clang-format puts it around a
+                  # binary operator.
 
     @property
     def end(self):

@@ -17,7 +17,8 @@ WORDS = {
     "invariant": ("our invariant", "our invariant FAILS"),
     "check": ("check of the simulator: holds", "check of the simulator: FAILS"),
 }
-# Verdicts of rows that are not computed here: the prefix of the place, and the name in the count.
+# Verdicts of rows that are not computed here: the text before the place, and the name in the
+# totals.
 ELSEWHERE = {"measured": ("measured by ", "measured elsewhere"),
              "not reproducible": ("not reproducible; ", "not reproducible"),
              "claim": ("", "shown by other tests")}

@@ -12,9 +12,9 @@ import subprocess
 
 from judging import UNITS, judge, nanoseconds
 
-STEPS = 2       # Between a value and each end of its range.
+STEPS = 2       # Number of steps between a value and each end of its range.
 HALVINGS = 4    # Bisections of the step in which a verdict changed.
-# Shorter runs than the table's, which must result in the same verdicts.
+# Runs that are shorter than the table's but must result in the same verdicts.
 SAMPLE = ("requests=1000", "echo_frames=60000", "rpc_calls=20000")
 SWEPT = ("prediction", "bound", "claim")
 

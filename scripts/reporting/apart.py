@@ -8,15 +8,15 @@ samples would be equally likely; k is the smallest number that makes such an ord
 improbable."""
 from math import comb
 
-CHANCE = 0.01  # Two-sided probability of a difference that is only noise.
+CHANCE = 0.01  # Two-sided probability that a reported difference is only noise.
 TOO_FEW, NOISE = "too few samples", "within noise"
 
 
 def rank(better, worse):
     """Returns the smallest k for these numbers of samples; None if there are too few for any."""
     for k in range(1, better + 1):
-        # P(the k best values are all in one set): positions of the other set among the rest, over
-        # all positions.
+        # The probability that the k best values are all in one set: the number of ways to place the
+        # other set among the remaining values, divided by the number of all ways to place it.
         if 2 * comb(better + worse - k, worse) <= CHANCE * comb(better + worse, worse):
             return k
     return None

@@ -24,10 +24,11 @@ class Decision(NamedTuple):
     traffic: str
     choice: tuple    # One interface, or several that are indistinguishable; empty: no verdict.
     why: str         # The reason for no verdict, or empty.
-    rows: tuple      # Judged rows: the chosen ones, then the others; each part by cost.
-    over: dict       # Cycles over those of the first row, by interface of the other rows.
-    pairs: int       # The number of compared pairs of interfaces.
-    left_out: dict   # Reasons by interface.
+    rows: tuple      # Judged rows: the chosen ones, then the others; each group is sorted by cost.
+    over: dict       # For each other row, by interface: its cycles divided by those of the first
+                     # row.
+    pairs: int       # The number of interface pairs compared.
+    left_out: dict   # The reasons for omission, by interface.
 
 
 def ours(rows):

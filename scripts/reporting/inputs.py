@@ -10,7 +10,7 @@ THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS, CARD = (
     "throughput", "growth", "paper tables", "curves", "zero loss", "card")
 NUMBER = (int, float)
 MAX_BYTES = 1 << 28
-LEAST, MOST = 1e-30, 1e30  # Limits of numbers, so that derived values stay finite.
+LEAST, MOST = 1e-30, 1e30  # Limits on numbers, so that derived values stay finite.
 ORIGINS = ("measured", "simulated")
 
 

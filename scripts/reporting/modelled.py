@@ -5,7 +5,7 @@ from markup import (ORIGINS, PAPER, SIMULATED, Cell, badge, number, paragraph, s
                     verdict)
 from pictures import lines
 
-NANOSECONDS = {"us": 1e3, "ms": 1e6}  # Units other than ns, since times are sorted by duration.
+NANOSECONDS = {"us": 1e3, "ms": 1e6}  # Units besides ns, because times are sorted by duration.
 PLOTS = {"load": {"label": "load of the CPUs", "unit": "", "log": False},
          "change": {"label": "changes of a waiting task per second", "unit": "", "log": True}}
 COLUMNS = ((1, {"label": "99th percentile of latency", "unit": "us", "log": True}),

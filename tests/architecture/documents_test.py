@@ -18,7 +18,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
 # Matches a program of this project: its name, and the rest of the line.
 COMMAND = re.compile(r"(?:^|[\s/])sluice-([a-z]+(?:-[a-z]+)*)((?:\s.*)?)$")
-# A section number must follow the name of a publication that anybody can open.
+# A section number must follow the name of a publication that is publicly available.
 NUMBERED = re.compile(r"\bsections? \d")
 PUBLIC = re.compile(r"RFC \d+|[A-Z]{3,} ?['’]\d\d|specification")
 
@@ -133,7 +133,7 @@ class Contract(unittest.TestCase):
             del listed[name]
         self.assertEqual(listed, self.defined())
 
-    # The files that write an application's members, relative to its folder.
+    # The files that write the members of an application's own report, relative to its folder.
     WRITERS = {"device": ["report.cc"], "kv": ["counters.cc", "workers.cc"],
                "kv_client": ["report.cc"], "logmon": ["main.cc", "report.cc"],
                "maglev": ["report.cc"], "pktgen": ["main.cc", "rfc2544_views.cc", "views.cc"],
@@ -153,7 +153,7 @@ class Contract(unittest.TestCase):
                 text = text_of(ROOT / "apps" / app / writer)
                 written = set(re.findall(r'\{"([\w.]+)",|\w\["([\w.]+)"\]', text))
                 written = {name for pair in written for name in pair if name}
-                # Omits prefixes of families of metrics.
+                # Omit the prefixes of metric families.
                 written = {name for name in written if not name.startswith("sluice_")}
                 self.assertTrue(written, writer)
                 self.assertFalse(written - named, f"the page of {app}, {writer}")

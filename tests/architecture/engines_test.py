@@ -33,7 +33,7 @@ LISTED = {
 }
 
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-# A class that derives from Engine or EngineLayer, directly.
+# A class that derives directly from Engine or EngineLayer.
 ENGINE = re.compile(r"\b(?:class|struct) (\w+)(?: final)?\s*:\s*(?:public )?(?:sluice::)?(?:packet::)?"
                     r"Engine(?:Layer<[^{;]*>)?\s*\{")
 TYPE = re.compile(r"(?:template\s*<.*?>\s*)?(?:enum|struct|class|union|using|friend|static_assert)\b",

@@ -114,8 +114,8 @@ TEST_F(LineQueue, EveryDepthEmptiesAndFillsUp) {
       while (consumer.Pop(item)) EXPECT_EQ(item, PoppedItem(++popped));
       EXPECT_EQ(popped, producer.sent()) << depth;
     }
-    // Each round fills all slots except those of popped items that the consumer has not published
-    // yet. These are fewer than a quarter of the ring, rounded up.
+    // Each round fills all slots except those of popped items whose removal the consumer has not
+    // published yet. These are fewer than a quarter of the ring, rounded up.
     EXPECT_GE(popped, 5 * (depth - (depth + 3) / 4 + 1)) << depth;
   }
 }
@@ -234,7 +234,7 @@ TEST(LineQueueConcurrent, TwoThreadsLoseAndRepeatNothing) {
   ShmWindow host = ShmWindow::Create(16, WindowSide::kHost);
   ShmWindow nic = host.Peer();
   const LineQueuePlace place{0, 16};
-  std::vector<uint64_t> plain(kItems + 1);  // Plain memory: only the queue orders accesses to it.
+  std::vector<uint64_t> plain(kItems + 1);  // In plain memory, only the queue orders the accesses.
   std::thread sender([&] {
     LineQueueProducer producer(host, place);
     for (uint64_t n = 1; n <= kItems; ++n) {

@@ -144,7 +144,8 @@ TEST(PostedQueue, WhatWasPostedBeforeTheLinkWentDownNeverArrives) {
   EXPECT_EQ(device.writes[0].value, 3u);
 }
 
-// Returns whether the loss of the link ended a read from a silent device before the read's timeout.
+// Returns whether a read from a silent device ended when the link went down, before the read timed
+// out.
 bool ReadEndsWithTheLink() {
   const auto queue = std::make_unique<PostedQueue>();
   Bar bar(queue.get(), 4096);
@@ -153,7 +154,7 @@ bool ReadEndsWithTheLink() {
   const auto begin = std::chrono::steady_clock::now();
   std::atomic<uint32_t> value{0};
   std::thread reader([&] { value.store(bar.Read32(8)); });
-  // Repeats the call because the read may start only after the link has come back up.
+  // Repeat, because the read may start only after the link has come back up.
   while (value.load() == 0) {
     std::this_thread::yield();
     queue->MarkLinkDown();
@@ -188,8 +189,8 @@ TEST(PostedQueue, NobodyRunsWhatAnotherProcessDoesWhileItWaits) {
       ++waiting.calls;
       waiting.device.Step(waiting.queue);
     };
-    // The step callback is stored in shared memory, where another process could find it and must
-    // not call it.
+    // The step callback is stored in shared memory. Another process can find it there but must not
+    // call it.
     Bar bar(queue.get(), 4096, {step, &context, ours ? getpid() : getpid() + 1});
     for (uint32_t i = 0; i < PostedQueue::kDepth; ++i) bar.Write32(0, i);
     std::thread later([&] {
@@ -242,7 +243,7 @@ TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
         Bar bar(queue.get(), 4096);
         bar.Write32(0, 1);
         done.fetch_add(1);
-        // Keeps the thread's lane until every thread has used a lane or the link is down.
+        // Keep the thread's lane until every thread has used a lane or the link is down.
         while (done.load() < kThreads && bar.LinkUp()) std::this_thread::yield();
       });
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Measures the cost of stepping the Ensō NIC model in one thread, without a worker: a burst is
-// received into pipes and sent from there, like an echo. `rx_cycles` and `tx_cycles` are TSC cycles
-// per frame of Receive and of Transmit, as medians over bursts.
+// received into pipes and sent from there, as in an echo. `rx_cycles` and `tx_cycles` are TSC
+// cycles per frame of Receive and of Transmit, as medians over bursts.
 //
 //   arguments: frame bytes (0: random 60 … 1514) / flows / pipes / frames per TX
 //   slot / flits per pipe

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Measures the cost of stepping the model of the packetized NIC in one thread, without a worker: a
-// burst is received into buffers or regions and sent from there, like an echo. `rx_cycles` and
+// burst is received into buffers or regions and sent from there, as in an echo. `rx_cycles` and
 // `tx_cycles` are TSC cycles per frame of Receive and of Transmit, as medians over bursts. They
-// exclude the work of the host's end.
+// exclude the work of the host.
 //
 //   arguments: frame bytes (0: random 60 … 1514)
 #include <benchmark/benchmark.h>

@@ -10,7 +10,7 @@ import callgrind
 
 VALGRIND, BENCH = sys.argv[1:3]
 del sys.argv[1:3]
-FRAMES = 500 * 256  # Iterations of the bench, frames per burst.
+FRAMES = 500 * 256  # Iterations of the bench, times frames per burst.
 # Callgrind stops collecting when a toggled function is entered during collection, so the wire is
 # excluded.
 RECEIVE = ("*EnsoNic::Receive*",)

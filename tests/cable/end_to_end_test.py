@@ -27,7 +27,7 @@ DEVICE = sys.argv.pop()
 MODELS = {"packetized": "ipu", "streaming": "enso", "bilateral": "ipu", "coherent": "ipu"}
 INTERFACES = list(MODELS)
 FRAMES = 5_000
-TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # Matches a line of statistics with traffic.
+TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # Matches a statistics line that shows traffic.
 
 
 def start_patiently(tester):

@@ -101,7 +101,7 @@ class Runs(unittest.TestCase):
         self.assertEqual([stage["done"] for stage in report["stages"]], [300] * 4)
 
     def test_a_stage_of_ones_own_and_one_of_each_face(self):
-        # No message has that many consecutive digits, so none is changed.
+        # No message has 60 consecutive digits, so none is changed.
         report, lines = self.run_graph(
             graph([chain("c", "udp:1", ["mine", "old", "new"])],
                   mine=f"streaming {OWN_STAGE} 60", old="legacy copy", new="streaming copy"),
@@ -197,7 +197,8 @@ class Runs(unittest.TestCase):
             key.write_text("00" * 16)
             stage, = harness.wait_until(lambda: set(children.read_text().split()) - {other},
                                         "another process")
-            # No messages pass without the stage; when they pass again, the stage has read its key.
+            # No messages pass while the stage is gone. When they pass again, the stage has read its
+            # key.
             for rate in (r" 0\.0000 M messages/s", r" 0\.0*[1-9]\d* M messages/s"):
                 next(line for line in process.stderr if re.search(rate, line))
             key.write_text("00")
@@ -280,7 +281,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(served["incomplete"] + served["unsent"], 0, report)
 
     def test_messages_come_in_frames_on_every_interface(self):
-        # A message fills one datagram or four. Stages of both kinds occur, in both orders.
+        # A message fills one or four datagrams. Both kinds of stage occur, in both orders.
         two = graph([chain("c", "udp:5000", ["a", "b"], 5000), chain("d", "udp:5001", ["b"], 700)],
                     a="streaming copy", b="legacy copy")
         path = self.write(two)

@@ -53,8 +53,8 @@ class Increment final : public Executor {
   int refuses_;
 };
 
-/// Traffic with messages that encode their number in their bytes. A right answer has passed
-/// `stages` stages of Increment.
+/// Traffic with messages that encode their number in their bytes. A right answer has passed through
+/// `stages` Increment stages.
 class Numbers final : public Traffic {
  public:
   Numbers(uint32_t bytes, uint32_t stages) : bytes_(bytes), stages_(stages) {}
@@ -115,7 +115,8 @@ struct RigOptions {
   uint32_t bytes = 64;  ///< Bytes per message.
   uint32_t outstanding = 8;
   uint64_t messages = 100;  ///< Messages per chain.
-  uint32_t passes = ~0u;    ///< Number of stages that a right answer has passed; all by default.
+  uint32_t passes = ~0u;    ///< Number of stages that a right answer has passed through; all by
+                            ///< default.
   int refuses = -1;  ///< First byte of the messages that the first stage refuses; -1 for none.
   uint64_t timeout_ns = uint64_t{1} << 62;
 };

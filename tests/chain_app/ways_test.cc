@@ -115,8 +115,8 @@ constexpr char kBranches[] = R"({"devices": [
 TEST(Policies, AreTheSameBothWays) {
   for (const bool through_cpu : {false, true}) {
     SCOPED_TRACE(through_cpu);
-    // Answers that have passed one stage are right. Messages with an odd first byte pass two
-    // stages, so their answers count as wrong.
+    // Answers that have passed through one stage are right. Messages with an odd first byte pass
+    // through two stages, so their answers count as wrong.
     Rig rig(Read(kBranches), {.through_cpu = through_cpu, .messages = 400, .passes = 1});
     rig.Settle();
     uint64_t odd = 0;

@@ -21,8 +21,8 @@ struct Vector {
   const char *key, *nonce, *plain, *cipher, *tag;
 };
 
-// Test cases without additional data of "The Galois/Counter Mode of Operation (GCM)" (McGrew and
-// Viega), which SP 800-38D standardized: 1 to 3, 7 to 9 and 13 to 15.
+// Test cases 1 to 3, 7 to 9 and 13 to 15, which have no additional data, from "The Galois/Counter
+// Mode of Operation (GCM)" (McGrew and Viega), which SP 800-38D standardized.
 constexpr const char* kZero12 = "000000000000000000000000";
 constexpr const char* kZero16 = "00000000000000000000000000000000";
 constexpr const char* kPlain =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests arbitrary messages, commands, states and buffer sizes of a hostile peer: every message has
-// an outcome, and nothing is written outside its output buffer.
+// Tests arbitrary messages, commands, states and buffer sizes from a hostile peer: every message
+// has an outcome, and nothing is written outside its output buffer.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

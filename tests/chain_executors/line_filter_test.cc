@@ -71,8 +71,8 @@ TEST_F(Regex, KeepsTheLinesThatMatchOrMarksTheMessage) {
 
 TEST_F(Regex, KeepsMessagesOfABatchApart) {
   ASSERT_TRUE(stage_.made()) << stage_.error();
-  // The messages together are longer than the text of one scan. The end of a message also ends its
-  // last line if the line has no line end.
+  // Together, the messages are longer than the text of one scan. The end of a message also ends its
+  // last line, even without a line end.
   std::vector<Stage::Message> batch;
   for (uint32_t i = 0; i < kMaxBatch; ++i) {
     const std::string filler(i % 3 * 1000, '-');

@@ -331,7 +331,7 @@ TEST(Frames, TheHostLendsFramesUpToARecordThatDoesNotFit) {
     uint32_t length, headroom, tailroom;
   };
   std::array<Held, FrameHost::kMaxFrames> frames;
-  Couple couple;  // Its host never loads.
+  Couple couple;  // The host end of this couple never loads.
   FrameHost host(couple.memory);
   ASSERT_EQ(host.Wait(frames.data()), 0u);
   ASSERT_EQ(couple.nic.Look(Pair::kReceive, 0), Seen::kLoad);

@@ -24,7 +24,7 @@ constexpr uint64_t kRequests = 2'500;
 constexpr uint64_t kRequests = 20'000;
 #endif
 constexpr uint64_t kFrames = kRequests / 4;
-/// Timeouts in calls of Look, which serve as the NIC's clock in this test.
+/// Timeouts as numbers of calls of Look, which serve as the NIC's clock in this test.
 constexpr uint64_t kTryAgainLooks = 2000;
 constexpr uint64_t kLeaveLooks = ~uint64_t{0} >> 1;
 

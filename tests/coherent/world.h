@@ -27,10 +27,10 @@ enum Property : uint8_t {
   kExecution,   ///< A request is executed more than once.
   kAnswer,      ///< A request is answered twice, with a wrong reply, or without a reply.
   kIsolation,   ///< A process sees a request of another process.
-  kPreemption,  ///< The NIC treats a host that uses the endpoint as gone, or keeps the endpoint
+  kPreemption,  ///< The NIC treats a host as gone while it uses the endpoint, or keeps the endpoint
                 ///< open past the bound.
   kEnding,      ///< A request ends twice, or is counted under the wrong ending.
-  kSound,       ///< An end reports a fault of an honest peer.
+  kSound,       ///< An end reports a fault although its peer is honest.
 };
 inline constexpr uint8_t kProperties = 7;
 const char* PropertyName(uint8_t property);

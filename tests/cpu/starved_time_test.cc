@@ -113,8 +113,7 @@ TEST(StarvedTime, IsZeroForAThreadOfNoProcess) {
 
 constexpr std::chrono::milliseconds kBound{200};
 
-/// Returns the number of bounds for which ProcessPatience waits for a process that makes no
-/// progress.
+/// Returns how many bounds ProcessPatience waits for a process that makes no progress.
 double BoundsOf(pid_t process) {
   ProcessPatience patience(kBound);
   const auto begin = ProcessPatience::Clock::now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Experiments on the criteria for the channels between an agent and a host that schedules by the
-// agent's decisions.
+// Applies the criteria's experiments to the channels between an agent and a host that schedules
+// according to the agent's decisions.
 #include "../offload/rig.h"
 #include "criteria.h"
 #include "engine/sched/abi.h"
@@ -60,7 +60,7 @@ class Machine {
                                           .task_barrier = kernel_.Find(task)->barrier}),
         offload::Urgency::kPrestaged);
   }
-  /// Makes the CPU schedule. Returns the status that the agent reads.
+  /// Makes the CPU reschedule. Returns the status that the agent reads.
   std::string Schedule(engine::sched::CpuId cpu, uint64_t now) {
     host_->BeginSwitch(cpu, engine::sched::Reason::kIdle, now);
     host_->EndSwitch(cpu, now);
@@ -108,9 +108,9 @@ std::string Decisions(engine::sched::Nanoseconds watchdog, Clock clock) {
   return seen;
 }
 
-/// A task waits and a CPU idles for 60 ms, while the agent makes no decision. If `alive`, the agent
-/// decides at the end. Returns the number of times that the host abandoned the agent and, if
-/// `alive`, the result of the decision.
+/// A task waits and a CPU idles for 60 ms, while the agent does not make any decision. If `alive`,
+/// the agent decides at the end. Returns the number of times that the host abandoned the agent and,
+/// if `alive`, the result of the decision.
 template <typename Channel>
 std::string Silence(engine::sched::Nanoseconds watchdog, Clock clock, bool alive) {
   Machine<Channel> machine(watchdog);

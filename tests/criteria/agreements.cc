@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Experiments on the criteria for the interfaces whose ends agree on the owner of memory: bilateral
-// and coherent.
+// Applies the criteria's experiments to the interfaces whose ends agree on the owner of memory:
+// bilateral and coherent.
 #include <array>
 #include <memory>
 #include <new>
@@ -76,7 +76,7 @@ struct Endpoint {
         nic(coherent::EndpointMemory::Format(bytes.span(), kGeometry), options, 0),
         host(coherent::EndpointMemory::Find(bytes.span()), coherent::WaitMethod::kPause) {}
 
-  // Delivers a request to a waiting host, which holds it.
+  // Delivers a request to a waiting host, which keeps holding it.
   void Hold(uint64_t now) {
     host.Wait(0);
     nic.Look(coherent::Pair::kReceive, now);

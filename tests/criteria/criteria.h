@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The four criteria of Forward-In-Time-Only (FITO) systems as experiments. Each interface and each
-// channel to an agent is run by its real ends, under clocks that no machine should have, with every
-// time-out at both of its extremes, with conflicting decisions, and with requests to undo.
+// Experiments on the four criteria of Forward-In-Time-Only (FITO) systems. The production code of
+// each interface, and of each channel to an agent, runs with clocks that no machine should have,
+// with every timeout at both of its extremes, with conflicting decisions, and with requests to undo
+// decisions.
 //
 // Source: Borrill, The Forward-In-Time-Only Assumption in SmartNIC Resource Management, 2026.
 #pragma once
@@ -53,8 +54,8 @@ constexpr uint64_t At(Clock clock, uint64_t step) {
   return 0;
 }
 
-/// Calls `run(clock)` for each clock in order. Returns the text for the normal clock, and the text
-/// for each clock with a different text. Sets `equal` if all texts are equal.
+/// Calls `run(clock)` for each clock in order. Returns the text for the normal clock and every text
+/// that differs from it. Sets `equal` if all texts are equal.
 template <typename Run>
 std::string UnderClocks(Run run, bool& equal) {
   constexpr std::array<const char*, 4> kNames = {"normal", "frozen", "backwards", "jumping"};

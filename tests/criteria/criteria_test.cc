@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs all experiments and prints the tables of docs/swap.md: a verdict per criterion, and the
+// Runs all experiments and prints the tables in docs/swap.md: a verdict per criterion, and the
 // trace of each cell.
 #include "criteria.h"
 

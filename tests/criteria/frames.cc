@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Experiments on the criteria for the interfaces that carry frames without an agreement: packetized
-// and streaming.
+// Applies the criteria's experiments to the interfaces that carry frames without an agreement:
+// packetized and streaming.
 #include "../device/enso/host.h"
 #include "../device/ipu/host.h"
 #include "criteria.h"
@@ -60,8 +60,8 @@ Cell Clocks(std::string trace, bool equal) {
   return {Criterion::kClocks, equal ? Verdict::kFree : Verdict::kFito, std::move(trace)};
 }
 
-// Neither device has a time-out. Compares a run without time between two steps with a run in which
-// hours pass.
+// Neither device has a timeout. Compares a run in which no time passes between two steps with a run
+// in which hours pass.
 Cell NoTimeouts(const std::string& at_once, const std::string& hours) {
   return {Criterion::kTimeouts, at_once == hours ? Verdict::kFree : Verdict::kFito,
           "no time or an hour between two steps: " +
@@ -83,7 +83,7 @@ Subject Packetized() {
   for (const uint32_t length : {60u, 61u}) host.Receive(test::PlainFrame(length));
   const uint64_t dropped = host.Stat(test::kStatRxNoDescriptor);
 
-  // The host withdraws a descriptor by a smaller tail, before the NIC has fetched it.
+  // The host withdraws a descriptor by storing a smaller tail before the NIC has fetched it.
   test::RecordingSink sink;
   host.StartTx(64);
   host.PostTx(0, test::Host::kBuffers, 60, test::kTxEndOfPacket);
@@ -115,7 +115,7 @@ Subject Streaming() {
   for (int i = 0; i < 70; ++i) host.Receive(enso::MakeFrame(64));
   const uint64_t accepted = host.Count("rx_frames"), dropped = host.Count("rx_pipe_full");
 
-  // The host withdraws bytes by a smaller tail, before the NIC has read the slot.
+  // The host withdraws bytes by storing a smaller tail before the NIC has read the slot.
   const size_t before = host.wire.frames.size();
   host.Send(0, {enso::MakeFrame(80)});
   const size_t withdrawn = host.wire.frames.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the cost of a cable in TSC cycles per frame: sending, receiving and both. All runs on
-// one core, so no cache line moves between cores. Reports the best of many short samples. Run by
-// hand: bench_cable.
+// Measures the cost of a cable in TSC cycles per frame: sending, receiving and both. Everything
+// runs on one core, so no cache line moves between cores. Reports the best of many short samples.
+// Run by hand: bench_cable.
 #include <rte_cycles.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests arbitrary stores of a host to registers and slots, and arbitrary frames from the wire. The
-// NIC must not access memory outside the registered memory (AddressSanitizer checks this), must not
+// Tests arbitrary host stores to registers and slots, and arbitrary frames from the wire. The NIC
+// must not access memory outside the registered memory (AddressSanitizer checks this), must not
 // hang, and must count every frame in exactly one counter.
 #include <gtest/gtest.h>
 

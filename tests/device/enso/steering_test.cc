@@ -182,7 +182,7 @@ TEST(EnsoFlowTable, AnInsertIsLostExactlyIfAllFourRowsOfItsKeyAreTakenAndThenSil
     ASSERT_EQ(table.Find(key, FlowHash(key, 0)), room ? 5u : FlowTable::kMiss);
     if (!room && first_loss == 0) first_loss = n;
   }
-  // The simulation lost its 2538th random key; other seeds lose their first key at a similar
+  // The simulation lost its 2538th random key first; other seeds lose their first key at a similar
   // number.
   EXPECT_GT(first_loss, 1200);
   EXPECT_LT(first_loss, 4500);

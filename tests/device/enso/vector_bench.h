@@ -40,7 +40,7 @@ class VectorBench : public Host {
     }
   }
 
-  /// Steers frames with UDP destination port `pipe` to the pipe of that number, enabled or not.
+  /// Steers frames with UDP destination port `pipe` to the pipe with that number, enabled or not.
   void Steer(uint32_t pipe) { Bind(static_cast<uint16_t>(pipe), 0, Headers{}.dst_ip, 0, pipe); }
   void Enable(uint32_t pipe, uint32_t nb = 0) {
     Steer(pipe);

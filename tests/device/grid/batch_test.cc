@@ -85,9 +85,7 @@ TEST(CardBatch, WaitsWholeWithPause) {
   EXPECT_EQ(host.Tail(0), 16u);
 }
 
-// A source of one frame per 1024 ns.
-// A transfer of two chunks, of which the host shortens the slot after the card has read the first
-// chunk.
+// A transfer of two chunks. The host shortens its slot after the card has read the first chunk.
 TEST(CardTransfer, EndsWhereAShortenedSlotEnds) {
   Host host({.pipe_flits = 64, .nb_entries = 32});
   host.OpenNb(0);

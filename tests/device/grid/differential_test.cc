@@ -208,7 +208,7 @@ class Session {
   }
   void Transmit() {
     for (Host* host : {&model_, &card_}) {
-      // A call may process only slots that contain no frame.
+      // A call that returns 0 may have processed slots that contain no frame.
       for (uint32_t idle = 0; idle < 4;) idle = host->Transmit(100'000) == 0 ? idle + 1 : 0;
     }
     ASSERT_EQ(model_.wire.frames, card_.wire.frames);
@@ -284,7 +284,7 @@ class Session {
       }
     }
   }
-  /// Compares all allocated memory, and the last KiB of the memory.
+  /// Compares all allocated host memory, and the last KiB of host memory.
   void CompareMemory() {
     ASSERT_EQ(std::memcmp(model_.At(Host::kBus), card_.At(Host::kBus), model_.allocated()), 0);
     const uint64_t end = Host::kBus + Host::kMemoryBytes - 1024;
@@ -300,7 +300,8 @@ class Session {
   uint64_t source_ = 0;         ///< Bus address of the data to send.
   std::vector<uint32_t> ends_;  ///< Ends of the frames in the source, in flits.
   uint32_t at_ = 0;             ///< First flit of the source that was not sent.
-  uint32_t open_ = kNone;       ///< Buffer that sends the frame of flit at_; kNone if any may.
+  uint32_t open_ = kNone;       ///< Buffer that sends the frame of flit at_; kNone if any buffer
+                                ///< may send it.
   uint32_t operations_ = 0;
 };
 

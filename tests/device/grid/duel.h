@@ -46,8 +46,8 @@ class Duel {
   }
 
  private:
-  /// Spins for a moment. Returns true once `counter` equals `round`; otherwise yields the CPU and
-  /// returns false, and the caller tries again.
+  /// Spins for a moment. Returns true once `counter` equals `round`. Otherwise yields the CPU and
+  /// returns false, and the caller should try again.
   static bool Await(const std::atomic<uint32_t>& counter, uint32_t round) {
     for (uint32_t i = 0; i < 1000; ++i) {
       if (counter.load() == round) return true;

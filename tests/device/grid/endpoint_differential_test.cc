@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares endpoints on a card with those of the CPU's model, with random frames, answers, calls of
-// the registers and hostile stores. Both hosts perform the same operations; all state visible to
-// them must be equal. Received frames never wait in the card, because the wire of both models stops
-// when the CPU's model has no room.
+// Compares endpoints on a card with those of the CPU's model, with random frames, answers, register
+// stores and hostile stores. Both hosts perform the same operations; all state visible to them must
+// be equal. Received frames never wait in the card, because the wire of both models stops when the
+// CPU's model has no room.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,8 @@ class Side {
     }
   }
 
-  /// Polls an endpoint, unless its frames are not answered. Returns the bytes of its frames.
+  /// Polls an endpoint unless it still holds unanswered frames. Returns the bytes of the frames
+  /// that it holds.
   std::string Wait(uint32_t queue) {
     if (held[queue] == 0) held[queue] = ends[queue]->Wait(frames[queue].data());
     std::string bytes;
@@ -318,8 +319,8 @@ class Endpoints {
   Side<ipu::IpuNic> cpu_{ipu::IpuConfig{}};
   Side<IpuCardNic> card_;
   std::mt19937 random_;
-  /// Records have headroom and padding. Hosts then do not lie, because a lie may turn these bytes,
-  /// which differ between the devices, into bytes of frames.
+  /// Whether records have headroom and padding. If so, hosts do not lie, because a lie may turn
+  /// these bytes, which differ between the devices, into frame bytes.
   const bool spare_;
   uint64_t now_ns_ = 0;
 };

@@ -56,8 +56,8 @@ class LineHost {
   }
   ~LineHost() { model_.Disconnect(false); }
 
-  /// Opens the endpoint of a queue in other memory than before: a block may poll the words of an
-  /// endpoint once more after it was closed.
+  /// Opens a queue's endpoint in different memory than before, because a block may poll the words
+  /// of an endpoint once more after the endpoint was closed.
   void Enable(uint32_t queue) {
     slots_[queue] ^= 1;
     uint8_t* const memory = MemoryOf(queue);
@@ -82,7 +82,7 @@ class LineHost {
     std::atomic_ref(header.host[0].load).store(7, std::memory_order_release);
   }
 
-  /// Returns the frames of the endpoints once. Returns whether there were any.
+  /// Sends back the frames of all endpoints once. Returns whether there were any.
   bool Step() {
     bool any = false;
     for (const auto& end : ends_) {
@@ -93,7 +93,7 @@ class LineHost {
     }
     return any;
   }
-  /// Stops all blocks and starts them again, because memory is added and removed.
+  /// Adds and removes memory, which stops all blocks and starts them again.
   void ChangeMemory() {
     model_.ChangeMemory([&] {
       EXPECT_TRUE(dma_.Add(kBus + kBytes, spare_.data(), spare_.size()));
@@ -169,8 +169,8 @@ TEST_P(EndpointsRace, LoseNothing) {
   }
 }
 
-// One exchange block serves both endpoints. It closes that of the faulty host while the register
-// block disables the other.
+// One exchange block serves both endpoints. It closes the faulty host's endpoint while the register
+// block disables the other one.
 TEST(EndpointFaults, BesideAnEndpointThatIsDisabledStopNoBlock) {
   constexpr uint32_t kRounds = 200;
   std::string error;

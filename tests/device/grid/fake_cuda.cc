@@ -106,7 +106,7 @@ int cuMemFree_v2(unsigned long long at) {  // NOLINT: the library's type.
   allocations.erase(at);
   return kSuccess;
 }
-// New memory is zero, and no other value is set.
+// New memory is zero, and callers do not set any other value.
 int cuMemsetD8_v2(unsigned long long, unsigned char value, size_t) {  // NOLINT
   return value == 0 ? kSuccess : kInvalid;
 }

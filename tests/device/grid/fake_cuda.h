@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The state of a stand-in for the library of a GPU's driver. It registers memory as strictly as the
-// library. Its kernels run no block: they only stop on request and answer requests for counters.
+// The state of a stand-in for the GPU driver library. The stand-in registers memory as strictly as
+// the library. Its kernels do not run any blocks; they only stop on request and answer requests for
+// counters.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests models on GPUs without a GPU: a stand-in for the library of the GPU's driver (fake_cuda.h)
-// registers memory and starts kernels that run no block.
+// Tests GPU models without a GPU: a stand-in for the GPU driver library (fake_cuda.h) registers
+// memory and starts kernels that do not run any blocks.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -47,7 +47,7 @@ class OnGpu : public testing::Test {
             mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
     program_.ptx = "for the stand-in";
     info_.grid = &program_;
-    // The library is opened by its name, which is then known.
+    // The library is now loaded, so opening it by its name finds it.
     void* const library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
     EXPECT_NE(library, nullptr) << dlerror();
     fake_ = reinterpret_cast<FakeCuda* (*)()>(dlsym(library, "sluice_fake_cuda"))();
@@ -92,7 +92,8 @@ TEST_F(OnGpu, TwoNicsOfAProcessShareTheRegistrationsOfItsMemory) {
   const auto second_queue = std::make_unique<bar::PostedQueue>();
   auto first = Make();
   ASSERT_NE(first, nullptr) << error_;
-  // The second NIC sees one range where the first one sees two, which were added in turn.
+  // The second NIC sees one range where the first one sees two ranges, which were added one after
+  // the other.
   ASSERT_TRUE(first_dma.Add(Bus(memory_), memory_, kBytes / 2));
   ASSERT_TRUE(Connect(*first, first_dma, *first_queue)) << error_;
   ASSERT_TRUE(first_dma.Add(Bus(memory_) + kBytes / 2, memory_ + kBytes / 2, kBytes / 2));
@@ -109,7 +110,7 @@ TEST_F(OnGpu, TwoNicsOfAProcessShareTheRegistrationsOfItsMemory) {
   first.reset();
   EXPECT_TRUE(fake_->Has(memory_)) << "the second NIC uses it";
   EXPECT_TRUE(fake_->Has(memory_ + kBytes - 1));
-  // Memory that both have freed is not registered.
+  // Memory that both NICs have freed is not registered.
   const std::pair<uint64_t, std::byte*> half = {Bus(memory_), memory_};
   ASSERT_TRUE(second_dma.Replace(std::vector<uint64_t>{half.first},
                                  std::vector<bar::DmaMapping>{{half.first, memory_, kBytes / 2}}));
@@ -219,8 +220,8 @@ TEST_F(OnGpu, AMissingGpuIsNoBadArgument) {
             "on=gpu:index=1: this host has 1 GPU(s), numbered from 0: give one of these numbers");
 }
 
-// Several NICs acquire and release arbitrary ranges. Pages in use stay registered, each once, and
-// no other page of a unit without users is registered.
+// Several NICs acquire and release arbitrary ranges. Pages in use stay registered, each once, and a
+// unit without users has no registered page.
 TEST(PinnedMemory, IsRegisteredOnceWhileItIsUsed) {
   constexpr uintptr_t kPage = 4096, kPages = 4 * emulator::PinnedMemory::kUnitBytes / kPage,
                       kStep = 64;

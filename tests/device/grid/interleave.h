@@ -34,7 +34,7 @@ inline std::optional<uint64_t> Interleave(const std::function<void()>& first,
   action.sa_sigaction = [](int, siginfo_t*, void* context) {
     if (state.done || state.seen++ < state.at) return;
     state.done = (*state.other)();
-    // The rest of `first` needs no steps.
+    // The rest of `first` need not be single-stepped.
     auto& flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
     if (state.done) flags &= ~static_cast<greg_t>(kTrap);
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Notifications of a pipe that two blocks share, at every order of their instructions.
+// Tests the notifications of a pipe that two blocks share, with every interleaving of their
+// instructions.
 #include <gtest/gtest.h>
 
 #include "interleave.h"

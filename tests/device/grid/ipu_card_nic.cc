@@ -72,7 +72,7 @@ void IpuCardNic::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
   std::sort(table.ranges, table.ranges + table.count,
             [](const DmaRange& a, const DmaRange& b) { return a.bus < b.bus; });
   emulator::kIpuProgram.find_rings(*card_);
-  // All blocks stop for a reset.
+  // A reset stops all blocks.
   registers_.begun = receiver_.begun = sender_.begun = exchanger_.begun = false;
 }
 
@@ -201,7 +201,7 @@ void IpuCardNic::ServeEndpoints() {
   auto& exchange = *reinterpret_cast<IpuExchangeMemory*>(exchanger_.memory.data());
   EndpointMemory& memory = exchange.endpoints;
   for (uint32_t queue = 0; queue < kIpuQueues; ++queue) {
-    // The first turn loads the state, the second one serves the host.
+    // The first turn loads the state; the second one serves the host.
     for (uint32_t turn = 0; HasEndpoint(*card_, queue) && turn < 4; ++turn) {
       memory.frames = 0;
       RunTurn(1 + kRoles.receivers + kRoles.senders + queue, exchanger_);

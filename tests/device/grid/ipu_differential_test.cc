@@ -165,7 +165,7 @@ TEST(IpuCardSteering, QueueHashClassAndFlagsAreThoseOfTheCpusModel) {
     pair.Settings(true);
     for (uint32_t i = 0; i < 1000; ++i) {
       const std::string frame = RandomFrame(pair.random, kMinFrameBytes, 300);
-      // Posts the one buffer of each queue again.
+      // Posts the only buffer of each queue again.
       for (uint32_t queue = 0; queue < Pair::kQueues; ++queue) {
         const uint32_t at = Pair::Ring(queue, false) + used[queue] % 64 * kDescriptorBytes;
         const Descriptor posted = {Pair::kBus + Pair::kBuffers + queue * 4096, 0};
@@ -271,7 +271,7 @@ class Rings : public Pair {
         std::memcpy(&done, cpu.memory.get() + Ring(queue, false) + i * sizeof(done), sizeof(done));
         const auto bytes = static_cast<uint16_t>(done.high);
         if ((done.high & kDone) == 0 || bytes == 0) continue;
-        // Compares the buffer once, because it is reused.
+        // Compares the buffer only once, because it is reused.
         const uint32_t at = std::exchange(posted_at[queue][i], 0);
         if (at == 0) continue;
         EXPECT_EQ(std::memcmp(cpu.memory.get() + at, card.memory.get() + at, bytes), 0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests links of regions on blocks that run concurrently with each other and with a host, each in a
-// separate thread. Meanwhile links are enabled again and memory is added and removed, which stops
-// and continues all blocks. Runs under ThreadSanitizer, without EAL.
+// separate thread. Meanwhile, links are re-enabled, and memory is added and removed, which pauses
+// all blocks. Runs under ThreadSanitizer, without EAL.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -156,7 +156,7 @@ TEST_P(LinksRace, BesideAHostLoseNothing) {
   }));
   EXPECT_EQ(value("wire_offered"), frames);
   EXPECT_EQ(value("wire_returned"), value("wire_accepted"));
-  // Frames before the links were enabled are dropped.
+  // Frames that arrive before the links are enabled are dropped.
   EXPECT_EQ(value("wire_accepted") + value("model_rx_no_region") + value("model_rx_disabled"),
             frames);
   if (arguments->pause) {

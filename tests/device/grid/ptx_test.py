@@ -199,7 +199,7 @@ def passes(function):
     """Returns a function that returns the blocks that are reachable from others within one pass of
     the outermost loop that contains them, and of the loop that begins at block `header`."""
     loops = function.loops()
-    # Loops that are not nested.
+    # Loops that are not inside another loop.
     turns = {header for header, body in loops.items()
              if not any(body < other for other in loops.values())}
 
@@ -225,7 +225,8 @@ def unfenced(function, announcement=EXCHANGE):
     for at, block in enumerate(function.blocks):
         if not any(line.startswith(FRAMES) for line in block):
             continue
-        headers = {}  # The header of the innermost common loop, with the announcements in it.
+        headers = {}  # Maps the header of the innermost common loop to the announcements in that
+                      # loop.
         for other in announcements:
             header = next((header for header, body in loops if {at, other} <= body), None)
             headers.setdefault(header, set()).add(other)

@@ -101,7 +101,7 @@ class Driver {
   }
   uint64_t bytes() const { return bytes_; }
   /// Must be called before the wire is enabled. If `apart` is true, the driver waits after each
-  /// misplaced frame until it is read, so that later frames are in another chunk.
+  /// misplaced frame until the frame is read, so that later frames are in another chunk.
   void SetMisdeed(Misdeed misdeed, bool apart) {
     misdeed_ = misdeed;
     apart_ = apart;
