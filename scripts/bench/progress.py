@@ -50,8 +50,7 @@ class Progress:
             return
         full = BAR_CELLS * self.done // max(len(self.costs), 1)
         line = f"[{'#' * full}{'.' * (BAR_CELLS - full)}] {head}: {text}"
-        columns = shutil.get_terminal_size().columns - 1  # Writing to the last column would wrap
-                                                          # the line.
+        columns = shutil.get_terminal_size().columns - 1  # The last column would wrap the line.
         print(f"\r{line[:columns]:<{columns}}", end="", file=self.out, flush=True)
         self.bar_is_shown = True
 

@@ -129,8 +129,7 @@ ENGINES = {
     "maglev": ("tests/maglev/sluice-maglev-bench",
                ["--benchmark_format=json",
                 f"--benchmark_filter=^({'|'.join(MAGLEV_CASES.values())})/"], maglev_engine),
-    "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # The rows use the same number
-                                                                      # of items.
+    "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # The rows use as many items.
     "logmon": (LOGMON_BENCH, ["--rounds=3", f"--chunk={LOGMON_CHUNK}", "--json"], logmon_engine),
     "telemetry": ("tests/telemetry/sluice-telemetry-bench",
                   [f"--only={','.join(TELEMETRY_CONTESTANTS.values())}", "--json"],

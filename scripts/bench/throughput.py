@@ -176,8 +176,7 @@ def prepare_captures(args):
     send."""
     if args.pcap == "none" or "echo" not in args.apps:
         return {}
-    if args.pcap == DEFAULT_CAPTURE: # scripts/setup wrote both files; a bundle contains only the
-                                     # IPv4 part.
+    if args.pcap == DEFAULT_CAPTURE: # scripts/setup wrote both; a bundle has only the IPv4 one.
         part = {"capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
         return part if host.is_bundle() else {"capture": args.pcap} | part
     if host.is_bundle(): # A bundle lacks Scapy, which is needed to extract the IPv4 part.

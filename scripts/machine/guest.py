@@ -34,8 +34,7 @@ class GuestFailed(Exception):
 
 @dataclasses.dataclass
 class Options:
-    nics: list = dataclasses.field(default_factory=list)  # Each entry is a model and the flags of
-                                                          # its device.
+    nics: list = dataclasses.field(default_factory=list)  # (model, flags of its device)
     emulated: list = dataclasses.field(default_factory=list)  # Names of devices that QEMU emulates.
     wiring: str = "hub"     # One of WIRINGS: how the emulated NICs are connected.
     # Unix datagram socket of one more station, connected to a port of the hub or to the other end

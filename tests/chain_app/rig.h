@@ -115,8 +115,7 @@ struct RigOptions {
   uint32_t bytes = 64;  ///< Bytes per message.
   uint32_t outstanding = 8;
   uint64_t messages = 100;  ///< Messages per chain.
-  uint32_t passes = ~0u;    ///< Number of stages that a right answer has passed through; all by
-                            ///< default.
+  uint32_t passes = ~0u;    ///< Stages that a right answer has passed through; all by default.
   int refuses = -1;  ///< First byte of the messages that the first stage refuses; -1 for none.
   uint64_t timeout_ns = uint64_t{1} << 62;
 };

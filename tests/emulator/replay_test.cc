@@ -206,8 +206,7 @@ TEST_F(Replay, AnEthernetTrailerMayBeLostOnTheWay) {
 
 TEST_F(Replay, AFrameThatClaimsPaddingOfItsLastFlitMayGrowByIt) {
   Bytes frame = Udp(100, 5);
-  packet::StoreBe16(&frame[16], 110);  // The header claims 124 bytes. That is two flits, as for the
-                                       // actual 100 bytes.
+  packet::StoreBe16(&frame[16], 110);  // Claims 124 bytes: two flits, as for the actual 100.
   Write({frame});
   Rig rig(Open(Count(10)));
   rig.device.transform = [](Bytes& back) {

@@ -184,8 +184,7 @@ TEST(Runner, ReportsTheLastValuesWithinABoundedTimeWhenNobodyStepsTheModel) {
   ASSERT_TRUE(Switch(runner, true));
   const uint64_t cycles = Value(runner, "model_total_cycles");
   const Runner::Hold hold(runner);
-  EXPECT_GE(Value(runner, "model_total_cycles"), cycles);  // This call times out because the runner
-                                                           // is held.
+  EXPECT_GE(Value(runner, "model_total_cycles"), cycles);  // This call times out.
   EXPECT_FALSE(runner.EnableWire(false));
 }
 

@@ -389,8 +389,7 @@ class Fragments(unittest.TestCase):
             request = b"set key-%d 0 0 4096\r\n%s\r\n" % (i, value)
             whole = model_mac(models[iface]) + ascii_frame(i, request)[6:]
             frames += reversed(list(fragments(whole, i)))
-        frames += frames[:1] + frames[4:5] + frames[4:5]  # One fragment too many, and one
-                                                          # duplicate.
+        frames += frames[:1] + frames[4:5] + frames[4:5]  # One too many, one duplicate.
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "requests.pcap")
             harness.write_capture(path, frames)

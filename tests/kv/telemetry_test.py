@@ -63,9 +63,7 @@ class Telemetry(unittest.TestCase):
             self.assertEqual(first["mica"]["get_misses"], 0)
             self.assertEqual(first["memcached"]["requests"], 0)
             later = ask("stats")
-            while later["mica"]["requests"] == first["mica"]["requests"]:  # A watchdog ends this
-                                                                           # loop if nothing
-                                                                           # changes.
+            while later["mica"]["requests"] == first["mica"]["requests"]:  # A watchdog ends it.
                 later = ask("stats")
             self.assertGreater(later["mica"]["requests"], first["mica"]["requests"])
 

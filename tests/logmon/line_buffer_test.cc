@@ -55,9 +55,7 @@ TEST(LineBuffers, ForgetTheLinesThatAMatchIsIn) {
   buffers.Add(1, "three");
   buffers.Forget(5, 7, "");  // These bytes are "wo" of the second line.
   EXPECT_EQ(buffers.Add(1, "four"), "one\nthree\nfour\n");
-  buffers.Forget(0, 9, "one\n");  // These bytes are "one
-                                  // three", of which "one
-                                  // " is kept.
+  buffers.Forget(0, 9, "one\n");  // Forgets "one\nthree", of which "one\n" is kept.
   EXPECT_EQ(buffers.Add(1, "five"), "one\nfour\nfive\n");
 }
 

@@ -77,8 +77,7 @@ double Median(std::vector<double> values) {
 struct Result {
   const char* set;
   size_t filters, database_bytes, chunk_bytes;
-  std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0 if the contestant
-                                               ///< was not measured.
+  std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0: not measured.
   std::array<double, kContestants>
       ratios{};  ///< Median over rounds of bare Hyperscan's time divided by the contestant's.
   ScanCounters counted{};  ///< The scanner's counters per round.

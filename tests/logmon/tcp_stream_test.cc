@@ -99,8 +99,7 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Process(0, "", kSyn);
   Process(1, "text");
   Process(3, "xt");
-  EXPECT_TRUE(Process(4, ""));  // A keep-alive has the sequence number before the next expected
-                                // one.
+  EXPECT_TRUE(Process(4, ""));  // A keep-alive precedes the next expected number.
   // A keep-alive with one byte of any value (RFC 9293 section 3.8.4).
   EXPECT_TRUE(Process(4, "\xff"));
   EXPECT_TRUE(Process(5, ""));  // Pure acknowledgements, as sent when the window is zero.

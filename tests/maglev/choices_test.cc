@@ -49,9 +49,7 @@ maglev::Setup QuicSetup(uint32_t backends) {
 TEST(QuicFlows, StayWithTheServerThatAnIdNamedLast) {
   Lab lab(QuicSetup(4));
   for (uint32_t flow = 0; flow < 32; ++flow) {
-    if (flow % 2 == 0)
-      lab.BackendOf(UdpFrame(flow));  // Records the flow first in half of the
-                                      // cases.
+    if (flow % 2 == 0) lab.BackendOf(UdpFrame(flow));  // Records the flow first.
     for (const uint16_t server : {3, 1, 2}) {
       const std::string named = "10.0.0." + std::to_string(server);
       EXPECT_EQ(lab.BackendOf(QuicFrame(flow, server)), named);

@@ -223,8 +223,7 @@ Connection Later(State state, Packet packet, uint32_t ticks) {
 }
 
 TEST(Touch, PacketsBackToBackWithTheFirstEstablishNothing) {
-  for (const uint32_t ticks : {0, 1}) {  // These are less than 8 ms, even across the end of a
-                                         // second.
+  for (const uint32_t ticks : {0, 1}) {  // Less than 8 ms, even across a second's end.
     for (const Packet packet : {kData, kFin}) {
       EXPECT_EQ(Later(State::kOpening, packet, ticks).state, State::kOpening) << ticks;
       EXPECT_EQ(Later(State::kUdpOpening, packet, ticks).state, State::kUdpOpening) << ticks;
@@ -536,8 +535,7 @@ TEST(ConnectionTable, LiveFlowsAreCountedByBackend) {
   Table table(1000, TestTimeouts());
   for (uint64_t i = 0; i < 10; ++i) table.Insert(Flow(i << 40 | i, State::kTcp, i % 3), kNow);
   table.Insert(Flow(77, State::kClosing, 1), kNow);
-  std::vector<uint32_t> counts = {100, 0};  // The table's counts are added to these. Backend 2 has
-                                            // no element.
+  std::vector<uint32_t> counts = {100, 0};  // Counts are added to these; none for backend 2.
   EXPECT_EQ(table.CountByBackend(counts, kNow), 11u);
   EXPECT_EQ(counts, (std::vector<uint32_t>{104, 4}));
   EXPECT_EQ(table.CountByBackend({}, kNow + 16), 10u);

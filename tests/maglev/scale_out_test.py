@@ -188,8 +188,7 @@ class ScaleOut(unittest.TestCase):
         self.note("fragments that balancer 1 redirected, and got from balancer 2",
                   f"{events['redirected']}, {events['redirected_here']}")
         lost = {reason: n for reason, n in report["drops"].items() if n}
-        self.assertLessEqual(set(lost), {"no_exception_port"})  # BGP and neighbor discovery
-                                                                # packets, which are for the kernel.
+        self.assertLessEqual(set(lost), {"no_exception_port"})  # BGP and ND, for the kernel.
 
     def test_connections_survive_what_happens_to_balancers_and_backends(self):
         with contextlib.ExitStack() as stack:  # An interrupt skips unittest's cleanup.

@@ -242,10 +242,8 @@ TEST(Ethdev, RefusesToSendWhatTheNicWouldCutWrongly) {
       ArpFrame(),
       VlanFrame(100, 1),
       Ipv6Frame(100, 2),
-      WithTotalLength(good, 600),                       // The total length claims flits that do not
-                                                        // exist.
-      WithTotalLength(Ipv4Frame({.length = 300}), 28),  // The total length does not cover all
-                                                        // flits.
+      WithTotalLength(good, 600),                       // Claims flits that do not exist.
+      WithTotalLength(Ipv4Frame({.length = 300}), 28),  // Does not cover all flits.
       Ipv4Frame({.length = 65 * 64}),                   // The frame is longer than the NIC's FIFO.
       Bytes(20),
   };

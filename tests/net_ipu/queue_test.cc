@@ -173,10 +173,8 @@ TEST_P(HostileWriteBack, IsCountedAndTheFramesAroundItArrive) {
   CheckedPool pool(1024);
   QueuePair pair(pool.get(), 64);
   const uint64_t lies[] = {kDone | kRxEndOfPacket,                        // No bytes.
-                           kDone | kRxEndOfPacket | (pair.rx->room + 1),  // Longer than the posted
-                                                                          // buffer.
-                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};  // The end-of-packet flag
-                                                                          // is missing.
+                           kDone | kRxEndOfPacket | (pair.rx->room + 1),  // More than posted.
+                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};  // No end of packet.
   for (uint32_t i = 0; i < 24; ++i) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | 60};
   for (uint32_t i = 0; i < 4; ++i) pair.rx->ring[2 + 5 * i].high = lies[i];
   rte_mbuf* packets[64];

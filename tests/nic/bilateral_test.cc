@@ -178,8 +178,7 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
                               swap::MakeEntry(data, 16383),
                               swap::MakeEntry(data - 1, 100),    // Overlaps the entries.
                               swap::MakeEntry(0, 100),           // Inside the header.
-                              swap::MakeEntry(bytes - 99, 100),  // Ends one byte after the end of
-                                                                 // the region.
+                              swap::MakeEntry(bytes - 99, 100),  // Ends one byte too late.
                               swap::MakeEntry(swap::kMaxRegionBytes - 1, 9728)};
   // Valid frames at the edges of the region, where there is less space than a slot.
   const swap::Entry edges[] = {swap::MakeEntry(data, 100), swap::MakeEntry(data + 3, 14),

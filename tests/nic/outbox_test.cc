@@ -188,8 +188,7 @@ struct FromElsewhere final : packet::Engine {
 TEST_P(OutboxTest, PacketizedAnswersFromElsewhereAreWholeOrDropped) {
   PacketizedQueue queue(port_->id(), 0);
   FromElsewhere engine;
-  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // Total size of the headroom and the data
-                                                    // buffer.
+  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // Size of headroom plus data buffer.
   for (uint32_t length : {60u, 1514u, most, most + 1, 9000u}) Receive(Numbered(0, length));
   EXPECT_EQ(Poll(queue, engine), 5u);
   const auto first = [&](uint32_t length) {

@@ -466,12 +466,10 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
       {Fragment({}, payload, 8, 8, true), R::kMalformed},  // Empty.
       {Fragment({}, payload, 16, 16, false), R::kMalformed},
       {Fragment({true, false}, payload, 16, 16, false), R::kMalformed},
-      {Fragment({}, payload, 0, 20, true), R::kMalformed},  // The length is not a multiple of
-                                                            // eight.
+      {Fragment({}, payload, 0, 20, true), R::kMalformed},  // Not a multiple of eight.
       {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
       {Fragment({}, payload, 16, 24, true), R::kMalformed},  // The offset is set after this table.
-      {Fragment({}, payload, 0, 64, true), R::kMalformed}};  // The checksum is changed after this
-                                                             // table.
+      {Fragment({}, payload, 0, 64, true), R::kMalformed}};  // Checksum changed after this table.
   // 65528 + 8 plus the header exceeds the maximum length of an IPv4 datagram, although the data
   // does not exceed 65535 bytes.
   packet::StoreBe16(&cases[5].frame[20], 0x2000 | (65512 / 8));

@@ -89,8 +89,7 @@ struct End {
   uint32_t capabilities() const { return bar::kWindowLineAtomic | bar::kWindowNicStoresHost; }
   void Post(uint32_t index, const Line& line) {
     current->trails[kOwn].changed = true;
-    for (const uint16_t word : {1, 2, 3, 4, 5, 6, 7, 0}) {  // The same order as in
-                                                            // bar::PublishLine.
+    for (const uint16_t word : {1, 2, 3, 4, 5, 6, 7, 0}) {  // As in bar::PublishLine.
       current->directions[kOwn].under_way.push_back(
           {static_cast<uint16_t>(index), word, line.word[word]});
     }

@@ -65,8 +65,7 @@ def setUpModule():
 class Packages(unittest.TestCase):
     def test_lintian_finds_no_error(self):
         [changes] = FOLDER.glob("*.changes")
-        with tempfile.TemporaryDirectory() as folder:  # lintian leaves databases in its temporary
-                                                       # folder.
+        with tempfile.TemporaryDirectory() as folder:  # lintian leaves databases there.
             run("lintian", "--fail-on=error", "--allow-root", changes,
                 env=os.environ | {"TMPDIR": folder})
 

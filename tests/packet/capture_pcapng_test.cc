@@ -18,8 +18,7 @@ namespace {
 
 using test::PcapngFile;
 using Bytes = std::vector<uint8_t>;
-using Frame = std::tuple<Bytes, uint32_t, uint64_t>;  // The frame's bytes, length, and time in
-                                                      // nanoseconds.
+using Frame = std::tuple<Bytes, uint32_t, uint64_t>;  // Bytes, length, nanoseconds.
 
 /// Returns the frames up to the end or the first error.
 std::vector<Frame> FramesOf(const Bytes& bytes, std::string* error) {
@@ -42,8 +41,7 @@ TEST(Pcapng, SectionsAndInterfacesAreTheirOwn) {
   for (const bool big_endian : {false, true, false}) {
     file.AddSection(big_endian);
     file.AddInterface(1, 262144);
-    file.AddInterface(113, 262144);  // The link type is Linux cooked. No frames of this interface
-                                     // follow.
+    file.AddInterface(113, 262144);  // Linux cooked; no frames of this interface follow.
     file.AddOtherBlock();
     // The resolution is nanoseconds, and if_tsoffset corrects a clock that is 5 s slow.
     const Bytes offset = big_endian ? Bytes{0, 0, 0, 0, 0, 0, 0, 5} : Bytes{5, 0, 0, 0, 0, 0, 0, 0};

@@ -80,8 +80,7 @@ TEST(FrameLength, Ipv4TotalLengthAtItsMaximum) {
 }
 
 TEST(FrameLength, LooksAtNothingButTypeVersionAndLength) {
-  EXPECT_EQ(LengthOfShape("080045ff002eabcd"), 60u);  // The type of service and the identification
-                                                      // differ.
+  EXPECT_EQ(LengthOfShape("080045ff002eabcd"), 60u);  // Other TOS and identification.
   EXPECT_EQ(LengthOfShape("08004f00002e0000"), 60u);  // Options.
 }
 

@@ -100,8 +100,7 @@ TEST(Parse, ReadsFragmentFields) {
   const Headers later6 = ParseExactly(test::kUdp6LaterFragment);
   EXPECT_FALSE(later6.more_fragments);
   EXPECT_EQ(later6.fragment_offset, 24u);
-  EXPECT_FALSE(ParseExactly(test::kUdp4).IsFragment());  // Don't Fragment does not make the frame a
-                                                         // fragment.
+  EXPECT_FALSE(ParseExactly(test::kUdp4).IsFragment());  // Don't Fragment is no fragment bit.
 }
 
 TEST(Parse, SeesARouteUnderWay) {
@@ -126,8 +125,7 @@ TEST(Parse, ReadsIpv4SourceRoutes) {
   EXPECT_TRUE(ParseExactly(WithIpv4Options("8307040a00000900")).source_routed);
   EXPECT_TRUE(ParseExactly(WithIpv4Options("018907040a000009")).source_routed);
   EXPECT_FALSE(
-      ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // The source route is
-                                                                         // completed.
+      ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // The route is completed.
   EXPECT_FALSE(
       ParseExactly(WithIpv4Options("0707040a00000900")).source_routed);  // A record route option.
   EXPECT_FALSE(ParseExactly(WithIpv4Options("008307040a000009"))

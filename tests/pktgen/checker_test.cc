@@ -303,8 +303,7 @@ TEST_F(PktgenChecker, TruncatedFramesAreNotReceived) {
 TEST_F(PktgenChecker, HeadersMayChangeAndGrow) {
   std::vector<uint8_t> tunnelled(50, 0xee);
   tunnelled.insert(tunnelled.end(), frame_.begin(), frame_.end());
-  std::fill_n(tunnelled.begin() + 50, 43, uint8_t{0x11});  // These bytes include the first payload
-                                                           // byte.
+  std::fill_n(tunnelled.begin() + 50, 43, uint8_t{0x11});  // Includes the first payload byte.
   See(tunnelled);
   EXPECT_EQ(result().streams[0].received, 1u);
   EXPECT_EQ(result().streams[0].corrupted, 0u);

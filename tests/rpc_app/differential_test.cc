@@ -147,9 +147,7 @@ class Calls {
     Append(message, Credential());
     Append(message, Body(0, OneIn(10) ? Below(5) * 4 : 0));
     Append(message, values_.Of(procedure.arguments));
-    if (OneIn(10))
-      message.resize(message.size() + 4 * Below(4));  // Makes the message longer than
-                                                      // required.
+    if (OneIn(10)) message.resize(message.size() + 4 * Below(4));  // Longer than required.
     if (OneIn(3)) Bend(message);
     return message;
   }

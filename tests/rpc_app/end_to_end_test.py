@@ -105,8 +105,7 @@ class Runs(unittest.TestCase):
         for flags, counters in CORES:
             with self.subTest(flags):
                 happened = False
-                for duration_s in (0.2, 2, 20):  # The longer durations are for hosts that withdraw
-                                                 # the CPUs.
+                for duration_s in (0.2, 2, 20):  # Longer if the host withdrew the CPUs.
                     report, lines = run(f"--duration_s={duration_s}", "--preempt_ms=30000",
                                         "--stats_period_s=0", "--handler_ms=10000",
                                         "--nested_ms=20000", "--timeout_ms=20000", *flags)
@@ -151,8 +150,7 @@ class Runs(unittest.TestCase):
         while not sent:
             pid = self.wait_for_process(parent, service, 0)
             time.sleep(0.1)
-            with contextlib.suppress(ProcessLookupError):  # The process may have been killed
-                                                           # because it hung.
+            with contextlib.suppress(ProcessLookupError):  # It was killed because it hung.
                 os.kill(pid, how)
                 sent = True
         self.wait_for_process(parent, service, pid)

@@ -363,8 +363,7 @@ TEST_F(Interfaces, SendLongResultsInFragments) {
       whole.assign(made.frame, made.frame + made.length);
     }
     ASSERT_EQ(whole.size(), expected->size());
-    std::copy_n(expected->begin() + 18, 8, whole.begin() + 18);  // The IP fields from the
-                                                                 // identification to the checksum.
+    std::copy_n(expected->begin() + 18, 8, whole.begin() + 18);  // Identification to checksum.
     EXPECT_EQ(whole, *expected);
   }
 }

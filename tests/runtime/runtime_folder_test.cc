@@ -96,8 +96,7 @@ TEST_F(RuntimeFolder, OfADeadRunIsSweptWithItsHugepages) {
 }
 
 TEST_F(RuntimeFolder, OfALiveProcessIdIsSweptAllTheSame) {
-  Leave(FilePrefix("echo", getpid()));  // This folder was created by an earlier process with the
-                                        // same id.
+  Leave(FilePrefix("echo", getpid()));  // Left by an earlier process with this id.
   Sweep();
   EXPECT_TRUE(fs::is_empty(Runs()));
 }

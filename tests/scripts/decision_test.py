@@ -21,8 +21,7 @@ class Decisions(unittest.TestCase):
 
     def test_who_leaves_the_worker_most_of_its_core(self):
         slow, fast = samples("packetized", 20.0), samples("bilateral", 10.0)
-        near = samples("streaming", 10.0, QUIET[::-1])  # streaming is cheaper in every second
-                                                        # round.
+        near = samples("streaming", 10.0, QUIET[::-1])  # Cheaper in every other round.
         noisy = samples("bilateral", 5.0, SLOPPY)
         drops = samples("streaming", 2.0, drops={"tx_unframeable": 11})
         failed = samples("streaming", 2.0, failure="lost 3 frames")

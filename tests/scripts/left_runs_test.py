@@ -58,8 +58,7 @@ class LeftRuns(unittest.TestCase):
         dead = self.dpdk / "sluice-killed-1"
         dead.mkdir()
         (dead / "config").touch()
-        os.utime(dead, (0, 0))  # A more recent folder may belong to a program that is just
-                                # starting.
+        os.utime(dead, (0, 0))  # A recent one may belong to a program that is starting.
         done = self.run_here(PROGRAM, "--gtest_filter=-*")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.names(), [])

@@ -175,8 +175,7 @@ class Paired(unittest.TestCase):
     def test_intervals_hold_the_true_ratio(self):
         dice, held = random.Random(2), 0
         for _ in range(1000):
-            rounds = [dice.expovariate(1) for _ in range(9)]  # Noise that is common to both
-                                                              # samples.
+            rounds = [dice.expovariate(1) for _ in range(9)]  # Noise that both samples share.
             ours, theirs = ([cost * (1 + noise) + dice.expovariate(1) * cost for noise in rounds]
                             for cost in (3.0, 2.0))
             found = paired.cost_ratio(ours, theirs)

@@ -180,8 +180,7 @@ TEST(Switches, APrestagedDecisionCostsTheHostItsOwnPartAndTwoPosts) {
   EXPECT_GE(results.host.prestage_hits, 2000u);
   const auto least = static_cast<double>(c.context_switch + 2 * c.mmio_write_line);
   EXPECT_GE(results.OffTaskPerSwitch(), least);
-  EXPECT_LE(results.OffTaskPerSwitch(), least + 100'000);  // Allows for reads of a cached line,
-                                                           // which take 2 ns each.
+  EXPECT_LE(results.OffTaskPerSwitch(), least + 100'000);  // Reads of a cached line, 2 ns each.
 }
 
 TEST(Switches, TimeOfCpusIsEitherServiceOrBetweenTasks) {

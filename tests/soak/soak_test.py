@@ -193,8 +193,7 @@ class Soak(unittest.TestCase):
         self.assertEqual(late[-1].files, early[0].files, "files of the runtime folder")
 
     def stop(self, processes):
-        for process in reversed(processes):  # An application is stopped before the device that it
-                                             # uses.
+        for process in reversed(processes):  # An application ends before its device.
             if process.child.poll() is None:
                 process.child.send_signal(signal.SIGTERM)
             try:

@@ -7,8 +7,7 @@
 namespace sluice::swap::test {
 namespace {
 
-constexpr uint32_t kCellWord = 1;  ///< The payload word that contains the content of a party's
-                                   ///< cell.
+constexpr uint32_t kCellWord = 1;  ///< Payload word for the content of a party's cell.
 
 void Put(std::string& key, const Message& line) {
   for (const uint64_t value :

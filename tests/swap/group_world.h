@@ -31,10 +31,8 @@ struct GroupConfig {
                        ///< memory.
   bool refuse = true;  ///< Applications may cancel offers and refuse rounds.
   bool expire = false;        ///< Windows may expire at any time.
-  uint8_t member_losses = 0;  ///< Maximum number of times that each member restarts without its
-                              ///< memory.
-  uint8_t keeper_losses = 0;  ///< Maximum number of times that the keeper restarts without its
-                              ///< memory.
+  uint8_t member_losses = 0;  ///< Maximum number of a member's restarts without memory.
+  uint8_t keeper_losses = 0;  ///< Maximum number of the keeper's restarts without memory.
   /// Unsafe: the keeper posts lines before it stores its record.
   bool late_record = false;
 };

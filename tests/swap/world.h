@@ -43,8 +43,7 @@ struct Config {
   /// times, or never; with a depth of 1, the channel is a register.
   bool in_order = false;
   uint8_t depth = 1;
-  int resets = 0;              ///< Maximum number of link resets. Each reset loses all lines in
-                               ///< flight.
+  int resets = 0;              ///< Maximum number of link resets, which lose all lines in flight.
   int initiator_restarts = 0;  ///< Maximum number of restarts without state: here for the
                                ///< initiator, below for the responder.
   int responder_restarts = 0;

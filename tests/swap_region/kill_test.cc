@@ -44,8 +44,7 @@ enum class Restart { kKilled, kKilledLater, kBoth };
 
 struct Findings {
   uint32_t kills = 0;
-  uint32_t bad_owners = 0;  ///< Number of kills that left a region with two owners or without an
-                            ///< owner.
+  uint32_t bad_owners = 0;  ///< Kills that left a region with two owners or none.
   uint32_t bad_frames = 0;  ///< Number of recoveries that violated another invariant.
   std::string owners;       ///< Descriptions of the first violations.
   std::string frames;

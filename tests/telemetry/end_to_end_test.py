@@ -79,8 +79,7 @@ class Sample:
                 flow = Flow(f"2001:db8:{i % 3 + 1}::{i + 1:x}", "2001:db8:ff::1", protocol, 2000 + i, 53)
             else:
                 flow = Flow(f"10.0.{i % 3}.{i + 1}", "192.0.2.1", protocol, 1024 + i, 443)
-            frame = frame_of(flow, 20 + i)  # The frame has at least 60 bytes, so there is no
-                                            # padding.
+            frame = frame_of(flow, 20 + i)  # At least 60 bytes, so there is no padding.
             count = 4000 // (i + 1)  # Zipf's law.
             frames += [frame] * count
             self.packets[flow] += count

@@ -207,8 +207,7 @@ class Pyte(unittest.TestCase):
         self.app("sorted", usual(**{"/ethdev/xstats,0": {"aa": 5, "bb": 900, "cc": 70}}))
         terminal = self.start("--page=Counters")
         terminal.wait_for(r"counter .* per second v")
-        for key, title, names in (("S", "total v", "bb cc aa"),  # The sort order changes from the
-                                                                 # rate to the total.
+        for key, title, names in (("S", "total v", "bb cc aa"),  # Now sorted by the total.
                                   ("r", r"total \^", "aa cc bb"),
                                   ("S", r"counter \^", "aa bb cc")):
             terminal.press(key)

@@ -23,8 +23,7 @@ namespace sluice::emulator::vfio_user {
 namespace {
 
 constexpr uint64_t kAddress = 0x1000;
-constexpr size_t kPlace = 64;  ///< Distance between the test's writes. Each write is a separate
-                               ///< message.
+constexpr size_t kPlace = 64;  ///< Distance between writes; each is a separate message.
 
 class Order : public testing::Test {
  protected:

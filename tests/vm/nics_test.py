@@ -22,8 +22,7 @@ import station
 
 BUILD = sys.argv.pop()
 NICS = ("vmxnet3", "e1000e", "igb", "virtio-net-pci")  # QEMU's names.
-TWO_QUEUES = {"vmxnet3", "igb", "e1000e"}  # QEMU's virtio-net has only one queue with a hub or a
-                                           # cable.
+TWO_QUEUES = {"vmxnet3", "igb", "e1000e"}  # virtio-net has only one with a hub or a cable.
 ROWS = harness.each(NICS, ["uio", "vfio"], ["hub", "cable"],
                     [("packetized", "streaming"), ("streaming", "packetized")])
 FRAMES = 2000
@@ -32,8 +31,7 @@ MEMORY = "-m 80 --file-prefix="
 APPLICATION_IP = "10.0.0.2"
 OTHER_MAC = "02:00:00:00:bb:bb"
 ANSWER_S = 60  # Time within which a slow guest must answer.
-VIP, BACKENDS = "192.0.2.53", ("198.51.100.11", "198.51.100.12")  # These addresses are from
-                                                                  # configs/maglev-sample.json.
+VIP, BACKENDS = "192.0.2.53", ("198.51.100.11", "198.51.100.12")  # From configs/maglev-sample.json.
 STEPS = []
 
 

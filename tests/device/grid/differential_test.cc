@@ -300,8 +300,7 @@ class Session {
   uint64_t source_ = 0;         ///< Bus address of the data to send.
   std::vector<uint32_t> ends_;  ///< Ends of the frames in the source, in flits.
   uint32_t at_ = 0;             ///< First flit of the source that was not sent.
-  uint32_t open_ = kNone;       ///< Buffer that sends the frame of flit at_; kNone if any buffer
-                                ///< may send it.
+  uint32_t open_ = kNone;       ///< Buffer that sends the frame of flit at_; kNone: any.
   uint32_t operations_ = 0;
 };
 

@@ -190,8 +190,7 @@ TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
     Host host;
     const auto wild_address = [&] {
       const uint64_t kinds[] = {Host::kBus + random() % Host::kBytes,
-                                Host::kBus + Host::kBytes - random() % 4096,  // Extends beyond the
-                                                                              // memory.
+                                Host::kBus + Host::kBytes - random() % 4096,  // Exceeds the memory.
                                 Host::kBus - random() % 4096, random()};
       return kinds[random() % std::size(kinds)];
     };

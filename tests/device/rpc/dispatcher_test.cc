@@ -288,8 +288,7 @@ TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
         {15, "call 2 #2", "yield 0 from 1"},
         {34, "tick", ""},
         {35, "tick", "kill 1"},
-        {36, "kernel 0", "switch 0 to 2"},  // The kernel got the core back before it reported the
-                                            // end of the process.
+        {36, "kernel 0", "switch 0 to 2"},  // The kernel got the core back first.
         {37, "gone 1", ""}});
 }
 

@@ -139,10 +139,8 @@ TEST(PageTable, ElementsOfABatchSeeWhatThoseBeforeThemDo) {
   PageTable table = Full();
   const std::vector<ElementStatus> statuses =
       Check(table, {Move(table, 100, 2, kFast),                              // The tier is full.
-                    Move(table, 0, 3, kSlow),                                // This frees three
-                                                                             // pages.
-                    Move(table, 100, 2, kFast), Move(table, 102, 2, kFast),  // This is one page too
-                                                                             // many.
+                    Move(table, 0, 3, kSlow),                                // Frees three pages.
+                    Move(table, 100, 2, kFast), Move(table, 102, 2, kFast),  // One page too many.
                     Move(table, 101, 1, kFast),  // This page was moved earlier in this batch.
                     Move(table, 103, 1, kFast)});
   using enum ElementStatus;
