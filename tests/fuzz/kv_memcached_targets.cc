@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "check.h"
 #include "kv/memcached_lab.h"
+#include "kv/stream_lab.h"
 #include "packet/bytes.h"
 #include "targets.h"
 
@@ -9,6 +10,8 @@ namespace {
 
 using engine::kv::MemcachedLab;
 using engine::kv::Progress;
+using engine::kv::StreamLab;
+using engine::kv::StreamLabConnection;
 
 // Returns the store, which all inputs share. It may contain keys from earlier inputs.
 MemcachedLab& Lab() {
@@ -22,7 +25,8 @@ std::string Ask(const uint8_t* data, size_t size) {
   lab.max_reply_bytes = data[0] * 16u;
   const std::string reply = lab.Ask({reinterpret_cast<const char*>(data + 1), size - 1});
   FUZZ_CHECK(reply.size() <= lab.max_reply_bytes);
-  FUZZ_CHECK(lab.progress == Progress::kDone || reply.empty());
+  FUZZ_CHECK(lab.progress == Progress::kDone || lab.progress == Progress::kEnd ||
+             (lab.progress == Progress::kRefused && reply.empty()));
   FUZZ_CHECK(static_cast<size_t>(lab.hops) <= 3 * size);
   lab.max_reply_bytes = 4096;
   return reply;
@@ -52,6 +56,23 @@ void KvMemcachedBinary(const uint8_t* data, size_t size) {
   }
   FUZZ_CHECK(Lab().Ask("set mark 0 0 1\r\nx\r\nget mark\r\n") ==
              "STORED\r\nVALUE mark 0 1\r\nx\r\nEND\r\n");
+}
+
+void KvMemcachedStream(const uint8_t* data, size_t size) {
+  if (size < 3) return;
+  const uint32_t room = data[0] * 8u;
+  const size_t piece = data[1] % 64 + 1;
+  const std::string_view bytes(reinterpret_cast<const char*>(data + 2), size - 2);
+  StreamLab whole_lab, lab;
+  StreamLabConnection whole(whole_lab), connection(lab, room);
+  const std::string expected = whole.Send(bytes);
+  std::string answer;
+  for (size_t at = 0; at < bytes.size(); at += piece) {
+    answer += connection.Send(bytes.substr(at, piece));
+  }
+  FUZZ_CHECK(answer == expected);
+  FUZZ_CHECK(connection.closed() == whole.closed());
+  FUZZ_CHECK(connection.closed() || connection.state().skip == whole.state().skip);
 }
 
 }  // namespace sluice::fuzz

@@ -53,9 +53,8 @@ Progress Serve(engine::kv::Store& store, engine::kv::Bytes datagram, std::span<u
   for (uint32_t worker = 0, hops = 0;; ++hops) {
     FUZZ_CHECK(hops <= engine::kv::kMicaMaxMessages);
     Access access(store, worker);
-    engine::kv::Reply reply = !over.empty() && hops == 0
-                                  ? engine::kv::Reply::OverRequests(over, room)
-                                  : engine::kv::Reply(room, *used);
+    engine::kv::Reply reply = !over.empty() && hops == 0 ? engine::kv::Reply::Movable(over, room)
+                                                         : engine::kv::Reply(room, *used);
     const Progress progress = engine::kv::ServeMica(exchange, access, reply, counters);
     FUZZ_CHECK(!reply.overflowed() && reply.size() <= max_reply_bytes);
     *used = reply.size();

@@ -48,6 +48,10 @@ void KvMemcachedAscii(const uint8_t* data, size_t size);
 /// Like KvMemcachedAscii, with the binary protocol. The reply must consist of complete responses.
 void KvMemcachedBinary(const uint8_t* data, size_t size);
 
+/// A byte stream of memcached's protocols. Neither its division into pieces nor the room for
+/// answers changes the answers.
+void KvMemcachedStream(const uint8_t* data, size_t size);
+
 /// Runs operations on a partition and compares each answer with an oracle. The first byte sets
 /// mode, size and hashes; each following pair of bytes is one choice.
 void KvStore(const uint8_t* data, size_t size);

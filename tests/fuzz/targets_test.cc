@@ -125,6 +125,9 @@ TEST(FuzzTargets, KvMemcachedAscii) {
 TEST(FuzzTargets, KvMemcachedBinary) {
   for (const Bytes& seed : test::MemcachedBinarySeeds()) Bend(KvMemcachedBinary, seed);
 }
+TEST(FuzzTargets, KvMemcachedStream) {
+  for (const Bytes& seed : test::MemcachedStreamSeeds()) Bend(KvMemcachedStream, seed);
+}
 
 TEST(FuzzTargets, KvStore) {
   std::mt19937_64 random(6);

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include "device_process/device_socket_seeds.h"
 #include "kv/memcached_seeds.h"
@@ -66,13 +68,14 @@ int main(int argc, char** argv) {
       good &= WriteSeed(folder / "captures" / name, file.bytes());
     }
   }
-  for (const bool binary : {false, true}) {
+  const std::pair<const char*, std::vector<Bytes>> of_memcached[] = {
+      {"memcached_ascii", sluice::test::MemcachedAsciiSeeds()},
+      {"memcached_binary", sluice::test::MemcachedBinarySeeds()},
+      {"memcached_stream", sluice::test::MemcachedStreamSeeds()}};
+  for (const auto& [name, seeds] : of_memcached) {
     int number = 0;
-    for (const Bytes& seed :
-         binary ? sluice::test::MemcachedBinarySeeds() : sluice::test::MemcachedAsciiSeeds()) {
-      good &= WriteSeed(
-          folder / (binary ? "memcached_binary" : "memcached_ascii") / std::to_string(number++),
-          seed);
+    for (const Bytes& seed : seeds) {
+      good &= WriteSeed(folder / name / std::to_string(number++), seed);
     }
   }
   int number = 0;

@@ -43,4 +43,16 @@ inline std::vector<Bytes> MemcachedBinarySeeds() {
                      header(8, 0, 0, 0) + header(7, 0, 0, 0))};
 }
 
+/// Byte streams; a second byte before each sets the division into pieces.
+inline std::vector<Bytes> MemcachedStreamSeeds() {
+  std::vector<Bytes> seeds;
+  for (const auto& of_protocol : {MemcachedAsciiSeeds(), MemcachedBinarySeeds()}) {
+    for (const Bytes& seed : of_protocol) {
+      seeds.push_back(seed);
+      seeds.back().insert(seeds.back().begin(), 0x50);
+    }
+  }
+  return seeds;
+}
+
 }  // namespace sluice::test

@@ -96,8 +96,8 @@ class MicaProtocol : public testing::TestWithParam<bool> {
     size_t used = 0;
     for (hops_ = 0;; ++hops_) {
       Access access(store_, worker);
-      kv::Reply reply = GetParam() && hops_ == 0 ? kv::Reply::OverRequests(requests, room)
-                                                 : kv::Reply(room, used);
+      kv::Reply reply =
+          GetParam() && hops_ == 0 ? kv::Reply::Movable(requests, room) : kv::Reply(room, used);
       progress_ = ServeMica(exchange, access, reply, counters_);
       EXPECT_FALSE(reply.overflowed());
       used = reply.size();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/kv/chain_copy.h"
@@ -27,11 +28,10 @@ struct Store {
   bool trust_hashes = false;    ///< MICA protocol: use the client's key hash.
   bool concurrent_read = true;  ///< True (CREW): any worker may read; false (EREW): only the owner.
   bool allow_flush = false;     ///< Allows flush_all from the network.
-  /// Counters of each worker. A Responder adds its element in its constructor, before any worker
-  /// runs; the element outlives the worker.
+  /// Counters of each worker; an element outlives its worker.
   std::vector<std::shared_ptr<ResponderCounters>> traffic;
-  /// Indexed by worker; a Responder adds its element in its constructor. A live snapshot uses it to
-  /// request copies of chains in partitions that the worker owns.
+  /// Indexed by worker. A live snapshot uses it to request copies of chains in partitions that the
+  /// worker owns.
   std::vector<std::shared_ptr<ChainRequest>> chain_requests;
   /// Totals at the last `stats reset`; only for memcached's `stats`. Any worker writes them.
   struct {
@@ -40,6 +40,13 @@ struct Store {
     uint64_t evicted = 0;
   } reset;
 
+  /// Adds a worker. Each worker's server calls it in its constructor, before any worker runs.
+  void AddWorker(uint32_t worker, std::shared_ptr<ResponderCounters> counters,
+                 std::shared_ptr<ChainRequest> chain_request) {
+    traffic.push_back(std::move(counters));
+    if (chain_requests.size() <= worker) chain_requests.resize(worker + 1);
+    chain_requests[worker] = std::move(chain_request);
+  }
   uint32_t OwnerOf(uint64_t route) const {
     return PartitionOf(route, static_cast<uint32_t>(partitions.size())) % workers;
   }

@@ -2,7 +2,8 @@
 //
 // The state of a datagram that is being answered, as protocols see it. Requests are served in
 // order. At a request that only another worker may serve, this worker stops: the datagram and the
-// partial answer go to that worker, which continues there.
+// partial answer go to that worker, which continues there. The unread bytes of a byte stream are
+// served as a datagram, too; its last request may then be incomplete.
 #pragma once
 
 #include <algorithm>
@@ -22,17 +23,19 @@ namespace sluice::engine::kv {
 class Reply {
  public:
   explicit Reply(std::span<uint8_t> room, size_t used = 0) : room_(room), used_(used) {}
-  /// Creates a reply in the memory of the datagram, over requests that are already served. The
-  /// protocol must ensure that no answer extends beyond its request, and must call MoveToRoom
-  /// before an answer that would. `room` is at least as long as the datagram.
-  static Reply OverRequests(std::span<uint8_t> datagram, std::span<uint8_t> room) {
-    Reply reply(datagram);
+  /// Creates a reply in `first`, which MoveToRoom moves to `room`. `room` is at least as long. In
+  /// MICA's protocol, `first` is the memory of the datagram, where answers overwrite requests that
+  /// are already served. The protocol must call MoveToRoom before an answer that does not fit into
+  /// `first` or extends beyond its request.
+  static Reply Movable(std::span<uint8_t> first, std::span<uint8_t> room) {
+    Reply reply(first);
     reply.later_ = room;
     return reply;
   }
-  bool over_requests() const { return later_.data() != nullptr; }
+  /// Returns whether the reply has not been moved yet.
+  bool movable() const { return later_.data() != nullptr; }
   /// Returns the size to which the reply can grow, with MoveToRoom if necessary.
-  size_t capacity() const { return over_requests() ? later_.size() : room_.size(); }
+  size_t capacity() const { return movable() ? later_.size() : room_.size(); }
   void MoveToRoom() {
     std::memcpy(later_.data(), room_.data(), used_);
     room_ = std::exchange(later_, {});
@@ -77,8 +80,11 @@ class Reply {
 
 enum class Progress : uint8_t {
   kDone,     ///< All requests are served: send the reply unless it is empty.
+  kEnd,      ///< Like kDone, but the last request ends the session: close the stream.
   kForeign,  ///< Exchange::owner must serve the request at Exchange::position.
   kRefused,  ///< The datagram is not of this protocol: drop it as malformed.
+  kMore,     ///< A stream: the request at Exchange::position is incomplete.
+  kRoom,     ///< A stream: send the reply, and continue at Exchange::position with an empty one.
 };
 
 /// Facts about the server that it reports to clients.
@@ -86,17 +92,25 @@ struct ServerFacts {
   std::string_view version;  ///< Refers to static storage.
   uint32_t pid = 0;
   uint32_t started_unix_s = 0;  ///< Seconds since 1970.
-  uint16_t udp_port = 0;        ///< Port of memcached's protocols.
+  uint16_t udp_port = 0;        ///< Port of memcached's protocols; 0: not served over UDP.
+  uint16_t tcp_port = 0;        ///< The same for TCP.
 };
 
 /// Progress of a datagram. Protocols are functions Progress(Exchange&, Access&, Reply&,
 /// ProtocolCounters&) that start or continue at `position`.
 struct Exchange {
-  /// UDP payload. The part from `position` on does not change until the exchange ends.
+  /// UDP payload, or unread bytes of a stream. The part from `position` on does not change until
+  /// the exchange ends.
   Bytes datagram;
-  size_t position = 0;  ///< Offset of the next request; 0: not started.
+  /// Offset of the next request; 0: not started. Exceeds the size of `datagram` if the last request
+  /// of a stream is followed by data that must be skipped. The answer to that request, which is the
+  /// part of the reply from `reply_before` on, should not be sent earlier.
+  size_t position = 0;
   /// Progress within that request, in units that the protocol defines; 0: not started.
   uint32_t within = 0;
+  /// 0: a datagram. Else a stream; after kMore, the length of the incomplete request as far as it
+  /// is known.
+  uint32_t wanted = 0;
   /// Length of the reply before the request at `position`, if `within` is not 0.
   size_t reply_before = 0;
   uint32_t now_s = 0;   ///< Time of the items' clock. At least 1, because 0 means "never".
@@ -112,6 +126,15 @@ struct Exchange {
   size_t RoomOf(const Reply& reply) const {
     const size_t allowed = max_reply_bytes - std::min<size_t>(reply.size(), max_reply_bytes);
     return std::min(allowed, reply.room());
+  }
+  bool is_stream() const { return wanted != 0; }
+  /// Moves the reply of a stream to larger memory. The request that ends at `next` is then the last
+  /// one that is served. Returns whether the reply may then grow by `bytes`.
+  bool FitsElsewhere(size_t bytes, Reply& reply, size_t next) {
+    if (!is_stream() || !reply.movable()) return false;
+    reply.MoveToRoom();
+    datagram = datagram.first(next);
+    return bytes <= RoomOf(reply);
   }
 };
 

@@ -282,7 +282,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   const MicaStep* const end = step + steps.size();
   while (step != end) {
     ahead.Fetch(step);
-    if (reply.over_requests()) {
+    if (reply.movable()) {
       const Served served = ServeGets(step, end - step > kAtOnce ? step + kAtOnce : end, to,
                                       access.worker(), exchange.now_s);
       Count(counters.get_hits, static_cast<uint64_t>(served.step - step) - served.misses);
@@ -298,14 +298,14 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
       break;
     MicaOutcome outcome = server.Serve(request, step->home);
     const size_t bytes = kMicaMessageBytes + MicaPadded(outcome.value.size());
-    if (reply.over_requests() && to + bytes > message + step->lengths.size()) {
+    if (reply.movable() && to + bytes > message + step->lengths.size()) {
       trim_reply();
       reply.MoveToRoom();
       to = reply.begin() + reply.size();
     }
     // Reserves room for at least the headers of the remaining answers.
     const size_t later = static_cast<size_t>(end - step - 1) * kMicaMessageBytes;
-    if (!reply.over_requests() && to + bytes + later > reply.begin() + bound) [[unlikely]] {
+    if (!reply.movable() && to + bytes + later > reply.begin() + bound) [[unlikely]] {
       Count(counters.cut_replies);
       outcome = {MicaResult::kPartialValue};
     }
@@ -315,7 +315,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   Count(counters.requests, static_cast<uint64_t>(step - steps.data()));
   trim_reply();
   if (step == end) return Progress::kDone;
-  if (reply.over_requests()) reply.MoveToRoom();
+  if (reply.movable()) reply.MoveToRoom();
   exchange.position = static_cast<size_t>(step->message - exchange.datagram.data());
   exchange.owner = step->home.owner;
   return Progress::kForeign;

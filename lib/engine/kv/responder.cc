@@ -41,9 +41,7 @@ Responder::Responder(Store& store, uint32_t worker, const ServiceOptions& option
       counters_(std::make_shared<ResponderCounters>()),
       chain_request_(std::make_shared<ChainRequest>()) {
   options_.facts.udp_port = options_.memcached_port;
-  store.traffic.push_back(counters_);
-  store.chain_requests.resize(std::max<size_t>(store.chain_requests.size(), worker + 1));
-  store.chain_requests[worker] = chain_request_;
+  store.AddWorker(worker, counters_, chain_request_);
 }
 
 Responder::Protocol Responder::ProtocolOf(uint16_t port) const {
@@ -206,7 +204,7 @@ Progress Responder::ContinueMica(Bytes payload, uint32_t replied, std::span<uint
   exchange_.max_reply_bytes = one_datagram;
   const std::span<uint8_t> room(front(), one_datagram);
   Reply reply = payload.size() <= one_datagram && !in_place.empty()
-                    ? Reply::OverRequests(in_place.subspan(datagram_.payload, payload.size()), room)
+                    ? Reply::Movable(in_place.subspan(datagram_.payload, payload.size()), room)
                     : Reply(room, replied);
   const Progress progress = ServeMica(exchange_, access_, reply, counters_->mica, steps, ahead_);
   reply_ = reply.begin();

@@ -11,7 +11,7 @@ Step ServeUnknown(AsciiRequest& request) { return request.WriteError(kError); }
 Step ServeVersion(AsciiRequest& request) {
   const ServerFacts* const server = request.exchange.server;
   const std::string_view version = server != nullptr ? server->version : "unknown";
-  if (request.room() < version.size() + kAnswerBytes) return request.WriteTooLong();
+  if (!request.Fits(version.size() + kAnswerBytes)) return request.WriteTooLong();
   request.reply.Add("VERSION ");
   return request.WriteLine(version);
 }
@@ -43,6 +43,18 @@ Step ServeMeta(AsciiRequest& request, char command, Words words) {
   }
 }
 
+// Returns whether an unknown command is the request line of HTTP, as memcached decides it, which
+// then closes the connection. memcached compares only commands that no group of its commands
+// contains, and splits a line into at most 23 words.
+bool IsHttp(std::string_view command, Words words) {
+  if (command.size() < 2 ||
+      std::string_view("acdgist").find(command[0]) != std::string_view::npos) {
+    return false;
+  }
+  const WordList<22> list(words);
+  return (list.count == 0 ? command : list.last()).starts_with("HTTP/");
+}
+
 Step ServeRarer(AsciiRequest& request, std::string_view command, Words words) {
   if (command == "gat") return ServeGet(request, words, false, true);
   if (command == "gats") return ServeGet(request, words, true, true);
@@ -55,6 +67,7 @@ Step ServeRarer(AsciiRequest& request, std::string_view command, Words words) {
   if (command == "stats") return ServeStatistics(request, words);
   if (command == "flush_all") return ServeFlush(request, words);
   if (command == "verbosity") return ServeVerbosity(request, words);
+  if (request.exchange.is_stream() && IsHttp(command, words)) return Step::kEnd;
   return ServeUnknown(request);
 }
 
@@ -73,12 +86,19 @@ Step Serve(AsciiRequest& request) {
   return ServeRarer(request, command, words);
 }
 
+// Returns the progress at a request that is not finished.
+Progress ProgressOf(Step step) {
+  if (step == Step::kForeign) return Progress::kForeign;
+  return step == Step::kMore ? Progress::kMore : Progress::kRoom;
+}
+
 }  // namespace
 
 Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
   while (exchange.position < exchange.datagram.size()) {
     const auto line = FirstLine(AsText(exchange.datagram.subspan(exchange.position)));
     if (!line) {
+      if (exchange.is_stream()) return Progress::kMore;
       if (exchange.position == 0) return Progress::kRefused;
       ++counters.errors;
       break;
@@ -92,16 +112,18 @@ Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCo
                          exchange.position + line->bytes,
                          resumed ? exchange.reply_before : reply.size()};
     if (!resumed && request.room() < kAnswerBytes) {
+      if (exchange.is_stream()) return Progress::kRoom;
       ++counters.cut_replies;
       if (request.room() >= kCutReply.size() + 2) request.WriteLine(kCutReply);
       break;
     }
     const Step step = Serve(request);
-    if (step == Step::kForeign) return Progress::kForeign;
+    if (step >= Step::kForeign) [[unlikely]]
+      return ProgressOf(step);
     ++counters.requests;
     exchange.position = request.next;
     exchange.within = 0;
-    if (step == Step::kEnd) break;
+    if (step == Step::kEnd) return Progress::kEnd;
   }
   return exchange.datagram.empty() ? Progress::kRefused : Progress::kDone;
 }

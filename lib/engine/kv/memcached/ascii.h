@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// memcached's ASCII protocol (protocol.txt of 1.6) over UDP: the classic commands and the meta
-// commands mg, ms, md, ma and mn. Answers and errors match those of memcached 1.6 byte for byte,
-// with these exceptions:
+// memcached's ASCII protocol (protocol.txt of 1.6) over UDP and byte streams: the classic commands
+// and the meta commands mg, ms, md, ma and mn. Answers and errors match those of memcached 1.6 byte
+// for byte, with these exceptions:
 //
 //   reply        is one stream for all requests of a datagram; memcached sends each hit of a
 //                multi-get as a separate message. A reply that is too long becomes an error.
@@ -18,6 +18,11 @@
 //   me, bget     me, slabs, lru, watch, cache_memlimit, shutdown and other commands for memcached's
 //   and others   internals are unknown. `stats` reports only values that exist here (statistics.h).
 //   flush_all    is refused unless the store allows it, and never accepts a delay.
+//
+// The exceptions `reply` and `data` do not apply to streams: items are sent in parts, and
+// incomplete requests wait for more bytes. A value of more than 1 MiB is skipped, and a command
+// that ends like the request line of HTTP ends the stream. The README of sluice-kv lists the
+// differences of streams.
 #pragma once
 
 #include "engine/kv/access.h"
@@ -25,7 +30,8 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// Serves a datagram without its UDP frame. Refuses a datagram without any complete line.
+/// Serves a datagram without its UDP frame, or the whole requests among the unread bytes of a
+/// stream. Refuses a datagram without any complete line.
 Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters);
 
 }  // namespace sluice::engine::kv::memcached

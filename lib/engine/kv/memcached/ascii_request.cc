@@ -25,7 +25,12 @@ bool AddItem(AsciiRequest& request, std::string_view key, const ItemView& item, 
   size_t size = std::strlen("VALUE ") + key.size() + 1 + flags.text().size() + 1 +
                 bytes.text().size() + 2 + item.value.size() + 2;
   if (with_unique) size += 1 + unique.text().size();
-  if (size + kAnswerBytes > request.room()) return false;
+  const size_t needed = size + kAnswerBytes;
+  if (needed > request.room()) {
+    // In a stream, earlier answers are sent first, and later items after this one.
+    if (request.reply.size() != 0 || !request.Fits(needed)) return false;
+    request.exchange.max_reply_bytes = static_cast<uint32_t>(needed);
+  }
   uint8_t* at = request.reply.Extend(size);
   at = Put(Put(at, "VALUE "), key);
   at = Put(Put(at, " "), flags.text());
@@ -88,6 +93,15 @@ Step AsciiRequest::Foreign(const KeyHash& hash) {
 std::optional<Bytes> AsciiRequest::ReadData(size_t bytes, Step* step) {
   const Bytes rest = exchange.datagram.subspan(next);
   if (bytes + 2 > rest.size()) {
+    if (exchange.is_stream()) {
+      exchange.wanted = static_cast<uint32_t>(next - exchange.position + bytes + 2);
+      *step = Step::kMore;
+      if (bytes > kMaxStoreValueBytes) {
+        SkipData(bytes);
+        *step = Step::kSkipped;
+      }
+      return std::nullopt;
+    }
     next = exchange.datagram.size();
     *step = WriteError(kBadChunk);
     return std::nullopt;
@@ -99,13 +113,25 @@ std::optional<Bytes> AsciiRequest::ReadData(size_t bytes, Step* step) {
 }
 
 Step AsciiRequest::SkipData(size_t bytes) {
-  next += std::min(bytes + 2, exchange.datagram.size() - next);
+  next += exchange.is_stream() ? bytes + 2 : std::min(bytes + 2, exchange.datagram.size() - next);
+  exchange.reply_before = reply_before;
   return Step::kNext;
 }
 
 // Implements get, gets, gat and gats. If a worker may not read all keys, the request moves to
 // another worker: the items found so far stay in the reply, and Exchange::within is the offset of
-// the next key in its line.
+// the next key in its line. The same happens in a stream if the reply must be sent first.
+
+namespace {
+
+bool AllKeys(std::string_view word, Words words) {
+  for (; !word.empty(); word = words.Next()) {
+    if (!IsKey(word)) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch) {
   Exchange& exchange = request.exchange;
@@ -139,8 +165,17 @@ Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch) 
       ++(touch ? request.counters.touch_misses : request.counters.get_misses);
       continue;
     }
+    if (!AddItem(request, word, *item, with_unique)) {
+      if (!exchange.is_stream() || request.reply.size() == 0) return request.WriteTooLong();
+      // Items that were sent cannot be replaced by an error.
+      if (!AllKeys(word, words)) {
+        request.reply.Cut(request.reply_before);
+        return request.WriteError(kBadLine);
+      }
+      exchange.within = static_cast<uint32_t>(words.begin());
+      return Step::kRoom;
+    }
     ++(touch ? request.counters.touches : request.counters.get_hits);
-    if (!AddItem(request, word, *item, with_unique)) return request.WriteTooLong();
     if (touch) request.access.Own(hash).Touch(key, hash.index, expires_s, exchange.now_s);
   }
   return request.WriteLine("END");
@@ -169,10 +204,14 @@ Step ServeStore(AsciiRequest& request, Words words, StoreMode mode) {
   const KeyHash hash = request.access.Hash(store.key);
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
   Partition& partition = request.access.Own(hash);
+  store.hash = hash.index;
   Step step = Step::kNext;
   const auto data = request.ReadData(*bytes, &step);
-  if (!data) return step;
-  store.hash = hash.index;
+  if (!data) {
+    if (step != Step::kSkipped) return step;
+    return WriteStored(request,
+                       RejectTooLarge(partition, store, request.exchange.now_s, request.counters));
+  }
   store.value = *data;
   store.attributes = {static_cast<uint32_t>(*flags), ExpiryOf(*exptime, request.exchange)};
   uint64_t unique = 0;
@@ -284,7 +323,7 @@ Step ServeStatistics(AsciiRequest& request, Words words) {
   const auto list = StatisticsListOf(word);
   if (!list) return request.WriteError(kError);
   const auto tell = [&request](std::string_view name, std::string_view value) {
-    if (name.size() + value.size() + 8 + kAnswerBytes > request.room()) return false;
+    if (!request.Fits(name.size() + value.size() + 8 + kAnswerBytes)) return false;
     for (const std::string_view part : {std::string_view("STAT "), name, std::string_view(" ")}) {
       request.reply.Add(part);
     }

@@ -16,9 +16,13 @@ namespace sluice::engine::kv::memcached {
 
 /// Result of serving a request.
 enum class Step : uint8_t {
-  kNext,     ///< Served; continue with the next request.
+  kNext,  ///< Served; continue with the next request.
+  kEnd,   ///< Served; ignore the rest of the datagram, or close the stream.
+  // The request is not finished.
   kForeign,  ///< Exchange::owner must serve it.
-  kEnd,      ///< Served; ignore the rest of the datagram.
+  kMore,     ///< Its data is incomplete.
+  kRoom,     ///< Its reply must be sent before the rest of its keys is served.
+  kSkipped,  ///< Only from ReadData: its data is too long, and is skipped.
 };
 
 // Answers and errors with memcached's texts.
@@ -56,6 +60,16 @@ struct AsciiRequest {
 
   /// Returns the number of bytes by which the reply may still grow.
   size_t room() const { return exchange.RoomOf(reply); }
+  /// Returns whether the reply may grow by `bytes`, in a stream after it is moved. Call it when
+  /// `next` is final.
+  [[gnu::always_inline]] bool Fits(size_t bytes) {
+    if (bytes <= room()) [[likely]]
+      return true;
+    return FitsElsewhere(bytes);
+  }
+  [[gnu::cold, gnu::noinline]] bool FitsElsewhere(size_t bytes) {
+    return exchange.FitsElsewhere(bytes, reply, next);
+  }
   /// Answers with `text` and a line end, unless `muted`. There is room, because a request starts
   /// only with kAnswerBytes of room.
   Step WriteLine(std::string_view text);
@@ -67,8 +81,9 @@ struct AsciiRequest {
 
   /// Returns the data after the line, `bytes` followed by a line end. If the data is incomplete or
   /// not followed by a line end, answers with an error, sets `step` to the result of the request,
-  /// and returns nullopt.
+  /// and returns nullopt. In a stream, incomplete data is not an error.
   std::optional<Bytes> ReadData(size_t bytes, Step* step);
+  /// Skips the data after the line, which in a stream may arrive later.
   Step SkipData(size_t bytes);
 };
 

@@ -67,7 +67,7 @@ Ending ServeStat(BinaryRequest& request) {
   const auto list = StatisticsListOf(word);
   if (!list) return request.Fail(Status::kNotFound);
   const auto tell = [&request](std::string_view name, std::string_view value) {
-    if (kHeaderBytes + name.size() + value.size() + kResponseBytes > request.room()) return false;
+    if (!request.Fits(kHeaderBytes + name.size() + value.size() + kResponseBytes)) return false;
     request.Respond({}, BytesOf(name), BytesOf(value), 0, Status::kOk);
     return true;
   };
@@ -77,7 +77,8 @@ Ending ServeStat(BinaryRequest& request) {
   return request.Done(0);
 }
 
-Ending Serve(BinaryRequest& request) {
+// Inlined into the loop, and into the rare ServeWithoutValue.
+[[gnu::always_inline]] inline Ending Serve(BinaryRequest& request) {
   if (request.key.size() > kMaxKeyBytes) return request.Refuse(Status::kInvalid);
   switch (static_cast<Opcode>(request.opcode)) {
     case Opcode::kGet:
@@ -149,6 +150,57 @@ Ending Serve(BinaryRequest& request) {
   return request.Fail(Status::kUnknown);
 }
 
+// Serves a request of a stream whose value, of `bytes` bytes, is incomplete, unless the value is
+// needed. Returns kMore if it is.
+Ending ServeWithoutValue(BinaryRequest& request, size_t bytes) {
+  switch (static_cast<Opcode>(request.opcode)) {
+    case Opcode::kSet:
+    case Opcode::kSetQ:
+      return ServeBinaryStoreLater(request, Opcode::kSet, bytes);
+    case Opcode::kAdd:
+    case Opcode::kAddQ:
+    case Opcode::kReplace:
+    case Opcode::kReplaceQ:
+      return ServeBinaryStoreLater(request, Opcode::kAdd, bytes);
+    case Opcode::kAppend:
+    case Opcode::kAppendQ:
+    case Opcode::kPrepend:
+    case Opcode::kPrependQ:
+      return ServeBinaryStoreLater(request, Opcode::kAppend, bytes);
+    default:
+      break;
+  }
+  // No other command permits a value, so its first bytes suffice.
+  static constexpr uint8_t kValue[1] = {};
+  request.value = kValue;
+  return Serve(request);
+}
+
+// Serves a request of a stream that is incomplete, or not a request.
+[[gnu::cold, gnu::noinline]] Progress ServeIncomplete(Exchange& exchange, Access& access,
+                                                      Reply& reply, ProtocolCounters& counters) {
+  const Bytes rest = exchange.datagram.subspan(exchange.position);
+  exchange.wanted = kHeaderBytes;
+  if (rest.size() < kHeaderBytes) return Progress::kMore;
+  if (rest[0] != kRequestMagic) return Progress::kEnd;
+  const size_t head = kHeaderBytes + packet::LoadBe16(&rest[2]) + rest[4];
+  const size_t whole = kHeaderBytes + size_t{packet::LoadBe32(&rest[8])};
+  exchange.wanted = static_cast<uint32_t>(std::min(head, whole));
+  if (rest.size() < head) return Progress::kMore;
+  BinaryRequest request(exchange, access, reply, counters, rest.first(head));
+  if (request.room() < kResponseBytes + kMaxKeyBytes) return Progress::kRoom;
+  const Ending ending = ServeWithoutValue(request, whole - head);
+  if (ending == Ending::kForeign) return Progress::kForeign;
+  if (ending == Ending::kMore) {
+    exchange.wanted = static_cast<uint32_t>(whole);
+    return Progress::kMore;
+  }
+  ++counters.requests;
+  exchange.position += whole;
+  exchange.reply_before = request.reply_before;
+  return ending == Ending::kEnd ? Progress::kEnd : Progress::kDone;
+}
+
 }  // namespace
 
 Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
@@ -157,6 +209,7 @@ Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolC
     const bool has_header = rest.size() >= kHeaderBytes && rest[0] == kRequestMagic;
     const size_t body = has_header ? packet::LoadBe32(&rest[8]) : 0;
     if (!has_header || body > rest.size() - kHeaderBytes) {
+      if (exchange.is_stream()) return ServeIncomplete(exchange, access, reply, counters);
       if (exchange.position == 0) return Progress::kRefused;
       ++counters.errors;
       break;
@@ -173,6 +226,7 @@ Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolC
     }
     BinaryRequest request(exchange, access, reply, counters, rest);
     if (exchange.within == 0 && request.room() < kResponseBytes + kMaxKeyBytes) {
+      if (exchange.is_stream()) return Progress::kRoom;
       ++counters.cut_replies;
       if (request.room() >= kResponseBytes) request.Fail(Status::kTooLarge);
       break;
@@ -182,7 +236,7 @@ Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolC
     ++counters.requests;
     exchange.position += rest.size();
     exchange.within = 0;
-    if (ending == Ending::kEnd) break;
+    if (ending == Ending::kEnd) return Progress::kEnd;
   }
   return exchange.datagram.empty() ? Progress::kRefused : Progress::kDone;
 }

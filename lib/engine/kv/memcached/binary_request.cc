@@ -43,10 +43,15 @@ uint8_t* Put(uint8_t* to, Bytes bytes) {
 
 }  // namespace
 
+bool BinaryRequest::FitsElsewhere(size_t bytes) {
+  const size_t body = extras.size() + key.size() + value.size();
+  return exchange.FitsElsewhere(bytes, reply, exchange.position + kHeaderBytes + body);
+}
+
 Ending BinaryRequest::Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique,
                               Status status) {
   const size_t body = extras.size() + key.size() + value.size();
-  if (kHeaderBytes + body > room()) return WriteTooLong();
+  if (!Fits(kHeaderBytes + body)) return WriteTooLong();
   uint8_t* const header = reply.Extend(kHeaderBytes + body);
   header[0] = kResponseMagic;
   header[1] = opcode;
@@ -207,6 +212,22 @@ Ending ServeBinaryAppend(BinaryRequest& request, Opcode command, bool quiet) {
       request.access.Own(hash), {request.key, hash.index, request.value, {}, mode, request.unique},
       request.exchange.now_s, &unique, request.counters);
   return WriteStored(request, result, unique, Status::kNotStored, quiet);
+}
+
+Ending ServeBinaryStoreLater(BinaryRequest& request, Opcode command, size_t bytes) {
+  const bool extends = command == Opcode::kAppend || command == Opcode::kPrepend;
+  if (request.extras.size() != (extends ? 0 : 8) || request.key.empty() ||
+      request.key.size() > kMaxKeyBytes) {
+    return request.Refuse(Status::kInvalid);
+  }
+  if (bytes <= kMaxStoreValueBytes) return Ending::kMore;
+  const KeyHash hash = request.access.Hash(request.key);
+  if (!request.access.MayWrite(hash)) return request.Foreign(hash);
+  StoreRequest store{.key = request.key, .hash = hash.index};
+  if (command != Opcode::kSet) store.mode = StoreMode::kAdd;  // Never deletes the old item.
+  const Result result =
+      RejectTooLarge(request.access.Own(hash), store, request.exchange.now_s, request.counters);
+  return WriteStored(request, result, 0, Status::kNotStored, false);
 }
 
 Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet) {

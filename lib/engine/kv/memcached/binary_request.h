@@ -65,9 +65,13 @@ enum class Opcode : uint8_t {
   kGatKQ = 0x24,
 };
 
-/// Result of serving a request: continue with the next one, pass it to another worker, or ignore
-/// the rest of the datagram.
-enum class Ending : uint8_t { kNext, kForeign, kEnd };
+/// Result of serving a request.
+enum class Ending : uint8_t {
+  kNext,     ///< Served; continue with the next request.
+  kForeign,  ///< Exchange::owner must serve it.
+  kEnd,      ///< Served; ignore the rest of the datagram, or close the stream.
+  kMore,     ///< A stream: not served, because its value is needed.
+};
 
 /// Maximum length of an error response and of a response without key and value.
 inline constexpr size_t kResponseBytes = kHeaderBytes + 64;
@@ -90,6 +94,13 @@ struct BinaryRequest {
 
   /// Returns the number of bytes by which the reply may still grow.
   size_t room() const { return exchange.RoomOf(reply); }
+  /// Returns whether the reply may grow by `bytes`, in a stream after it is moved.
+  [[gnu::always_inline]] bool Fits(size_t bytes) {
+    if (bytes <= room()) [[likely]]
+      return true;
+    return FitsElsewhere(bytes);
+  }
+  [[gnu::cold, gnu::noinline]] bool FitsElsewhere(size_t bytes);
   Ending Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique, Status status);
   /// Responds with success and without data.
   Ending Done(uint64_t unique) { return Respond({}, {}, {}, unique, Status::kOk); }
@@ -121,5 +132,8 @@ Ending ServeBinarySet(BinaryRequest& request, Opcode command, bool quiet);
 Ending ServeBinaryAppend(BinaryRequest& request, Opcode command, bool quiet);
 Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet);
 Ending ServeBinaryDelete(BinaryRequest& request, bool quiet);
+/// Serves a storage request whose value has `bytes` bytes and is not in `request`: returns kMore if
+/// the request is valid and the value not too large.
+Ending ServeBinaryStoreLater(BinaryRequest& request, Opcode command, size_t bytes);
 
 }  // namespace sluice::engine::kv::memcached

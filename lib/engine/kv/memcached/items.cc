@@ -39,13 +39,8 @@ Result SetIf(Condition condition, Partition& partition, const StoreRequest& requ
 Result StoreUncounted(Partition& partition, const StoreRequest& request, uint32_t now_s,
                       uint64_t* unique) {
   switch (request.mode) {
-    case StoreMode::kSet: {
-      const Result result = SetIf(Condition::kAlways, partition, request, now_s, unique);
-      if (result == Result::kTooLarge && partition.mode() == Mode::kCache) {
-        partition.Delete(request.key, request.hash, 0, now_s);
-      }
-      return result;
-    }
+    case StoreMode::kSet:
+      return SetIf(Condition::kAlways, partition, request, now_s, unique);
     case StoreMode::kAdd: {
       const Result result = SetIf(Condition::kIfAbsent, partition, request, now_s, unique);
       return result == Result::kExists ? Result::kNotStored : result;
@@ -67,7 +62,7 @@ Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now
                  uint64_t* unique, ProtocolCounters& counters) {
   const Result result = StoreUncounted(partition, request, now_s, unique);
   if (result == Result::kTooLarge) {
-    ++counters.too_large;
+    RejectTooLarge(partition, request, now_s, counters);
   } else if (result == Result::kNoMemory) {
     ++counters.no_memory;
   } else {
@@ -80,6 +75,15 @@ Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now
     if (result == Result::kNotFound) ++counters.cas_misses;
   }
   return result;
+}
+
+Result RejectTooLarge(Partition& partition, const StoreRequest& request, uint32_t now_s,
+                      ProtocolCounters& counters) {
+  ++counters.too_large;
+  if (request.mode == StoreMode::kSet && partition.mode() == Mode::kCache) {
+    partition.Delete(request.key, request.hash, 0, now_s);
+  }
+  return Result::kTooLarge;
 }
 
 DeltaOutcome ChangeNumber(Partition& partition, const DeltaRequest& request, uint32_t now_s,

@@ -28,6 +28,9 @@ struct StoreRequest {
 /// the new unique.
 Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now_s,
                  uint64_t* unique, ProtocolCounters& counters);
+/// Does what StoreItem does if the value is too large, without the value. Returns kTooLarge.
+Result RejectTooLarge(Partition& partition, const StoreRequest& request, uint32_t now_s,
+                      ProtocolCounters& counters);
 
 struct DeltaRequest {
   Bytes key{};

@@ -14,9 +14,7 @@ constexpr std::string_view kRefusedDelete = "I";
 
 // Implements the meta commands mg, ms and md.
 
-bool HasRoom(const AsciiRequest& request) {
-  return request.room() >= request.line.size() + 2 * kAnswerBytes;
-}
+bool HasRoom(AsciiRequest& request) { return request.Fits(request.line.size() + 2 * kAnswerBytes); }
 
 Step WriteTooLittleRoom(AsciiRequest& request) {
   request.WriteTooLong();
@@ -89,7 +87,7 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
         line.AddCommon(flag, flags);
     }
   }
-  if (flags.value && line.text().size() + item->value.size() + 4 + kAnswerBytes > request.room()) {
+  if (flags.value && !request.Fits(line.text().size() + item->value.size() + 4 + kAnswerBytes)) {
     return request.WriteTooLong();
   }
   request.WriteLine(line.text());
@@ -169,22 +167,29 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
     request.WriteError(error);
     return request.SkipData(*bytes);
   }
-  if (!HasRoom(request)) return WriteTooLittleRoom(request);
   const KeyHash hash = request.access.Hash(store.key);
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
+  Partition& partition = request.access.Own(hash);
+  store.hash = hash.index;
   Step step = Step::kNext;
   const auto data = request.ReadData(*bytes, &step);
-  if (!data) return step;
+  if (!data) {
+    if (step != Step::kSkipped) return step;
+    store.mode = StoreMode::kSet;  // memcached deletes the old item in every mode.
+    return WriteMetaStored(
+        request, RejectTooLarge(partition, store, request.exchange.now_s, request.counters), flags,
+        0);
+  }
+  if (!HasRoom(request)) return WriteTooLittleRoom(request);
   if (flags.compares && (store.mode == StoreMode::kSet || store.mode == StoreMode::kReplace)) {
     store.mode = StoreMode::kCas;
   }
-  store.hash = hash.index;
   store.value = *data;
   store.attributes = {flags.client_flags, ExpiryOf(flags.ttl, request.exchange)};
   store.compare = flags.compare;
   uint64_t unique = 0;
   const Result result =
-      StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique, request.counters);
+      StoreItem(partition, store, request.exchange.now_s, &unique, request.counters);
   return WriteMetaStored(request, result, flags, unique);
 }
 

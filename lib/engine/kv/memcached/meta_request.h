@@ -17,7 +17,7 @@ inline constexpr std::string_view kLongOpaque = "CLIENT_ERROR opaque token too l
 
 /// Returns whether there is room for any answer without a value. The answer is at most as long as
 /// the request's line and numbers for c, f, s and t together.
-bool HasRoom(const AsciiRequest& request);
+bool HasRoom(AsciiRequest& request);
 Step WriteTooLittleRoom(AsciiRequest& request);
 /// Returns whether the token of O is absent or short enough.
 bool OpaqueFits(const MetaFlags& flags);

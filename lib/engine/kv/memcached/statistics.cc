@@ -87,14 +87,16 @@ void AppendGeneral(const Exchange& exchange, const Store& store, StatisticsWrite
       .Append("bytes", kept.item_bytes)
       .Append("curr_items", kept.items)
       .Append("total_items", Since(traffic.mica.sets + traffic.memcached.sets, store.reset.sets))
-      .Append("evictions", Since(kept.evicted, store.reset.evicted))
-      .Append("udp_requests", c.requests);  // memcached has no statistic of this name.
+      .Append("evictions", Since(kept.evicted, store.reset.evicted));
+  // memcached has no statistic of this name.
+  if (!exchange.is_stream()) writer.Append("udp_requests", c.requests);
 }
 
 void AppendSettings(const Exchange& exchange, const Store& store, StatisticsWriter& writer) {
   const Partition& any = store.partitions.front();
-  writer.Append("maxbytes", MaxBytes(store)).Append("tcpport", "0");
-  if (exchange.server != nullptr) writer.Append("udpport", exchange.server->udp_port);
+  const ServerFacts* const server = exchange.server;
+  writer.Append("maxbytes", MaxBytes(store)).Append("tcpport", server ? server->tcp_port : 0);
+  if (server != nullptr) writer.Append("udpport", server->udp_port);
   writer.Append("verbosity", "0")
       .Append("evictions", any.mode() == Mode::kCache ? "on" : "off")
       .Append("domain_socket", "NULL")
