@@ -5,14 +5,22 @@
 // and prints each answer in the same form. The answer to a rejected datagram is empty. MODE is
 // cache or store. If there are several workers, only a key's owner reads the key, and other workers
 // hand datagrams over. Any FLUSH argument allows flush_all.
+//
+// If WORKERS is "stream", a line is part of a byte stream, and arrives in random pieces. There is
+// one connection of each protocol. After an answer that ends it, "closed" is printed, and the next
+// line begins a new one.
 #include <ctime>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "engine/kv/memcached/ascii.h"
+#include "engine/kv/memcached/ascii_request.h"
 #include "engine/kv/memcached/binary.h"
+#include "stream_lab.h"
 
 namespace {
 
@@ -71,14 +79,53 @@ void Answer(Store& store, Bytes datagram, std::string_view version, uint32_t sta
   }
 }
 
+void AnswerStreams(Mode mode, std::string_view version, bool allow_flush) {
+  constexpr uint32_t kClock = 1000;
+  const auto started_unix_s = static_cast<uint32_t>(std::time(nullptr));
+  ServiceOptions options;
+  options.unix_epoch_s = started_unix_s - kClock;
+  options.facts = {.version = version, .pid = 1, .started_unix_s = started_unix_s};
+  StreamLab lab(mode, 1, options);
+  lab.store.allow_flush = allow_flush;
+  std::optional<StreamLabConnection> connections[2];
+  std::mt19937 random(1);
+  const auto draw = [&](size_t most) { return 1 + random() % static_cast<uint32_t>(most); };
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::vector<uint8_t> bytes = FromHex(line);
+    const std::string_view text = memcached::AsText(bytes);
+    auto& connection = connections[bytes[0] == memcached::kRequestMagic];
+    if (!connection) connection.emplace(lab, draw(3000));
+    const auto now_s = static_cast<uint32_t>(std::time(nullptr)) - options.unix_epoch_s;
+    lab.server.AtRest(now_s * StreamLab::kHz);
+    std::string answer;
+    // Long lines arrive whole, because memcached would otherwise close the connection.
+    const size_t longest = text.size() < 2000 ? draw(100) : 100'000;
+    for (size_t at = 0; at < text.size();) {
+      const size_t piece = draw(longest);
+      answer += connection->Send(text.substr(at, piece));
+      at += piece;
+    }
+    std::cout << ToHex(memcached::AsBytes(answer));
+    if (connection->closed()) {
+      std::cout << "closed";
+      connection.reset();
+    }
+    std::cout << std::endl;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::cerr << "usage: sluice-kv-answers cache|store WORKERS VERSION [FLUSH]\n";
+    std::cerr << "usage: sluice-kv-answers cache|store WORKERS|stream VERSION [FLUSH]\n";
     return 2;
   }
   const Mode mode = std::string_view(argv[1]) == "cache" ? Mode::kCache : Mode::kStore;
+  if (std::string_view(argv[2]) == "stream") {
+    AnswerStreams(mode, argv[3], argc > 4);
+    return 0;
+  }
   Store store = MakeStore(mode, static_cast<uint32_t>(std::stoul(argv[2])), argc > 4);
   const auto started_unix_s = static_cast<uint32_t>(std::time(nullptr));
   std::vector<uint8_t> room(4 << 20);

@@ -6,7 +6,7 @@ by identity: the n-th distinct one of a server must correspond to the n-th of th
 servers' seconds begin at different times, so remaining times may differ by the duration of the
 test. Single requests go to memcached over UDP; several requests or keys go to the same server over
 TCP, because memcached 1.6.18 sends each hit of a multi-get on UDP as a separate message, and loses
-responses to later requests."""
+responses to later requests. Our server for byte streams is compared over TCP only."""
 
 import os
 import pathlib
@@ -21,8 +21,8 @@ import unittest
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import free_port
 from memcached_random import RandomRequests
-from memcached_requests import (BINARY, CONVERSATIONS, COUNTED, DIFFERENCES, NUMBERS, REQUESTS, TTL,
-                                binary)
+from memcached_requests import (BINARY, CONVERSATIONS, COUNTED, DATAGRAM_DIFFERENCES, DIFFERENCES,
+                                NUMBERS, REQUESTS, STREAM_DIFFERENCES, STREAMS, TTL, binary)
 
 ANSWERS = sys.argv.pop()
 MEMCACHED = "/usr/bin/memcached"
@@ -35,6 +35,14 @@ TIME_LEFT = re.compile(rb"(?m)(^(?:HD|VA) [^\r\n]*?\bt)(\d+)")
 
 def is_binary(request):
     return request[:1] == b"\x80"
+
+
+def mark(request):
+    """Returns a request that ends a conversation of the protocol of `request`, and its answer."""
+    if is_binary(request):
+        return (binary(0x0a, opaque=MARK),
+                struct.pack(">BBHIII", 0x81, 0x0a, 0, 0, 0, MARK) + bytes(8))
+    return b"md mark O%d\r\n" % MARK, b"NF O%d\r\n" % MARK
 
 
 class Memcached:
@@ -93,15 +101,14 @@ class Memcached:
     def ask_tcp(self, request):
         """Returns the data before the response to a mark, or before the end of the connection."""
         kind = is_binary(request)
-        mark, end = (binary(0x0a, opaque=MARK), struct.pack(">BBHIII", 0x81, 0x0a, 0, 0, 0, MARK) +
-                     bytes(8)) if kind else (b"md mark O%d\r\n" % MARK, b"NF O%d\r\n" % MARK)
+        last, end = mark(request)
         if kind not in self.connections:
             self.connections[kind] = socket.create_connection(("127.0.0.1", self.port),
                                                               timeout=PATIENCE_S)
         connection = self.connections[kind]
         answer = b""
         try:
-            connection.sendall(request + mark)
+            connection.sendall(request + last)
             while not answer.endswith(end):
                 more = connection.recv(1 << 20)
                 if not more:
@@ -129,6 +136,20 @@ class Ours:
         self.process.stdin.write(request.hex() + "\n")
         self.process.stdin.flush()
         return bytes.fromhex(self.process.stdout.readline())
+
+
+class OurStreams(Ours):
+    def ask(self, request):
+        """Returns the data before the response to a mark, or before the end of the connection."""
+        last, end = mark(request)
+        self.process.stdin.write((request + last).hex() + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline().strip()
+        answer = bytes.fromhex(line.removesuffix("closed"))
+        if line.endswith("closed"):
+            return answer
+        assert answer.endswith(end), (request, answer)
+        return answer[:-len(end)]
 
 
 class Uniques:
@@ -196,7 +217,7 @@ class Uniques:
 class Answers(unittest.TestCase):
     """Our server with one worker; subclasses use others."""
 
-    MODE, WORKERS = "cache", "1"
+    MODE, WORKERS, OURS = "cache", "1", Ours
 
     def setUp(self):
         self.memcached = self.ours = None
@@ -205,9 +226,10 @@ class Answers(unittest.TestCase):
     def start(self, *options):
         self.memcached = Memcached(*options)
         self.addCleanup(self.memcached.close)
-        self.ours = Ours(self.MODE, self.WORKERS, VERSION, *([] if "-F" in options else ["flush"]))
+        self.ours = self.OURS(self.MODE, self.WORKERS, VERSION,
+                              *([] if "-F" in options else ["flush"]))
         self.addCleanup(self.ours.close)
-        self.names = [Uniques(self.WORKERS == "1") for _ in range(2)]
+        self.names = [Uniques(self.WORKERS != "4") for _ in range(2)]
 
     def compare(self, request, udp):
         answers = []
@@ -377,18 +399,36 @@ class AnswersInStoreMode(Answers):
     MODE = "store"
 
 
+class AnswersOfStreams(Answers):
+    WORKERS, OURS = "stream", OurStreams
+
+    def compare(self, request, udp):
+        super().compare(request, udp=False)
+
+    def test_streams(self):
+        self.start()
+        for request in STREAMS:
+            self.compare(request, udp=False)
+
+
 class Differences(unittest.TestCase):
+    WORKERS, OURS, DIFFERENCES = "1", Ours, DIFFERENCES + DATAGRAM_DIFFERENCES
+
     def test_that_they_are_as_documented(self):
         memcached = Memcached()
         self.addCleanup(memcached.close)
-        ours = Ours("cache", "1", VERSION, "flush")
+        ours = self.OURS("cache", self.WORKERS, VERSION, "flush")
         self.addCleanup(ours.close)
-        for request, theirs, answer, why in DIFFERENCES:
-            with self.subTest(request=request, why=why):
+        for request, theirs, answer, why in self.DIFFERENCES:
+            with self.subTest(request=request[:80], why=why):
                 if theirs is not None:
                     self.assertEqual(memcached.ask(request), theirs)
                 answer = answer.replace(b"{version}", VERSION.encode())
                 self.assertEqual(ours.ask(request), answer)
+
+
+class DifferencesOfStreams(Differences):
+    WORKERS, OURS, DIFFERENCES = "stream", OurStreams, DIFFERENCES + STREAM_DIFFERENCES
 
 
 if __name__ == "__main__":

@@ -62,12 +62,30 @@ DIFFERENCES = [
      "a flush that is to come, as above"),
     (binary(0x1b, b"", bytes(4)), None, response(0x1b, 0x81, b"Unknown command"),
      "the same answer, but memcached's ends the connection; it knows no verbosity either"),
+]
+
+# Only for datagrams.
+DATAGRAM_DIFFERENCES = [
     (b"set d 0 0 10\r\nq\r\n", None, b"CLIENT_ERROR bad data chunk\r\n",
      "memcached waits for the rest of the data, on UDP in vain"),
 ]
 
-# Sent one at a time and compared exactly, including padding and times. This is possible because no
-# other client holds a reference to the items, and memcached's clock has a resolution of one second.
+# Only for byte streams. The README of sluice-kv lists these and those that depend on the division of
+# the bytes.
+STREAM_DIFFERENCES = [
+    (b"set d 0 0 1048576\r\n" + b"v" * 1048576 + b"\r\n",
+     b"SERVER_ERROR object too large for cache\r\n", b"STORED\r\n",
+     "memcached's limit of 1 MiB includes key and header"),
+    (b"set d 0 0 600000\r\n" + b"v" * 600000 + b"\r\nappend d 0 0 600000\r\n" + b"v" * 600000 +
+     b"\r\n", b"STORED\r\nNOT_STORED\r\n", b"STORED\r\nSTORED\r\n",
+     "in cache mode a value may grow beyond 1 MiB"),
+    (binary(0x50, b"abc", value=b"de") + b"xyz", response(0x50, 0x81, b"Unknown command"),
+     response(0x50, 0x81, b"Unknown command"),
+     "memcached skips the key of an unknown command twice; here the next request is not one"),
+]
+
+# Sent one at a time and compared exactly, including padding and times: no other client holds a
+# reference to the items, and memcached's clock has whole seconds.
 NUMBERS = [
     b"set n 0 0 2\r\n10\r\n", b"decr n 1\r\n", b"mg n s v\r\n", b"get n\r\n", b"incr n 90\r\n",
     b"incr n 1\r\n", b"get n\r\n", b"decr n 99\r\n", b"get n\r\n",
@@ -320,4 +338,35 @@ BINARY = [
     binary(0x00, b"abc", body=2)[:26], binary(0x01, b"a", SET, b"xyz", body=5)[:29],
     binary(0x01, b"a", SET, b"1") + binary(0x01, b"a", SET, bytes(2000000)) + binary(0, b"a"),
     binary(0x12, b"a", SET, bytes(2000000)) + binary(0x0a),
+]
+
+# Requests over byte streams whose answers depend on that.
+STREAMS = [
+    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"POST a b HTTP/1.0\r\n", b"HTTP/1.1\r\n",
+    b"mfoo HTTP/1.1\r\n", b"mx HTTP/1.1\r\n", b"G HTTP/1.1\r\n", b"gfoo HTTP/1.1\r\n",
+    b"slab HTTP/1.1\r\n", b"vfoo HTTP/\r\n", b"GET a http/1.1\r\n", b"GET HTTP/1.1 x\r\n",
+    b"GET " + b"x " * 20 + b"HTTP/1.1\r\n", b"GET " + b"x " * 21 + b"HTTP/1.1\r\n",
+    b"GET " + b"x " * 22 + b"HTTP/1.1\r\n", b"version HTTP/1.1\r\n", b"quit HTTP/1.1\r\n",
+    b"VALUE a 0 1\r\n1\r\nEND\r\n", b"mn\r\n" + binary(0x0a) + b"\r\nmn\r\n",
+    b"set big 0 0 200000\r\n" + b"v" * 200000 + b"\r\nget big\r\n", b"mg big v\r\n",
+    b"get big big a big\r\nmn\r\n", b"get big\r\nquit\r\n", b"ms big 1\r\nx\r\n",
+    b"set big 0 0 1048000\r\n" + b"v" * 1048000 + b"\r\nget big big\r\n",
+    b"get " + b"a none " * 4000 + b"\r\n",
+    b"set c 0 0 200000\r\n" + b"v" * 200001 + b"\r\nmn\r\n",
+    b"ms c 200000 z\r\n" + b"v" * 200000 + b"\r\nmn\r\n",
+    b"ms c 2000000 MA O1\r\n" + b"v" * 2000000 + b"\r\nmg c v\r\n",
+    b"ms c 1\r\nx\r\nms c 2000000 k O1\r\n" + b"v" * 2000000 + b"\r\nmg c v\r\n",
+    b"ms c 1\r\nx\r\nms c 2000000 ME\r\n" + b"v" * 2000000 + b"\r\nmg c v\r\n",
+    b"set c 0 0 1\r\nx\r\nadd c 0 0 2000000\r\n" + b"v" * 2000000 + b"\r\nget c\r\n",
+    b"set c 0 0 1\r\nx\r\ncas c 0 0 2000000 1\r\n" + b"v" * 2000000 + b"\r\nget c\r\n",
+    b"set c 0 0 1\r\nx\r\nappend c 0 0 2000000\r\n" + b"v" * 2000000 + b"\r\nget c\r\n",
+    b"set c 0 0 2000000 noreply\r\n" + b"v" * 2000000 + b"xyget c\r\n",
+    binary(0x01, b"big", SET, b"w" * 300000) + binary(0x00, b"big") + binary(0x0d, b"big"),
+    binary(0x0e, b"big", value=b"x" * 300000) + binary(0x00, b"big"),
+    binary(0x0e, b"big", value=b"x" * 2000000) + binary(0x0a),
+    binary(0x13, b"big", SET, b"x" * 2000000) + binary(0x0a),
+    binary(0x11, b"big", SET, b"x" * 2000000) + binary(0x00, b"big"),
+    binary(0x00, b"big", body=2**32 - 1), binary(0x00, b"abc", body=2), binary(0x01, LONG, SET,
+                                                                              body=10**6),
+    binary(0x01, b"a", b"", body=10**6), binary(0x0a) + bytes(24),
 ]
