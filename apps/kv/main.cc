@@ -15,6 +15,7 @@
 
 #include "commands.h"
 #include "engine/kv/server.h"
+#include "engine/kv/stream_server.h"
 #include "handoff_rings.h"
 #include "host/argument_faults.h"
 #include "live_snapshots.h"
@@ -24,6 +25,7 @@
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
+#include "runtime/tcp/tcp_server.h"
 #include "settings.h"
 #include "steering.h"
 #include "workers.h"
@@ -39,6 +41,7 @@ namespace {
 constexpr char kProtocolVersion[] = "1.6.18-sluice-" SLUICE_VERSION;
 
 using sluice::engine::kv::ServiceOptions;
+using sluice::engine::kv::StreamServer;
 using sluice::etcd::Registration;
 using sluice::kv::Engine;
 using sluice::kv::HandoffRings;
@@ -51,6 +54,7 @@ using sluice::kv::Workers;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::PortStats;
+using sluice::runtime::RunTcp;
 using sluice::runtime::Session;
 using sluice::runtime::Unavailable;
 using sluice::runtime::WorkerInfo;
@@ -64,7 +68,7 @@ uint32_t ItemSeconds() { return ClockSeconds() + 1; }
 int main(int argc, char** argv) {
   int exit_code = 0;
   auto line = sluice::runtime::ReadCommandLine(
-      "kv", "serves a key-value store over UDP, by the protocols of memcached and MICA", argc, argv,
+      "kv", "serves a key-value store by the protocols of memcached and MICA", argc, argv,
       &exit_code);
   if (!line) return exit_code;
   std::string flag, fix;
@@ -136,14 +140,21 @@ int main(int argc, char** argv) {
                                 registered ? 1 : 0);
     }
   };
-  exit_code = session->Run(
-      [&](const WorkerInfo& info) {
-        ServiceOptions service = settings->service;
-        service.gate.own = info.own;
-        return Engine(info.own, std::in_place, store, info.worker, service,
-                      RingHandoffQueue(handoffs, info.worker), rte_get_tsc_hz());
-      },
-      std::move(hooks));
+  if (settings->tcp) {
+    exit_code = RunTcp(
+        *session, {settings->service.memcached_port},
+        [&](const WorkerInfo&) { return StreamServer(store, settings->service, rte_get_tsc_hz()); },
+        std::move(hooks));
+  } else {
+    exit_code = session->Run(
+        [&](const WorkerInfo& info) {
+          ServiceOptions service = settings->service;
+          service.gate.own = info.own;
+          return Engine(info.own, std::in_place, store, info.worker, service,
+                        RingHandoffQueue(handoffs, info.worker), rte_get_tsc_hz());
+        },
+        std::move(hooks));
+  }
   snapshots.Stop();
   if (!persistence.Save(ItemSeconds(), &fix)) {
     std::fprintf(stderr, "sluice-kv: --snapshot: %s\n", fix.c_str());

@@ -9,6 +9,7 @@
 #include "client_wire.h"
 #include "engine/kv/available_memory.h"
 #include "packet/own_addresses.h"
+#include "runtime/tcp/tcp_server.h"
 
 DEFINE_string(mode, "cache",
               "cache: evicts the oldest items; store: rejects items that do not fit");
@@ -17,7 +18,9 @@ DEFINE_uint64(items, 1 << 20, "Expected number of items in all partitions");
 DEFINE_uint32(
     partitions, 0,
     "Number of partitions of the store, each written by one worker; 0: as many as workers");
-DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
+DEFINE_string(transport, "udp",
+              "udp: datagrams; tcp: memcached's protocols over TCP, by one worker");
+DEFINE_uint32(memcached_port, 11211, "Port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
 DEFINE_uint32(max_reply_bytes, 2048,
               "Maximum bytes of the answer to one memcached datagram, since the source address of "
@@ -46,6 +49,21 @@ constexpr uint32_t kMinReplyBytes = 1400;
 constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value and its framing.
 constexpr uint64_t kMaxExcessKb = 1'000'000'000;
 
+// Checks the flags of TCP; see Complaint.
+bool CheckTransport(const runtime::CommandLine& line, const runtime::Complaint& complaint) {
+  if (FLAGS_transport == "udp") return true;
+  const bool mica = !gflags::GetCommandLineFlagInfoOrDie("mica_port").is_default;
+  return complaint.Check(FLAGS_transport == "tcp", "transport", "give udp or tcp") &&
+         complaint.Check(FLAGS_memcached_port != 0, "memcached_port",
+                         "give 1 ... 65535: it is the only port that is served over TCP") &&
+         complaint.Check(!mica || FLAGS_mica_port == 0, "mica_port",
+                         "MICA's protocol is not served over TCP: omit --mica_port or "
+                         "--transport=tcp") &&
+         complaint.Check(line.options.workers == 1, "workers",
+                         "give 1: over TCP one worker serves all partitions") &&
+         runtime::CheckTcp(line, "transport", complaint);
+}
+
 // Sets the client's option for the server's address: the address of --ip that the client of the
 // embedded NIC uses.
 bool FindServer(const packet::OwnAddresses& own, std::string* option, std::string* fix) {
@@ -71,6 +89,9 @@ engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix) {
   const runtime::Complaint complaint{flag, fix};
+  if (!CheckTransport(*line, complaint)) return std::nullopt;
+  const bool tcp = FLAGS_transport == "tcp";
+  if (tcp) FLAGS_mica_port = 0;
   const uint32_t workers = line->options.workers;
   const uint32_t partitions = FLAGS_partitions != 0 ? FLAGS_partitions : workers;
   const bool right =
@@ -95,7 +116,8 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
       complaint.Check(FLAGS_excess_kb_s <= kMaxExcessKb, "excess_kb_s", "give 0 ... 1000000000");
   if (!right) return std::nullopt;
 
-  if (!line->own_port && !line->options.frame_size.empty()) {
+  line->options.answers = !tcp;
+  if (!tcp && !line->own_port && !line->options.frame_size.empty()) {
     std::string to;
     if (!FindServer(line->options.own, &to, fix)) {
       *flag = "ip";
@@ -123,6 +145,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   settings.trust_hashes = FLAGS_trust_hashes;
   settings.concurrent_read = FLAGS_concurrent_read;
   settings.allow_flush = FLAGS_allow_flush;
+  settings.tcp = tcp;
   settings.service.memcached_port = static_cast<uint16_t>(FLAGS_memcached_port);
   settings.service.mica_port = static_cast<uint16_t>(FLAGS_mica_port);
   settings.service.max_reply_bytes = FLAGS_max_reply_bytes;

@@ -22,6 +22,7 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+import harness  # pylint: disable=wrong-import-position
 import private_folder  # pylint: disable=wrong-import-position,unused-import
 from veth import Veth  # pylint: disable=wrong-import-position
 
@@ -52,6 +53,32 @@ def socket_in_namespace(*kind):
 
 def veth():
     return PAIR.up(CLIENT + "/24", CLIENT6 + "/64")
+
+
+class Stream:
+    """A TCP connection to the server."""
+
+    def __init__(self, tcp):
+        self.tcp = tcp
+
+    def send(self, data):
+        """Sends from a thread, because the server does not read while its answers wait."""
+        threading.Thread(target=self.tcp.sendall, args=(data,)).start()
+
+    def rest(self):
+        """Returns all bytes until the server closes the connection."""
+        parts = []
+        while not parts or parts[-1]:
+            parts.append(self.tcp.recv(1 << 20))
+        return b"".join(parts)
+
+
+@contextlib.contextmanager
+def connection(address, port=11211):
+    with socket_in_namespace(socket.AF_INET6 if ":" in address else socket.AF_INET,
+                             socket.SOCK_STREAM) as tcp:
+        tcp.connect((address, port))
+        yield Stream(tcp)
 
 
 @contextlib.contextmanager
@@ -497,6 +524,50 @@ class Veth(unittest.TestCase):
                     for nothing in ("get_misses", "verify_misses", "verify_failed"):
                         self.assertEqual(counted[nothing], 0, said)
         self.law(report)
+        self.assertEqual(report["memcached"]["errors"], 0)
+
+    @unittest.skipUnless(harness.has_tcp(KV), "this build has no TCP")
+    def test_tcp(self):
+        value = bytes(range(256)) * 4096
+        with veth(), tempfile.TemporaryDirectory() as folder:
+            flags = ("--transport=tcp", "--allow_flush", f"--snapshot={folder}/items")
+            with server(PACKETIZED, *flags) as report:
+                for address in (SERVER, SERVER6):
+                    with connection(address) as stream:
+                        stream.send(b"set k 5 0 %d\r\n%b\r\n" % (len(value), value) +
+                                    b"get a k b k\r\nquit\r\n")
+                        item = b"VALUE k 5 %d\r\n%b\r\n" % (len(value), value)
+                        self.assertEqual(stream.rest(), b"STORED\r\n" + 2 * item + b"END\r\n")
+                with connection(SERVER) as stream:
+                    stream.send(struct.pack(">BBHBBHIIQ", 0x80, 0, 1, 0, 0, 0, 1, 7, 0) + b"k" +
+                                struct.pack(">BBHBBHIIQ", 0x80, 7, 0, 0, 0, 0, 0, 8, 0))
+                    answer = stream.rest()
+                    self.assertEqual((answer[:2], answer[28:-24]), (b"\x81\x00", value))
+                with connection(SERVER) as stream:
+                    stream.send(b"mn\r\nx" + b"x" * 3000)
+                    self.assertEqual(stream.rest(), b"MN\r\n")
+            with server(PACKETIZED, *flags) as again, connection(SERVER) as stream:
+                stream.send(b"mg k s\r\nset k 0 0 2000000\r\n" + bytes(2000000) +
+                            b"\r\nmg k s\r\nquit\r\n")
+                self.assertEqual(stream.rest(), b"HD s1048576\r\nSERVER_ERROR object too large "
+                                                b"for cache\r\nEN\r\n")
+        self.assertEqual((report["tcp"]["opened"], report["tcp"]["bad_segments"]), (4, 0))
+        self.assertEqual((report["memcached"]["get_hits"], report["memcached"]["sets"]), (5, 2))
+        self.assertEqual(again["memcached"]["too_large"], 1)
+
+    @unittest.skipUnless(MEMCASLAP, "libmemcached-tools is not installed")
+    @unittest.skipUnless(harness.has_tcp(KV), "this build has no TCP")
+    def test_memcaslap_over_tcp(self):
+        with veth(), server(PACKETIZED, "--transport=tcp") as report:
+            for options in ((), ("-d", "50"), ("-B",)):
+                said = PAIR.run(MEMCASLAP, "-s", SERVER + ":11211", "-t", "1s", "-T", "1", "-c",
+                                "4", "-v", "1", "-X", "100", *options)
+                counted = {name: int(number)
+                           for name, number in re.findall(r"^(\w+): (\d+)$", said, re.MULTILINE)}
+                with self.subTest(options):
+                    self.assertGreater(counted["cmd_get"], 0, said)
+                    for nothing in ("get_misses", "verify_misses", "verify_failed"):
+                        self.assertEqual(counted[nothing], 0, said)
         self.assertEqual(report["memcached"]["errors"], 0)
 
     def test_our_client_verifies_every_value(self):

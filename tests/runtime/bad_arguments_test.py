@@ -119,6 +119,11 @@ BAD = {
         --snapshot=/dev/zero
         --memory_mb=1048577
         --client=protocol=http
+        --transport=quic
+        --mica_port=1024 --transport=tcp --ip=10.0.0.1
+        --memcached_port=0 --transport=tcp --ip=10.0.0.1
+        --workers=2 --transport=tcp --ip=10.0.0.1
+        --tcp_connections=0 --transport=tcp --ip=10.0.0.1
         --register=nowhere --ip=10.0.0.2
         --register=127.0.0.1:2379/sluice-kv/
         --register_as=10.0.0.2:1024
