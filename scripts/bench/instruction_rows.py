@@ -73,6 +73,10 @@ ENGINE_ROWS = (
               "*WorkerServe*", 834.74, 0),
     EngineRow("kv, a datagram of 16", "tests/kv/sluice-kv-server-bench", (1000, 1, 16),
               "*WorkerServe*", 169.70, 170),
+    *(EngineRow(f"kv, memcached's {command}", "tests/kv/sluice-kv-server-bench",
+                (1000, 1, 1, command), "*WorkerServe*", recorded, 0)
+      for command, recorded in (("get", 1636.53), ("set", 2054.35), ("mg", 2132.61),
+                                ("bget", 1173.80), ("bset", 1289.35))),
     EngineRow("logmon, light set, 1472 B", "tests/logmon/sluice-logmon-bench",
               (f"--configs={CONFIGS}", "--count=light", "--chunk=1472"),
               "sluice::test::FramesInMemory::Process(unsigned int)", 2879, 2350),

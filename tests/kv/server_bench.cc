@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]]: measures the cost of a request in the server
-// and, in the same run, the cost of the same requests in the server's table alone. MICA frames are
-// in cached memory and are served in bursts of 64. They are rebuilt between bursts; this time is
-// not measured. Items have 8-byte keys and values; 95 % of the requests are gets; the server hashes
-// the keys. The result is in TSC cycles per request: the median over the bursts of the best of
-// ROUNDS rounds, without bursts in which the thread was preempted. With BATCH, the program only
-// serves up to kCounted requests, BATCH per datagram, so that callgrind can count WorkerServe.
+// sluice-kv-server-bench [ITEMS [ROUNDS [BATCH [COMMAND]]]]: measures the cost of a request at the
+// server and, in the same run, the cost of the same requests at the server's table alone. Frames of
+// MICA's protocol are in cached memory and are served in bursts of 64. They are rebuilt between
+// bursts, which is not measured. Items have 8-byte keys and values; 95 % of the requests are gets;
+// the server hashes the keys. The result is in TSC cycles per request: the median over the bursts
+// of the best of ROUNDS rounds, without bursts in which the thread was preempted. With BATCH, the
+// program only serves up to kCounted requests, BATCH per datagram, so that callgrind can count
+// WorkerServe. All requests are then of COMMAND, if it is given: a command of memcached's text
+// protocol (get, set or mg), or of its binary one (bget or bset).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cpu/clock.h"
+#include "engine/kv/memcached/ascii_request.h"
+#include "engine/kv/memcached/binary_request.h"
+#include "engine/kv/memcached/udp_frame.h"
 #include "engine/kv/mica_format.h"
 #include "engine/kv/server.h"
 #include "engine/workload/popularity.h"
@@ -35,6 +42,7 @@ constexpr uint32_t kFrames = 64;  // Frames per burst.
 constexpr uint32_t kSlotBytes = 2048;
 constexpr uint32_t kPayload = 42;
 constexpr uint16_t kPort = 1024;
+constexpr uint16_t kMemcachedPort = 11211;
 constexpr uint32_t kNow = 1;
 constexpr uint64_t kSecret = 0x5eed;
 
@@ -53,6 +61,13 @@ struct Request {
 };
 
 Bytes BytesOf(const uint64_t& word) { return {reinterpret_cast<const uint8_t*>(&word), 8}; }
+
+/// Returns the key of a request of memcached's protocols: 16 hexadecimal digits.
+std::string KeyText(uint64_t key) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016lx", key);
+  return text;
+}
 
 Request RequestOf(uint64_t item, uint64_t secret, bool get) {
   Request request{item * 0x9e3779b97f4a7c15, {}, get};
@@ -77,6 +92,47 @@ uint32_t Build(uint8_t* frame, const Request* requests, uint32_t batch) {
   return kPayload + bytes;
 }
 
+std::string Number(uint64_t value, size_t bytes) {
+  std::string number;
+  while (bytes-- != 0) number += static_cast<char>(value >> 8 * bytes);
+  return number;
+}
+
+/// Returns a request of memcached's binary protocol.
+std::string BinaryOf(memcached::Opcode opcode, std::string_view key, std::string_view extras,
+                     std::string_view value) {
+  return Number(memcached::kRequestMagic, 1) + Number(static_cast<uint8_t>(opcode), 1) +
+         Number(key.size(), 2) + Number(extras.size(), 1) + Number(0, 3) +
+         Number(key.size() + extras.size() + value.size(), 4) + Number(0, 12) +
+         std::string(extras).append(key).append(value);
+}
+
+/// Returns a request of memcached's protocols, or an empty string if the command is unknown.
+std::string TextOf(std::string_view command, const Request& request) {
+  const std::string key = KeyText(request.key);
+  if (command == "get") return "get " + key + "\r\n";
+  if (command == "set") return "set " + key + " 0 0 8\r\nabcdefgh\r\n";
+  if (command == "mg") return "mg " + key + " s v\r\n";
+  if (command == "bget") return BinaryOf(memcached::Opcode::kGet, key, "", "");
+  if (command == "bset") {
+    return BinaryOf(memcached::Opcode::kSet, key, std::string(8, '\0'), "abcdefgh");
+  }
+  return "";
+}
+
+/// Builds a frame of up to `batch` requests of `command`. Returns its length.
+uint32_t BuildMemcached(uint8_t* frame, const Request* requests, uint32_t batch,
+                        std::string_view command) {
+  std::string text(memcached::kUdpFrameBytes, '\0');
+  for (uint32_t i = 0; i < batch; ++i) text += TextOf(command, requests[i]);
+  memcached::WriteUdpFrame(reinterpret_cast<uint8_t*>(text.data()), {});
+  std::memcpy(frame + kPayload, text.data(), text.size());
+  const auto bytes = static_cast<uint32_t>(text.size());
+  packet::Datagram::WritePlain(
+      frame, {{2}, {4}, {10, 0, 0, 1}, {10, 0, 0, 2}, 40000, kMemcachedPort}, bytes);
+  return kPayload + bytes;
+}
+
 /// Serves a burst. This is a separate function so that callgrind can count its instructions.
 template <typename Server, packet::Burst Burst>
 [[gnu::noinline]] void WorkerServe(Server& server, Burst& burst) {
@@ -85,17 +141,22 @@ template <typename Server, packet::Burst Burst>
 
 class Bench {
  public:
-  Bench(uint64_t items, uint64_t secret) : frames_(size_t{kFrames} * kSlotBytes) {
+  /// Requests are of memcached's `command`, or of MICA's protocol if it is empty.
+  Bench(uint64_t items, uint64_t secret, std::string_view command = "")
+      : command_(command), frames_(size_t{kFrames} * kSlotBytes) {
     store_.secret = secret;
     store_.partitions.emplace_back(PartitionOptions{
         Mode::kCache, 2 * items * Item::SizeOf(8, 8) + (uint64_t{4} << 20), 2 * items});
     for (uint64_t item = 0; item < items; ++item) {
       const Request request = RequestOf(item, secret, false);
-      store_.partitions[0].Set(BytesOf(request.key), request.hash.index,
-                               BytesOf(request.hash.route), {}, Condition::kAlways, kNow);
+      const std::string text = KeyText(request.key);
+      const Bytes key = command.empty() ? BytesOf(request.key) : memcached::AsBytes(text);
+      store_.partitions[0].Set(key, HashOf(key, secret).index, BytesOf(request.hash.route), {},
+                               Condition::kAlways, kNow);
     }
     ServiceOptions options;
     options.mica_port = kPort;
+    options.memcached_port = kMemcachedPort;
     options.gate.own = packet::OwnAddresses({4});  // Matches Build's frames.
     server_.emplace(store_, 0, options, NoHandoffQueue(), 1);
     server_->AtRest(0);
@@ -133,12 +194,13 @@ class Bench {
 
   double Datagrams(const std::vector<Request>& requests, uint32_t batch) {
     std::vector<uint64_t> bursts;
-    const uint64_t hits =
-        server_->responder().counters().mica.get_hits + server_->responder().counters().mica.sets;
+    const uint64_t hits = Successes();
     const size_t burst = size_t{kFrames} * batch;
     for (size_t at = 0; at + burst <= requests.size(); at += burst) {
       for (uint32_t i = 0; i < kFrames; ++i) {
-        lengths_[i] = Build(Slot(i), &requests[at + size_t{i} * batch], batch);
+        const Request* const first = &requests[at + size_t{i} * batch];
+        lengths_[i] = command_.empty() ? Build(Slot(i), first, batch)
+                                       : BuildMemcached(Slot(i), first, batch, command_);
       }
       uint32_t answered = 0;
       packet::FoundBurst frames(
@@ -155,13 +217,16 @@ class Bench {
       if (answered != kFrames) std::exit(1);
     }
     const size_t count = requests.size() / burst * burst;
-    Check(server_->responder().counters().mica.get_hits +
-              server_->responder().counters().mica.sets - hits,
-          count);
+    Check(Successes() - hits, count);
     return Median(bursts) / static_cast<double>(burst);
   }
 
  private:
+  uint64_t Successes() {
+    const ResponderCounters& counters = server_->responder().counters();
+    return counters.mica.get_hits + counters.mica.sets + counters.memcached.get_hits +
+           counters.memcached.sets;
+  }
   uint8_t* Slot(uint32_t i) { return frames_.data() + size_t{i} * kSlotBytes; }
   static double Median(std::vector<uint64_t>& cycles) {
     const auto middle = cycles.begin() + static_cast<std::ptrdiff_t>(cycles.size() / 2);
@@ -175,6 +240,7 @@ class Bench {
     std::exit(1);
   }
 
+  std::string_view command_;
   Store store_;
   std::optional<Server<NoHandoffQueue>> server_;
   std::vector<uint8_t> frames_;
@@ -206,8 +272,8 @@ std::vector<Request> Draw(uint64_t items, double exponent, size_t count) {
   return requests;
 }
 
-int Count(uint64_t items, uint32_t batch) {
-  Bench(items, kSecret).Datagrams(Draw(items, 0, kCounted), batch);
+int Count(uint64_t items, uint32_t batch, std::string_view command) {
+  Bench(items, kSecret, command).Datagrams(Draw(items, 0, kCounted), batch);
   const size_t burst = size_t{kFrames} * batch;
   std::printf("%zu requests\n", kCounted / burst * burst);
   return 0;
@@ -243,11 +309,14 @@ int main(int argc, char** argv) {
   const uint64_t items = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
   const int batch = argc > 3 ? std::atoi(argv[3]) : 0;
-  if (items < 1000 || rounds < 1 || batch < 0 || batch > 32) {
+  const std::string_view command = argc > 4 ? argv[4] : "";
+  const bool known = command.empty() || !sluice::engine::kv::TextOf(command, {}).empty();
+  if (items < 1000 || rounds < 1 || batch < 0 || batch > 32 || !known) {
     std::fprintf(stderr,
-                 "usage: sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]], BATCH up to 32\n");
+                 "usage: sluice-kv-server-bench [ITEMS [ROUNDS [BATCH [get|set|mg|bget|bset]]]], "
+                 "BATCH up to 32\n");
     return 2;
   }
-  if (batch != 0) return sluice::engine::kv::Count(items, static_cast<uint32_t>(batch));
+  if (batch != 0) return sluice::engine::kv::Count(items, static_cast<uint32_t>(batch), command);
   return sluice::engine::kv::Main(items, rounds);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/kv/memcached/ascii.h"
 
+#include <cstring>
+
 #include "engine/kv/memcached/ascii_request.h"
 
 namespace sluice::engine::kv::memcached {
@@ -8,12 +10,18 @@ namespace {
 
 Step ServeUnknown(AsciiRequest& request) { return request.WriteError(kError); }
 
-Step ServeVersion(AsciiRequest& request) {
+[[gnu::noinline]] Step ServeVersion(AsciiRequest& request) {
   const ServerFacts* const server = request.exchange.server;
   const std::string_view version = server != nullptr ? server->version : "unknown";
   if (!request.Fits(version.size() + kAnswerBytes)) return request.WriteTooLong();
   request.reply.Add("VERSION ");
   return request.WriteLine(version);
+}
+
+// Returns whether `word` is `text`. Of so many uses of operator==, GCC would inline only some.
+template <size_t kSize>
+[[gnu::always_inline]] inline bool Is(std::string_view word, const char (&text)[kSize]) {
+  return word.size() == kSize - 1 && std::memcmp(word.data(), text, kSize - 1) == 0;
 }
 
 // Accepts the command without effect, because the server has no log level.
@@ -55,35 +63,57 @@ bool IsHttp(std::string_view command, Words words) {
   return (list.count == 0 ? command : list.last()).starts_with("HTTP/");
 }
 
-Step ServeRarer(AsciiRequest& request, std::string_view command, Words words) {
-  if (command == "gat") return ServeGet(request, words, false, true);
-  if (command == "gats") return ServeGet(request, words, true, true);
-  if (command == "touch") return ServeTouch(request, words);
-  if (command == "cas") return ServeStore(request, words, StoreMode::kCas);
-  if (command == "append") return ServeStore(request, words, StoreMode::kAppend);
-  if (command == "prepend") return ServeStore(request, words, StoreMode::kPrepend);
-  if (command == "version") return ServeVersion(request);
-  if (command == "quit") return Step::kEnd;
-  if (command == "stats") return ServeStatistics(request, words);
-  if (command == "flush_all") return ServeFlush(request, words);
-  if (command == "verbosity") return ServeVerbosity(request, words);
+[[gnu::cold, gnu::noinline]] Step ServeOther(AsciiRequest& request, std::string_view command,
+                                             Words words) {
   if (request.exchange.is_stream() && IsHttp(command, words)) return Step::kEnd;
   return ServeUnknown(request);
+}
+
+Step ServeRarer(AsciiRequest& request, std::string_view command, Words words) {
+  if (Is(command, "gat")) return ServeGet(request, words, false, true);
+  if (Is(command, "gats")) return ServeGet(request, words, true, true);
+  if (Is(command, "touch")) return ServeTouch(request, words);
+  if (Is(command, "cas")) return ServeStore(request, words, StoreMode::kCas);
+  if (Is(command, "append")) return ServeStore(request, words, StoreMode::kAppend);
+  if (Is(command, "prepend")) return ServeStore(request, words, StoreMode::kPrepend);
+  if (Is(command, "version")) return ServeVersion(request);
+  if (Is(command, "quit")) return Step::kEnd;
+  if (Is(command, "stats")) return ServeStatistics(request, words);
+  if (Is(command, "flush_all")) return ServeFlush(request, words);
+  if (Is(command, "verbosity")) return ServeVerbosity(request, words);
+  return ServeOther(request, command, words);
 }
 
 Step Serve(AsciiRequest& request) {
   Words words(request.line);
   const std::string_view command = words.Next();
-  if (command == "get") return ServeGet(request, words, false, false);
-  if (command == "set") return ServeStore(request, words, StoreMode::kSet);
+  if (Is(command, "get")) return ServeGet(request, words, false, false);
+  if (Is(command, "set")) return ServeStore(request, words, StoreMode::kSet);
   if (command.size() == 2 && command[0] == 'm') return ServeMeta(request, command[1], words);
-  if (command == "gets") return ServeGet(request, words, true, false);
-  if (command == "delete") return ServeDelete(request, words);
-  if (command == "add") return ServeStore(request, words, StoreMode::kAdd);
-  if (command == "replace") return ServeStore(request, words, StoreMode::kReplace);
-  if (command == "incr") return ServeDelta(request, words, false);
-  if (command == "decr") return ServeDelta(request, words, true);
+  if (Is(command, "gets")) return ServeGet(request, words, true, false);
+  if (Is(command, "delete")) return ServeDelete(request, words);
+  if (Is(command, "add")) return ServeStore(request, words, StoreMode::kAdd);
+  if (Is(command, "replace")) return ServeStore(request, words, StoreMode::kReplace);
+  if (Is(command, "incr")) return ServeDelta(request, words, false);
+  if (Is(command, "decr")) return ServeDelta(request, words, true);
   return ServeRarer(request, command, words);
+}
+
+// Ends at bytes without a line end.
+[[gnu::cold, gnu::noinline]] Progress EndInLine(const Exchange& exchange,
+                                                ProtocolCounters& counters) {
+  if (exchange.is_stream()) return Progress::kMore;
+  if (exchange.position == 0) return Progress::kRefused;
+  ++counters.errors;
+  return Progress::kDone;
+}
+
+// Ends before a request whose answer might not fit.
+[[gnu::cold, gnu::noinline]] Progress EndWithoutRoom(AsciiRequest& request) {
+  if (request.exchange.is_stream()) return Progress::kRoom;
+  ++request.counters.cut_replies;
+  if (request.room() >= kCutReply.size() + 2) request.WriteLine(kCutReply);
+  return Progress::kDone;
 }
 
 // Returns the progress at a request that is not finished.
@@ -97,12 +127,7 @@ Progress ProgressOf(Step step) {
 Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters) {
   while (exchange.position < exchange.datagram.size()) {
     const auto line = FirstLine(AsText(exchange.datagram.subspan(exchange.position)));
-    if (!line) {
-      if (exchange.is_stream()) return Progress::kMore;
-      if (exchange.position == 0) return Progress::kRefused;
-      ++counters.errors;
-      break;
-    }
+    if (!line) return EndInLine(exchange, counters);
     const bool resumed = exchange.within != 0;
     AsciiRequest request{exchange,
                          access,
@@ -111,12 +136,7 @@ Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCo
                          RequestText(*line),
                          exchange.position + line->bytes,
                          resumed ? exchange.reply_before : reply.size()};
-    if (!resumed && request.room() < kAnswerBytes) {
-      if (exchange.is_stream()) return Progress::kRoom;
-      ++counters.cut_replies;
-      if (request.room() >= kCutReply.size() + 2) request.WriteLine(kCutReply);
-      break;
-    }
+    if (!resumed && request.room() < kAnswerBytes) return EndWithoutRoom(request);
     const Step step = Serve(request);
     if (step >= Step::kForeign) [[unlikely]]
       return ProgressOf(step);

@@ -93,23 +93,24 @@ Step AsciiRequest::Foreign(const KeyHash& hash) {
 std::optional<Bytes> AsciiRequest::ReadData(size_t bytes, Step* step) {
   const Bytes rest = exchange.datagram.subspan(next);
   if (bytes + 2 > rest.size()) {
-    if (exchange.is_stream()) {
-      exchange.wanted = static_cast<uint32_t>(next - exchange.position + bytes + 2);
-      *step = Step::kMore;
-      if (bytes > kMaxStoreValueBytes) {
-        SkipData(bytes);
-        *step = Step::kSkipped;
-      }
-      return std::nullopt;
-    }
-    next = exchange.datagram.size();
-    *step = WriteError(kBadChunk);
+    *step = AwaitData(bytes);
     return std::nullopt;
   }
   next += bytes + 2;
   if (rest[bytes] == '\r' && rest[bytes + 1] == '\n') return rest.first(bytes);
   *step = WriteError(kBadChunk);
   return std::nullopt;
+}
+
+Step AsciiRequest::AwaitData(size_t bytes) {
+  if (!exchange.is_stream()) {
+    next = exchange.datagram.size();
+    return WriteError(kBadChunk);
+  }
+  exchange.wanted = static_cast<uint32_t>(next - exchange.position + bytes + 2);
+  if (bytes <= kMaxStoreValueBytes) return Step::kMore;
+  SkipData(bytes);
+  return Step::kSkipped;
 }
 
 Step AsciiRequest::SkipData(size_t bytes) {
@@ -124,11 +125,21 @@ Step AsciiRequest::SkipData(size_t bytes) {
 
 namespace {
 
-bool AllKeys(std::string_view word, Words words) {
+// Ends a request because the item of the key `word` does not fit into the reply. In a stream, the
+// items before it are sent first. They could not be replaced by an error later, so the remaining
+// keys are checked now.
+[[gnu::cold, gnu::noinline]] Step StopAtKey(AsciiRequest& request, std::string_view word,
+                                            Words words) {
+  if (!request.exchange.is_stream() || request.reply.size() == 0) return request.WriteTooLong();
+  const auto begin = static_cast<uint32_t>(words.begin());
   for (; !word.empty(); word = words.Next()) {
-    if (!IsKey(word)) return false;
+    if (!IsKey(word)) {
+      request.reply.Cut(request.reply_before);
+      return request.WriteError(kBadLine);
+    }
   }
-  return true;
+  request.exchange.within = begin;
+  return Step::kRoom;
 }
 
 }  // namespace
@@ -165,16 +176,7 @@ Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch) 
       ++(touch ? request.counters.touch_misses : request.counters.get_misses);
       continue;
     }
-    if (!AddItem(request, word, *item, with_unique)) {
-      if (!exchange.is_stream() || request.reply.size() == 0) return request.WriteTooLong();
-      // Items that were sent cannot be replaced by an error.
-      if (!AllKeys(word, words)) {
-        request.reply.Cut(request.reply_before);
-        return request.WriteError(kBadLine);
-      }
-      exchange.within = static_cast<uint32_t>(words.begin());
-      return Step::kRoom;
-    }
+    if (!AddItem(request, word, *item, with_unique)) return StopAtKey(request, word, words);
     ++(touch ? request.counters.touches : request.counters.get_hits);
     if (touch) request.access.Own(hash).Touch(key, hash.index, expires_s, exchange.now_s);
   }

@@ -85,6 +85,10 @@ struct AsciiRequest {
   std::optional<Bytes> ReadData(size_t bytes, Step* step);
   /// Skips the data after the line, which in a stream may arrive later.
   Step SkipData(size_t bytes);
+
+ private:
+  /// Implements ReadData for incomplete data.
+  [[gnu::cold, gnu::noinline]] Step AwaitData(size_t bytes);
 };
 
 /// Returns whether the key on a line is valid. A word on a line is never empty.

@@ -77,8 +77,12 @@ Ending ServeStat(BinaryRequest& request) {
   return request.Done(0);
 }
 
-// Inlined into the loop, and into the rare ServeWithoutValue.
-[[gnu::always_inline]] inline Ending Serve(BinaryRequest& request) {
+Ending ServeUnknown(BinaryRequest& request) {
+  ++request.counters.errors;
+  return request.Fail(Status::kUnknown);
+}
+
+Ending Serve(BinaryRequest& request) {
   if (request.key.size() > kMaxKeyBytes) return request.Refuse(Status::kInvalid);
   switch (static_cast<Opcode>(request.opcode)) {
     case Opcode::kGet:
@@ -146,8 +150,7 @@ Ending ServeStat(BinaryRequest& request) {
     case Opcode::kQuitQ:
       return ServeQuit(request, true);
   }
-  ++request.counters.errors;
-  return request.Fail(Status::kUnknown);
+  return ServeUnknown(request);
 }
 
 // Serves a request of a stream whose value, of `bytes` bytes, is incomplete, unless the value is
@@ -170,15 +173,27 @@ Ending ServeWithoutValue(BinaryRequest& request, size_t bytes) {
     default:
       break;
   }
-  // No other command permits a value, so its first bytes suffice.
-  static constexpr uint8_t kValue[1] = {};
-  request.value = kValue;
-  return Serve(request);
+  // No other command permits a value.
+  const bool refused = request.key.size() > kMaxKeyBytes || IsOpcode(request.opcode);
+  return refused ? request.Refuse(Status::kInvalid) : ServeUnknown(request);
 }
 
-// Serves a request of a stream that is incomplete, or not a request.
+// Ends before a request whose response might not fit.
+[[gnu::cold, gnu::noinline]] Progress EndWithoutRoom(BinaryRequest& request) {
+  if (request.exchange.is_stream()) return Progress::kRoom;
+  ++request.counters.cut_replies;
+  if (request.room() >= kResponseBytes) request.Fail(Status::kTooLarge);
+  return Progress::kDone;
+}
+
+// Ends at bytes that are not a whole request. In a stream, they may be an incomplete one.
 [[gnu::cold, gnu::noinline]] Progress ServeIncomplete(Exchange& exchange, Access& access,
                                                       Reply& reply, ProtocolCounters& counters) {
+  if (!exchange.is_stream()) {
+    if (exchange.position == 0) return Progress::kRefused;
+    ++counters.errors;
+    return Progress::kDone;
+  }
   const Bytes rest = exchange.datagram.subspan(exchange.position);
   exchange.wanted = kHeaderBytes;
   if (rest.size() < kHeaderBytes) return Progress::kMore;
@@ -209,10 +224,7 @@ Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolC
     const bool has_header = rest.size() >= kHeaderBytes && rest[0] == kRequestMagic;
     const size_t body = has_header ? packet::LoadBe32(&rest[8]) : 0;
     if (!has_header || body > rest.size() - kHeaderBytes) {
-      if (exchange.is_stream()) return ServeIncomplete(exchange, access, reply, counters);
-      if (exchange.position == 0) return Progress::kRefused;
-      ++counters.errors;
-      break;
+      return ServeIncomplete(exchange, access, reply, counters);
     }
     // The lengths contradict each other: reply as to a request without extras, key and value.
     const bool is_whole = size_t{packet::LoadBe16(&rest[2])} + rest[4] <= body;
@@ -226,10 +238,7 @@ Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolC
     }
     BinaryRequest request(exchange, access, reply, counters, rest);
     if (exchange.within == 0 && request.room() < kResponseBytes + kMaxKeyBytes) {
-      if (exchange.is_stream()) return Progress::kRoom;
-      ++counters.cut_replies;
-      if (request.room() >= kResponseBytes) request.Fail(Status::kTooLarge);
-      break;
+      return EndWithoutRoom(request);
     }
     const Ending ending = is_whole ? Serve(request) : request.Refuse(Status::kUnknown);
     if (ending == Ending::kForeign) return Progress::kForeign;

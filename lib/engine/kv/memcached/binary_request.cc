@@ -51,7 +51,8 @@ bool BinaryRequest::FitsElsewhere(size_t bytes) {
 Ending BinaryRequest::Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique,
                               Status status) {
   const size_t body = extras.size() + key.size() + value.size();
-  if (!Fits(kHeaderBytes + body)) return WriteTooLong();
+  if (kHeaderBytes + body > room()) [[unlikely]]
+    return RespondElsewhere(extras, key, value, unique, status);
   uint8_t* const header = reply.Extend(kHeaderBytes + body);
   header[0] = kResponseMagic;
   header[1] = opcode;
@@ -64,6 +65,13 @@ Ending BinaryRequest::Respond(Bytes extras, Bytes key, Bytes value, uint64_t uni
   packet::Store<uint64_t>(header + 16, __builtin_bswap64(unique));
   Put(Put(Put(header + kHeaderBytes, extras), key), value);
   return Ending::kNext;
+}
+
+Ending BinaryRequest::RespondElsewhere(Bytes extras, Bytes key, Bytes value, uint64_t unique,
+                                       Status status) {
+  const size_t body = extras.size() + key.size() + value.size();
+  if (!FitsElsewhere(kHeaderBytes + body)) return WriteTooLong();
+  return Respond(extras, key, value, unique, status);
 }
 
 Ending BinaryRequest::Fail(Status status) {

@@ -65,6 +65,15 @@ enum class Opcode : uint8_t {
   kGatKQ = 0x24,
 };
 
+/// Returns whether a request's opcode is one of Opcode.
+constexpr bool IsOpcode(uint8_t opcode) {
+  return opcode <= static_cast<uint8_t>(Opcode::kPrependQ) ||
+         (opcode >= static_cast<uint8_t>(Opcode::kTouch) &&
+          opcode <= static_cast<uint8_t>(Opcode::kGatQ)) ||
+         opcode == static_cast<uint8_t>(Opcode::kGatK) ||
+         opcode == static_cast<uint8_t>(Opcode::kGatKQ);
+}
+
 /// Result of serving a request.
 enum class Ending : uint8_t {
   kNext,     ///< Served; continue with the next request.
@@ -100,7 +109,6 @@ struct BinaryRequest {
       return true;
     return FitsElsewhere(bytes);
   }
-  [[gnu::cold, gnu::noinline]] bool FitsElsewhere(size_t bytes);
   Ending Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique, Status status);
   /// Responds with success and without data.
   Ending Done(uint64_t unique) { return Respond({}, {}, {}, unique, Status::kOk); }
@@ -122,6 +130,12 @@ struct BinaryRequest {
   Bytes extras;
   Bytes key;
   Bytes value;
+
+ private:
+  [[gnu::cold, gnu::noinline]] bool FitsElsewhere(size_t bytes);
+  /// Implements Respond for a response that exceeds room().
+  [[gnu::cold, gnu::noinline]] Ending RespondElsewhere(Bytes extras, Bytes key, Bytes value,
+                                                       uint64_t unique, Status status);
 };
 
 // Commands. The arguments after `request` depend on the opcode.

@@ -14,8 +14,6 @@ constexpr std::string_view kRefusedDelete = "I";
 
 // Implements the meta commands mg, ms and md.
 
-bool HasRoom(AsciiRequest& request) { return request.Fits(request.line.size() + 2 * kAnswerBytes); }
-
 Step WriteTooLittleRoom(AsciiRequest& request) {
   request.WriteTooLong();
   return Step::kEnd;

@@ -17,7 +17,9 @@ inline constexpr std::string_view kLongOpaque = "CLIENT_ERROR opaque token too l
 
 /// Returns whether there is room for any answer without a value. The answer is at most as long as
 /// the request's line and numbers for c, f, s and t together.
-bool HasRoom(AsciiRequest& request);
+inline bool HasRoom(AsciiRequest& request) {
+  return request.Fits(request.line.size() + 2 * kAnswerBytes);
+}
 Step WriteTooLittleRoom(AsciiRequest& request);
 /// Returns whether the token of O is absent or short enough.
 bool OpaqueFits(const MetaFlags& flags);
