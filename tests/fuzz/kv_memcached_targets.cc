@@ -63,7 +63,8 @@ void KvMemcachedStream(const uint8_t* data, size_t size) {
   const uint32_t room = data[0] * 8u;
   const size_t piece = data[1] % 64 + 1;
   const std::string_view bytes(reinterpret_cast<const char*>(data + 2), size - 2);
-  StreamLab whole_lab, lab;
+  // Both stores receive the same requests, so they stay equal.
+  static StreamLab whole_lab, lab;
   StreamLabConnection whole(whole_lab), connection(lab, room);
   const std::string expected = whole.Send(bytes);
   std::string answer;
