@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
   }
   if (!run.Preload()) {
     std::fprintf(stderr,
-                 "no answer for %g s while preloading: check that a server runs at this address\n",
+                 "no answer for %g s while preloading: check that a server is running at this "
+                 "address\n",
                  settings->patience_s);
     return 1;
   }

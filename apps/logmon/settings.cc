@@ -218,7 +218,7 @@ bool MakeSample(const Settings& settings, CommandLine* line,
         std::from_chars(size.data(), size.data() + size.size(), sample.frame_bytes);
     if (error != std::errc() || sample.frame_bytes < 96) {
       *flag = "frame_size";
-      *fix = "give 96 to 1518, the sizes of frames with log lines";
+      *fix = "must be 96 to 1518 bytes: smaller frames cannot hold a log line";
       return false;
     }
   }

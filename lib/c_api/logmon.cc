@@ -100,7 +100,7 @@ std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const st
     reader.Complain("line_ports", "a port is also in syslog_ports: give other ports");
   }
   if (Share(monitor.syslog_tcp_ports, monitor.tcp_ports)) {
-    reader.Complain("tcp_ports", "a port is also in syslog_tcp_ports: give other ports");
+    reader.Complain("tcp_ports", "must not contain a port that is also in syslog_tcp_ports");
   }
   reader.Flag("pass_on", &monitor.pass_on);
   reader.Whole("sources", 1, 16'777'216, &monitor.max_sources);
