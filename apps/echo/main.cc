@@ -35,6 +35,8 @@ using sluice::engine::StreamEcho;
 using sluice::engine::WithNeighbor;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
+using sluice::runtime::CheckTcp;
+using sluice::runtime::CheckTcpPort;
 using sluice::runtime::ClientLatency;
 using sluice::runtime::CommandLine;
 using sluice::runtime::Complaint;
@@ -42,6 +44,7 @@ using sluice::runtime::FindingsOf;
 using sluice::runtime::PortStats;
 using sluice::runtime::ReadClients;
 using sluice::runtime::RunTcp;
+using sluice::runtime::ServerOfClients;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
@@ -52,20 +55,14 @@ int RunEcho(Session& session) {
   return session.Run([](const WorkerInfo& info) { return WithNeighbor<Echo>(info.own, Echo()); });
 }
 
-// Uses TCP clients as the embedded NIC's traffic, unless a flag selects other traffic. They connect
-// to the first IPv4 address of --ip, or to 10.0.0.2. Returns whether they are used.
-bool AddClients(CommandLine& line) {
+// Makes TCP clients the traffic of the embedded NIC. They connect to the first IPv4 address of
+// --ip; see Complaint.
+bool AddClients(CommandLine& line, Complaint complaint) {
   sluice::runtime::Options& options = line.options;
-  std::string error;
-  if (line.own_port || options.frame_size.empty()) return false;
-  if (options.own.empty()) options.own.Add("10.0.0.2", &error);
-  options.wire =
-      "library:libsluice_echo_wire.so+" + FLAGS_clients + "+port=" + std::to_string(FLAGS_tcp_port);
-  if (!options.own.ipv4().empty()) {
-    const auto& to = options.own.ipv4().front();
-    options.wire += "+ip=" + std::to_string(to[0]) + '.' + std::to_string(to[1]) + '.' +
-                    std::to_string(to[2]) + '.' + std::to_string(to[3]);
-  }
+  const auto server = ServerOfClients(options.own, sluice::echo::kClientAddress, complaint);
+  if (!server) return false;
+  options.wire = "library:libsluice_echo_wire.so+" + FLAGS_clients +
+                 "+port=" + std::to_string(FLAGS_tcp_port) + "+ip=" + *server;
   options.wire_flag = "clients";
   options.traffic = "clients";
   return true;
@@ -95,10 +92,9 @@ bool CheckFlags(const CommandLine& line, Complaint complaint) {
                          "give reflect or increment") &&
          complaint.Check(FLAGS_transport == "frames" || FLAGS_transport == "tcp", "transport",
                          "give frames or tcp") &&
-         complaint.Check(FLAGS_tcp_port >= 1 && FLAGS_tcp_port <= 65535, "tcp_port",
-                         "give 1 to 65535") &&
+         CheckTcpPort(FLAGS_tcp_port, "tcp_port", complaint) &&
          complaint.Check(clients, "clients", error) &&
-         (FLAGS_transport == "frames" || sluice::runtime::CheckTcp(line, "transport", complaint));
+         (FLAGS_transport == "frames" || CheckTcp(line, "transport", complaint));
 }
 
 }  // namespace
@@ -109,9 +105,13 @@ int main(int argc, char** argv) {
                                                argv, &exit_code);
   if (!line) return exit_code;
   const bool tcp = FLAGS_transport == "tcp";
-  const bool clients = tcp && AddClients(*line);
+  // A flag may select other traffic.
+  const bool clients = tcp && !line->own_port && !line->options.frame_size.empty();
   std::string flag, fix;
-  if (!CheckFlags(*line, {&flag, &fix})) return BadFlag(flag, fix);
+  if (clients && line->options.own.empty()) line->options.own.Add("10.0.0.2", &fix);
+  if (!CheckFlags(*line, {&flag, &fix}) || (clients && !AddClients(*line, {&flag, &fix}))) {
+    return BadFlag(flag, fix);
+  }
   line->options.promiscuous |= !tcp;
   line->options.answers = !tcp;
   const auto session = Session::Start(*std::move(line), &exit_code);

@@ -16,7 +16,6 @@ using transport::ConnectionId;
 using transport::Stack;
 
 constexpr packet::MacAddress kClientMac{{0x02, 0, 0, 0, 0, 1}};
-constexpr const char* kClientAddress = "10.0.0.1";
 constexpr uint32_t kMaxConnections = 16'000;
 constexpr uint32_t kMaxMessageBytes = 1 << 20;
 constexpr uint32_t kPieceBytes = 64 * 1024;
@@ -59,7 +58,7 @@ std::unique_ptr<StreamClients> StreamClients::Create(const ClientOptions& option
   stack.max_connections = kMaxConnections;
   stack.max_connections_per_peer = kMaxConnections;
   stack.seed = options.seed;
-  if (!stack.own.Add(kClientAddress, error)) return nullptr;
+  if (!stack.own.Add(packet::AddressText(kClientAddress), error)) return nullptr;
   clients->connections_.resize(stack.max_connections);
   clients->piece_.resize(std::min(options.bytes, kPieceBytes));
   clients->stack_ = Stack::Create(stack, *clients, error);

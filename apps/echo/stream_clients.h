@@ -29,6 +29,9 @@
 
 namespace sluice::echo {
 
+/// The address of the clients.
+inline constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
+
 struct ClientOptions {
   uint32_t connections = 16;
   uint32_t bytes = 64;

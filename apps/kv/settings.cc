@@ -54,27 +54,13 @@ bool CheckTransport(const runtime::CommandLine& line, const runtime::Complaint& 
   if (FLAGS_transport == "udp") return true;
   const bool mica = !gflags::GetCommandLineFlagInfoOrDie("mica_port").is_default;
   return complaint.Check(FLAGS_transport == "tcp", "transport", "give udp or tcp") &&
-         complaint.Check(FLAGS_memcached_port != 0, "memcached_port",
-                         "give 1 ... 65535: it is the only port that is served over TCP") &&
+         runtime::CheckTcpPort(FLAGS_memcached_port, "memcached_port", complaint) &&
          complaint.Check(!mica || FLAGS_mica_port == 0, "mica_port",
                          "MICA's protocol is not served over TCP: omit --mica_port or "
                          "--transport=tcp") &&
          complaint.Check(line.options.workers == 1, "workers",
                          "give 1: over TCP one worker serves all partitions") &&
          runtime::CheckTcp(line, "transport", complaint);
-}
-
-// Sets the client's option for the server's address: the address of --ip that the client of the
-// embedded NIC uses.
-bool FindServer(const packet::OwnAddresses& own, std::string* option, std::string* fix) {
-  if (own.empty()) return true;
-  if (own.ipv4().empty() || own.Owns(kClientWireAddress)) {
-    *fix = "the client on the embedded NIC's wire has 10.0.0.1: give another IPv4 address";
-    return false;
-  }
-  const packet::Ipv4Address& to = own.ipv4().front();
-  *option = absl::StrFormat("+to=%d.%d.%d.%d", to[0], to[1], to[2], to[3]);
-  return true;
 }
 
 // Returns the options of each partition. Flags must be checked already.
@@ -119,9 +105,11 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   line->options.answers = !tcp;
   if (!tcp && !line->own_port && !line->options.frame_size.empty()) {
     std::string to;
-    if (!FindServer(line->options.own, &to, fix)) {
-      *flag = "ip";
-      return std::nullopt;
+    if (!line->options.own.empty()) {
+      const auto server =
+          runtime::ServerOfClients(line->options.own, kClientWireAddress, complaint);
+      if (!server) return std::nullopt;
+      to = "+to=" + *server;
     }
     const std::string client =
         "workers=" + std::to_string(workers) + "+partitions=" + std::to_string(partitions) +

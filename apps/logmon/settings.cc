@@ -123,8 +123,7 @@ std::optional<Transport> TransportOf(std::string_view name) {
 bool CheckTransport(const CommandLine& line, runtime::Complaint complaint) {
   if (FLAGS_transport == "frames") return true;
   return complaint.Check(FLAGS_transport == "tcp", "transport", "give frames or tcp") &&
-         complaint.Check(FLAGS_tcp_port >= 1 && FLAGS_tcp_port <= 65535, "tcp_port",
-                         "give 1 to 65535") &&
+         runtime::CheckTcpPort(FLAGS_tcp_port, "tcp_port", complaint) &&
          complaint.Check(!FLAGS_pass_on, "pass_on",
                          "a server does not forward frames: omit --pass_on or --transport=tcp") &&
          runtime::CheckTcp(line, "transport", complaint);

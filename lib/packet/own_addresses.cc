@@ -10,6 +10,12 @@
 
 namespace sluice::packet {
 
+std::string AddressText(const Ipv4Address& address) {
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, address.data(), text, sizeof(text));
+  return text;
+}
+
 bool OwnAddresses::AddOne(const std::string& text) {
   Ipv4Address v4;
   Ipv6Address v6;

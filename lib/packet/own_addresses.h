@@ -13,6 +13,9 @@
 
 namespace sluice::packet {
 
+/// Returns an address such as "10.0.0.1".
+std::string AddressText(const Ipv4Address& address);
+
 /// The addresses of one port; a value type. Add the addresses first; then any thread may read them.
 class OwnAddresses {
  public:

@@ -6,14 +6,32 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "emulator/client_counts.h"
 #include "host/measures.h"
+#include "packet/own_addresses.h"
+#include "runtime/command_line.h"
 #include "runtime/hooks.h"
 #include "runtime/port_stats.h"
 
 namespace sluice::runtime {
+
+/// Returns the text of the address to which clients send: the first IPv4 address of `own`. Returns
+/// nullopt, with --ip in `complaint`, if there is none, or if `client`, the address of the clients,
+/// is in `own`, too.
+inline std::optional<std::string> ServerOfClients(const packet::OwnAddresses& own,
+                                                  const packet::Ipv4Address& client,
+                                                  const Complaint& complaint) {
+  const bool right = !own.ipv4().empty() && !own.Owns(client);
+  if (!complaint.Check(right, "ip",
+                       "give an IPv4 address other than " + packet::AddressText(client) +
+                           ", which clients on the embedded NIC's wire use")) {
+    return std::nullopt;
+  }
+  return packet::AddressText(own.ipv4().front());
+}
 
 /// Returns the requests of the wire's clients; zeroes if the wire has no clients.
 inline emulator::ClientCounts ReadClients(const PortStats& port) {

@@ -82,6 +82,8 @@ BAD = {
         --transport=smtp
         --tcp_port=0 --transport=tcp --ip=10.0.0.1
         --tcp_port=65536 --transport=tcp --ip=10.0.0.1
+        --ip=10.0.0.1 --transport=tcp
+        --ip=fd00::1 --transport=tcp
         --tcp_connections=0 --transport=tcp --ip=10.0.0.1
         --tcp_connections=16385 --transport=tcp --ip=10.0.0.1
         --tcp_connections_per_peer=x

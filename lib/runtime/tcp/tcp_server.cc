@@ -34,6 +34,10 @@ bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complain
              "again");
 }
 
+bool CheckTcpPort(uint32_t port, std::string_view flag, Complaint complaint) {
+  return complaint.Check(port >= 1 && port <= 65535, flag, "give 1 to 65535");
+}
+
 engine::TcpHostOptions TcpOptions(std::vector<uint16_t> ports, const packet::OwnAddresses& own) {
   std::random_device random;
   const uint32_t per_peer = FLAGS_tcp_connections_per_peer;

@@ -26,6 +26,9 @@ namespace sluice::runtime {
 /// selects TCP.
 bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complaint);
 
+/// Checks the TCP port that the application's flag `flag` selects; see Complaint.
+bool CheckTcpPort(uint32_t port, std::string_view flag, Complaint complaint);
+
 /// Returns the options of one worker's host: the flags of TCP, a random seed and `own`.
 engine::TcpHostOptions TcpOptions(std::vector<uint16_t> ports, const packet::OwnAddresses& own);
 
