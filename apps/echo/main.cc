@@ -13,11 +13,10 @@
 #include "engine/neighbor/neighbor.h"
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
-#include "runtime/port_stats.h"
 #include "runtime/session.h"
+#include "runtime/tcp/tcp_clients.h"
 #include "runtime/tcp/tcp_server.h"
-#include "runtime/wire_clients.h"
-#include "stream_clients.h"
+#include "transport/clients/stream_clients.h"
 
 DEFINE_string(mode, "reflect",
               "reflect: return every frame to its sender; increment: add 1 to one payload byte");
@@ -33,18 +32,16 @@ using sluice::engine::IncrementEcho;
 using sluice::engine::ReflectEcho;
 using sluice::engine::StreamEcho;
 using sluice::engine::WithNeighbor;
+using sluice::runtime::AddClientResults;
+using sluice::runtime::AddTcpClients;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::CheckTcp;
 using sluice::runtime::CheckTcpPort;
-using sluice::runtime::ClientLatency;
 using sluice::runtime::CommandLine;
 using sluice::runtime::Complaint;
-using sluice::runtime::FindingsOf;
-using sluice::runtime::PortStats;
-using sluice::runtime::ReadClients;
+using sluice::runtime::HasTcpClients;
 using sluice::runtime::RunTcp;
-using sluice::runtime::ServerOfClients;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
@@ -55,30 +52,10 @@ int RunEcho(Session& session) {
   return session.Run([](const WorkerInfo& info) { return WithNeighbor<Echo>(info.own, Echo()); });
 }
 
-// Makes TCP clients the traffic of the embedded NIC. They connect to the first IPv4 address of
-// --ip; see Complaint.
-bool AddClients(CommandLine& line, Complaint complaint) {
-  sluice::runtime::Options& options = line.options;
-  const auto server = ServerOfClients(options.own, sluice::echo::kClientAddress, complaint);
-  if (!server) return false;
-  options.wire = "library:libsluice_echo_wire.so+" + FLAGS_clients +
-                 "+port=" + std::to_string(FLAGS_tcp_port) + "+ip=" + *server;
-  options.wire_flag = "clients";
-  options.traffic = "clients";
-  return true;
-}
-
-// Echoes the bytes of TCP connections. `clients`: the embedded NIC has clients.
+// Returns the bytes of TCP connections. `clients`: the embedded NIC has clients.
 int RunStreamEcho(Session& session, bool clients) {
   AppHooks hooks;
-  if (clients) {
-    hooks.findings = [&] { return FindingsOf(ReadClients(PortStats::Read(session.port()))); };
-    hooks.report = [&](nlohmann::ordered_json& report) {
-      const PortStats port = PortStats::Read(session.port());
-      report["clients"]["answered"] = ReadClients(port).answered;
-      report["clients"]["latency_us"] = ClientLatency(port);
-    };
-  }
+  if (clients) AddClientResults(session, hooks);
   return RunTcp(
       session, {static_cast<uint16_t>(FLAGS_tcp_port)},
       [](const WorkerInfo&) { return StreamEcho(); }, std::move(hooks));
@@ -87,7 +64,8 @@ int RunStreamEcho(Session& session, bool clients) {
 // Checks the flags; see Complaint.
 bool CheckFlags(const CommandLine& line, Complaint complaint) {
   std::string error;
-  const bool clients = sluice::echo::ReadClientOptions(FLAGS_clients, 0, &error).has_value();
+  const bool clients =
+      sluice::transport::ReadClientOptions(FLAGS_clients, 7, 0, &error).has_value();
   return complaint.Check(FLAGS_mode == "reflect" || FLAGS_mode == "increment", "mode",
                          "give reflect or increment") &&
          complaint.Check(FLAGS_transport == "frames" || FLAGS_transport == "tcp", "transport",
@@ -105,11 +83,12 @@ int main(int argc, char** argv) {
                                                argv, &exit_code);
   if (!line) return exit_code;
   const bool tcp = FLAGS_transport == "tcp";
-  // A flag may select other traffic.
-  const bool clients = tcp && !line->own_port && !line->options.frame_size.empty();
+  const bool clients = tcp && HasTcpClients(*line);
   std::string flag, fix;
-  if (clients && line->options.own.empty()) line->options.own.Add("10.0.0.2", &fix);
-  if (!CheckFlags(*line, {&flag, &fix}) || (clients && !AddClients(*line, {&flag, &fix}))) {
+  const Complaint complaint{&flag, &fix};
+  if (!CheckFlags(*line, complaint) ||
+      (clients &&
+       !AddTcpClients(*line, "libsluice_echo_wire.so", FLAGS_clients, FLAGS_tcp_port, complaint))) {
     return BadFlag(flag, fix);
   }
   line->options.promiscuous |= !tcp;

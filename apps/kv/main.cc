@@ -25,6 +25,7 @@
 #include "runtime/command_line.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
+#include "runtime/tcp/tcp_clients.h"
 #include "runtime/tcp/tcp_server.h"
 #include "settings.h"
 #include "steering.h"
@@ -51,6 +52,7 @@ using sluice::kv::RingHandoffQueue;
 using sluice::kv::Settings;
 using sluice::kv::Steering;
 using sluice::kv::Workers;
+using sluice::runtime::AddClientResults;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::PortStats;
@@ -141,6 +143,7 @@ int main(int argc, char** argv) {
     }
   };
   if (settings->tcp) {
+    if (settings->clients) AddClientResults(*session, hooks);
     exit_code = RunTcp(
         *session, {settings->service.memcached_port},
         [&](const WorkerInfo&) { return StreamServer(store, settings->service, rte_get_tsc_hz()); },

@@ -9,7 +9,9 @@
 #include "client_wire.h"
 #include "engine/kv/available_memory.h"
 #include "packet/own_addresses.h"
+#include "runtime/tcp/tcp_clients.h"
 #include "runtime/tcp/tcp_server.h"
+#include "transport/clients/stream_clients.h"
 
 DEFINE_string(mode, "cache",
               "cache: evicts the oldest items; store: rejects items that do not fit");
@@ -37,6 +39,8 @@ DEFINE_bool(trust_hashes, false, "Trust the key hashes that MICA's clients send"
 DEFINE_bool(concurrent_read, true, "Let workers read each other's partitions");
 DEFINE_string(client, "items=1000000+get=0.95+zipf=0.99+outstanding=1024",
               "Options of the client on the embedded NIC's wire: see the README");
+DEFINE_string(clients, "connections=16+bytes=64",
+              "Embedded NIC, TCP: clients, each with one request in flight; bytes of a value");
 DEFINE_bool(allow_flush, false, "Let memcached's flush_all empty the store");
 
 namespace sluice::kv {
@@ -51,6 +55,9 @@ constexpr uint64_t kMaxExcessKb = 1'000'000'000;
 
 // Checks the flags of TCP; see Complaint.
 bool CheckTransport(const runtime::CommandLine& line, const runtime::Complaint& complaint) {
+  std::string error;
+  const bool clients = transport::ReadClientOptions(FLAGS_clients, 0, 0, &error).has_value();
+  if (!complaint.Check(clients, "clients", error)) return false;
   if (FLAGS_transport == "udp") return true;
   const bool mica = !gflags::GetCommandLineFlagInfoOrDie("mica_port").is_default;
   return complaint.Check(FLAGS_transport == "tcp", "transport", "give udp or tcp") &&
@@ -75,8 +82,9 @@ engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix) {
   const runtime::Complaint complaint{flag, fix};
-  if (!CheckTransport(*line, complaint)) return std::nullopt;
   const bool tcp = FLAGS_transport == "tcp";
+  const bool clients = tcp && runtime::HasTcpClients(*line);
+  if (!CheckTransport(*line, complaint)) return std::nullopt;
   if (tcp) FLAGS_mica_port = 0;
   const uint32_t workers = line->options.workers;
   const uint32_t partitions = FLAGS_partitions != 0 ? FLAGS_partitions : workers;
@@ -103,6 +111,10 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   if (!right) return std::nullopt;
 
   line->options.answers = !tcp;
+  if (clients && !runtime::AddTcpClients(*line, "libsluice_kv_tcp_wire.so", FLAGS_clients,
+                                         FLAGS_memcached_port, complaint)) {
+    return std::nullopt;
+  }
   if (!tcp && !line->own_port && !line->options.frame_size.empty()) {
     std::string to;
     if (!line->options.own.empty()) {
@@ -134,6 +146,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   settings.concurrent_read = FLAGS_concurrent_read;
   settings.allow_flush = FLAGS_allow_flush;
   settings.tcp = tcp;
+  settings.clients = clients;
   settings.service.memcached_port = static_cast<uint16_t>(FLAGS_memcached_port);
   settings.service.mica_port = static_cast<uint16_t>(FLAGS_mica_port);
   settings.service.max_reply_bytes = FLAGS_max_reply_bytes;

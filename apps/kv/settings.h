@@ -20,7 +20,8 @@ struct Settings {
   bool trust_hashes = false;
   bool concurrent_read = true;
   bool allow_flush = false;
-  bool tcp = false;  ///< memcached's protocols are served over TCP, and no other.
+  bool clients = false;  ///< TCP clients are the traffic of the embedded NIC.
+  bool tcp = false;      ///< memcached's protocols are served over TCP, and no other.
   engine::kv::ServiceOptions service;
 };
 

@@ -39,10 +39,14 @@ std::string Workers::NextLine(const runtime::PortStats& port) {
                                : "-",
                       ItemsOf(store_).items);
   if (port.Get("wire_client_requests") > 0) {
-    absl::StrAppendFormat(&line, "; client: gets p50 %.1f, p99 %.1f us, %d wrong, %d timed out",
-                          static_cast<double>(port.Get("wire_client_get_p50_ns")) / 1e3,
-                          static_cast<double>(port.Get("wire_client_get_p99_ns")) / 1e3,
-                          port.Get("wire_client_wrong"), port.Get("wire_client_lost"));
+    // TCP clients do not measure gets apart.
+    const bool all = port.Get("wire_client_p50_ns") > 0;
+    const std::string latency = all ? "wire_client_" : "wire_client_get_";
+    absl::StrAppendFormat(
+        &line, "; client: %s p50 %.1f, p99 %.1f us, %d wrong, %d %s", all ? "requests" : "gets",
+        static_cast<double>(port.Get(latency + "p50_ns")) / 1e3,
+        static_cast<double>(port.Get(latency + "p99_ns")) / 1e3, port.Get("wire_client_wrong"),
+        port.Get("wire_client_lost"), all ? "lost" : "timed out");
   }
   return line;
 }

@@ -114,6 +114,25 @@ class Serving(unittest.TestCase):
                 if "batch=8" in options:
                     self.assertLess(report["rx_pkts"], report["mica"]["requests"])
 
+    @unittest.skipUnless(harness.has_tcp(KV), "this build has no TCP")
+    def test_tcp_clients_read_what_they_stored(self):
+        for iface, clients in harness.each(INTERFACES, ("connections=16+bytes=64",
+                                                        "connections=50+bytes=30000",
+                                                        "connections=2+bytes=1000000")):
+            with self.subTest(iface=iface, clients=clients):
+                report = run_until("client: requests ", f"--iface={iface}", "--transport=tcp",
+                                   f"--clients={clients}")
+                self.assertEqual(report["rx_pkts"] + report["sent_pkts"],
+                                 report["tx_pkts"] + report["consumed_pkts"]
+                                 + sum(report["drops"].values()))
+                self.assertGreater(report["clients"]["answered"], 0)
+                self.assertEqual((report["lost"], report["corrupted"]), (0, 0), report)
+                self.assertEqual(report["tcp"]["bad_segments"], 0)
+                served = report["memcached"]
+                self.assertGreater(served["get_hits"], 0)
+                self.assertEqual(served["get_hits"] + served["sets"], served["requests"])
+                self.assertEqual(served["get_misses"] + served["errors"], 0)
+
     def test_a_run_of_a_given_duration_ends_by_itself(self):
         result = subprocess.run([KV, *EAL, "--json=-", "--duration_s=0.3", f"--client={CLIENT}"],
                                 capture_output=True, text=True, timeout=PATIENCE_S, check=False)

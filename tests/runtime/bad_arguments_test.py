@@ -126,6 +126,8 @@ BAD = {
         --memcached_port=0 --transport=tcp --ip=10.0.0.1
         --workers=2 --transport=tcp --ip=10.0.0.1
         --tcp_connections=0 --transport=tcp --ip=10.0.0.1
+        --clients=connections=0 --transport=tcp
+        --ip=10.0.0.1 --transport=tcp
         --register=nowhere --ip=10.0.0.2
         --register=127.0.0.1:2379/sluice-kv/
         --register_as=10.0.0.2:1024

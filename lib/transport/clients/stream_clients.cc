@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "stream_clients.h"
+#include "transport/clients/stream_clients.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "emulator/options.h"
-#include "packet/bytes.h"
 #include "packet/own_addresses.h"
 
-namespace sluice::echo {
+namespace sluice::transport {
 namespace {
 
 using emulator::ReadNumber;
-using transport::ConnectionId;
-using transport::Stack;
 
 constexpr packet::MacAddress kClientMac{{0x02, 0, 0, 0, 0, 1}};
 constexpr uint32_t kMaxConnections = 16'000;
 constexpr uint32_t kMaxMessageBytes = 1 << 20;
 constexpr uint32_t kPieceBytes = 64 * 1024;
-
-// Returns byte number `at` of a connection.
-uint8_t Byte(uint32_t key, uint64_t at) { return static_cast<uint8_t>(key * 31 + at + (at >> 8)); }
 
 bool ReadServer(std::string_view text, packet::StreamPeer* server) {
   packet::OwnAddresses addresses;
@@ -33,11 +27,11 @@ bool ReadServer(std::string_view text, packet::StreamPeer* server) {
 
 }  // namespace
 
-std::optional<ClientOptions> ReadClientOptions(std::string_view text, uint64_t seed,
+std::optional<ClientOptions> ReadClientOptions(std::string_view text, uint16_t port, uint64_t seed,
                                                std::string* error) {
   ClientOptions options;
   options.seed = seed;
-  options.server.port = 7;
+  options.server.port = port;
   ReadServer("10.0.0.2", &options.server);
   const auto read = [&](std::string_view key, std::string_view value) {
     if (key == "connections") return ReadNumber(value, 1, kMaxConnections, &options.connections);
@@ -51,16 +45,17 @@ std::optional<ClientOptions> ReadClientOptions(std::string_view text, uint64_t s
 }
 
 std::unique_ptr<StreamClients> StreamClients::Create(const ClientOptions& options,
+                                                     std::unique_ptr<Dialogue> dialogue,
                                                      std::string* error) {
-  std::unique_ptr<StreamClients> clients(new StreamClients(options));
-  transport::StackOptions stack;
+  std::unique_ptr<StreamClients> clients(new StreamClients(options, std::move(dialogue)));
+  StackOptions stack;
   stack.own.set_mac(kClientMac);
   stack.max_connections = kMaxConnections;
   stack.max_connections_per_peer = kMaxConnections;
   stack.seed = options.seed;
   if (!stack.own.Add(packet::AddressText(kClientAddress), error)) return nullptr;
   clients->connections_.resize(stack.max_connections);
-  clients->piece_.resize(std::min(options.bytes, kPieceBytes));
+  clients->piece_.resize(kPieceBytes);
   clients->stack_ = Stack::Create(stack, *clients, error);
   return clients->stack_ != nullptr ? std::move(clients) : nullptr;
 }
@@ -120,39 +115,38 @@ bool StreamClients::Output(const uint8_t* frame, uint32_t bytes) {
 }
 
 bool StreamClients::Opened(ConnectionId id, const packet::StreamPeer& /*peer*/) {
-  connections_[id].key = ++keys_;
+  connections_[id].exchange.key = ++keys_;
   --opening_;
   ++open_;
-  StartMessage(id);
+  StartRequest(id);
   return true;
 }
 
-void StreamClients::StartMessage(ConnectionId id) {
-  Connection& connection = connections_[id];
-  connection.end += options_.bytes;
-  connection.sent_ns = now_ns_;
+void StreamClients::StartRequest(ConnectionId id) {
+  connections_[id].sent_ns = now_ns_;
   WriteRest(id);
 }
 
 void StreamClients::WriteRest(ConnectionId id) {
-  Connection& connection = connections_[id];
-  while (connection.written != connection.end) {
+  Exchange& exchange = connections_[id].exchange;
+  const uint64_t end = dialogue_->RequestBytes(exchange);
+  while (exchange.written != end) {
     const auto bytes = static_cast<uint32_t>(
-        std::min<uint64_t>({connection.end - connection.written, stack_->Room(id), piece_.size()}));
+        std::min<uint64_t>({end - exchange.written, stack_->Room(id), piece_.size()}));
     if (bytes == 0) break;
-    for (uint32_t i = 0; i < bytes; ++i) piece_[i] = Byte(connection.key, connection.written + i);
+    dialogue_->WriteRequest(exchange, exchange.written, std::span(piece_).first(bytes));
     stack_->Write(id, piece_.data(), bytes);
-    connection.written += bytes;
+    exchange.written += bytes;
   }
   stack_->Flush(id);
 }
 
 void StreamClients::Received(ConnectionId id, const uint8_t* data, uint32_t bytes) {
   Connection& connection = connections_[id];
-  bool right = connection.received + bytes <= connection.written;
-  for (uint32_t i = 0; i < bytes; ++i)
-    right &= data[i] == Byte(connection.key, connection.received + i);
-  if (!right) {
+  Exchange& exchange = connection.exchange;
+  const uint64_t end = dialogue_->AnswerBytes(exchange);
+  if (bytes > end - connection.received ||
+      !dialogue_->IsAnswer(exchange, connection.received, {data, bytes})) {
     ++counts_.requests;
     ++counts_.wrong;
     stack_->Abort(id);
@@ -160,32 +154,27 @@ void StreamClients::Received(ConnectionId id, const uint8_t* data, uint32_t byte
   }
   connection.received += bytes;
   stack_->Consume(id, bytes);
-  if (connection.received != connection.end) return;
+  if (connection.received != end) return;
   ++counts_.requests;
   ++counts_.answered;
   latency_.Record(now_ns_ - connection.sent_ns);
-  StartMessage(id);
+  connection.received = 0;
+  exchange.written = 0;
+  ++exchange.number;
+  StartRequest(id);
 }
 
-// A server that closes a connection does not return the rest of its message.
+// A server that closes a connection does not send the rest of its answer.
 void StreamClients::HalfClosed(ConnectionId id) {
   CountLost();
   stack_->Abort(id);
 }
 
-// A connection that has ended is opened again. Its message counts as lost, unless this end aborted
-// the connection and has already counted the message.
-void StreamClients::Closed(ConnectionId id, transport::End end) {
-  --(connections_[id].key != 0 ? open_ : opening_);
-  if (end != transport::End::kAborted) CountLost();
+// A connection that ends is opened again. Its request counts as lost, unless this end aborted it
+// and counted the request.
+void StreamClients::Closed(ConnectionId id, End end) {
+  --(connections_[id].exchange.key != 0 ? open_ : opening_);
+  if (end != End::kAborted) CountLost();
 }
 
-}  // namespace sluice::echo
-
-extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
-    const char* options, uint64_t seed, const uint8_t* nic, std::string* error) {
-  auto read = sluice::echo::ReadClientOptions(options, seed, error);
-  if (!read) return nullptr;
-  read->server_mac = sluice::packet::Load<sluice::packet::MacAddress>(nic);
-  return sluice::echo::StreamClients::Create(*read, error).release();
-}
+}  // namespace sluice::transport
