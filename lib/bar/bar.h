@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device's register window, as the host uses it: posted stores and blocking reads. It is backed
-// by a mapped PCI BAR or, for a model, by one queue of posted writes per host thread
-// (posted_queue.h). Drivers use only this class and cannot distinguish the two.
+// The host's view of a device's register window: posted stores and blocking reads. It is backed by
+// a mapped PCI BAR or, for a model, by one queue of posted writes per host thread (posted_queue.h).
+// Drivers use only this class and cannot distinguish the two.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace sluice::bar {
 
-/// Register access. Copies refer to the same window. Any thread may call every method. Stores of
-/// one thread reach the device in program order, and a read follows the earlier stores of its
-/// thread (PCIe ordering). Accesses of different threads are not ordered.
+/// Register access. Copies refer to the same window. Any thread may call every method. One thread's
+/// stores reach the device in program order, and a read reaches it after the same thread's earlier
+/// stores (PCIe ordering). Accesses by different threads are not ordered.
 class Bar {
  public:
   Bar() = default;
-  /// Creates the window of a mapped BAR of `bytes`. The caller owns the mapping and `link`, which
-  /// may be null; both must outlive the Bar.
+  /// Creates the window of a mapped BAR of `bytes` bytes. The caller owns the mapping and `link`,
+  /// which may be null; both must outlive the Bar.
   Bar(volatile void* mmio, size_t bytes, FunctionLink* link = nullptr)
       : mmio_(static_cast<volatile uint8_t*>(mmio)), bytes_(bytes), link_(link) {}
   /// Creates the window of a model. The caller owns the queue and the context of `waiting`; both
@@ -31,8 +31,8 @@ class Bar {
 
   /// Posted stores of 4 and of 8 bytes. `offset` must be aligned to the size and less than
   /// `bytes()`. The device sees earlier stores to memory before the register store, and earlier
-  /// loads are complete. Returns at once, except for a model with a full queue: then it waits at
-  /// most PostedQueue::kTimeout, after which the link goes down and stores are discarded.
+  /// loads are complete. Returns at once, unless a model's queue is full: then waits for up to
+  /// PostedQueue::kTimeout; after that, the link goes down and stores are discarded.
   void Write32(uint32_t offset, uint32_t value) {
     if (mmio_ != nullptr) {
       RegisterFence();
@@ -61,9 +61,9 @@ class Bar {
     return queue_->Read({offset, 8, 0}, waiting_);
   }
 
-  /// Returns false once the device has stopped draining its window. On PCI, a read of all ones is
-  /// the only indication of a lost device: returns false once a second read has confirmed the loss,
-  /// and always returns true without a FunctionLink.
+  /// Returns false once the device has stopped draining its window. Over PCI, the only sign of a
+  /// lost device is a read of all ones: returns false once a second read has confirmed the loss.
+  /// Without a FunctionLink, always returns true.
   bool LinkUp() const {
     if (queue_ != nullptr) return queue_->LinkUp();
     return link_ == nullptr || link_->up();

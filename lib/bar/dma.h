@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host memory that a device may access, by bus address; it acts like an IOMMU. The host
+// Translates bus addresses to the host memory that a device may access, like an IOMMU. The host
 // registers ranges, and the device translates every address that it receives. A descriptor with an
 // invalid address therefore causes a counted fault instead of a crash.
 #pragma once
@@ -24,7 +24,7 @@ struct DmaMapping {
   size_t bytes;
 };
 
-/// A device with a copy of the table of ranges.
+/// A device that keeps a copy of the range table.
 class DmaObserver {
  public:
   virtual ~DmaObserver() = default;
@@ -33,9 +33,9 @@ class DmaObserver {
   virtual void RangesChanged(const std::vector<DmaMapping>& ranges) = 0;
 };
 
-/// Ranges of bus addresses and their mappings in this process. Any thread may call Add, Remove and
+/// Bus address ranges and their mappings in this process. Any thread may call Add, Remove and
 /// Replace; only the device's thread may call Translate. A range must not be removed before the
-/// device was ordered to stop using it.
+/// device has been told to stop using it.
 class DmaSpace {
  public:
   /// Maximum number of ranges: enough for every pipe and notification buffer of the largest device,
@@ -74,8 +74,8 @@ class DmaSpace {
     uint8_t* const at = Translate(bus, bytes);
     return remote_ != nullptr && remote_->Holds(at) ? nullptr : at;
   }
-  // These functions call those of RemoteMemory. If there is no remote memory, all bytes are ready
-  // and the other functions have no effect.
+  // These functions forward to RemoteMemory. Without remote memory, all bytes are ready and the
+  // other functions do nothing.
   size_t Ready(const void* at, size_t bytes, size_t least) const {
     return remote_ == nullptr ? bytes : remote_->Ready(at, bytes, least);
   }
@@ -127,7 +127,7 @@ class DmaSpace {
   }
 
   bool Holds(const Range& range, std::span<const uint64_t> buses) const;
-  /// Reports the ranges to the observer, if one is set. Requires the mutex.
+  /// Reports the ranges to the observer, if one is set. The caller must hold the mutex.
   void NotifyObserver() const;
   uint8_t* Search(uint64_t bus, uint64_t bytes) const;
 
@@ -146,8 +146,8 @@ class DmaSpace {
   mutable std::array<uint16_t, 1u << kCacheBits> recent_{};
 };
 
-/// Translates the addresses of one call of the device. Most of them are in one range, which is
-/// assumed to stay valid until the call ends.
+/// Translates the addresses that the device uses in one call. Most of them are in one range, which
+/// is assumed to stay valid until the call ends.
 class DmaBatch {
  public:
   explicit DmaBatch(const DmaSpace& space) : space_(space) {}

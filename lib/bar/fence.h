@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Fences that the C++ memory model does not provide. They order accesses to device memory, and
-// stores in write-combining buffers. On ARM a device is in the outer shareable domain, which C++
-// fences do not cover, and only a fence orders an access to memory and an access to a register (Arm
-// ARM, DDI 0487, B2.3; DPDK's rte_io_*mb).
+// stores in write-combining buffers. On Arm, devices are in the outer shareable domain, which C++
+// fences do not cover, and memory accesses are ordered against register accesses only by a fence
+// (Arm ARM, DDI 0487, B2.3; DPDK's rte_io_*mb).
 #pragma once
 
 #include "bar/load_once.h"

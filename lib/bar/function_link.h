@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Detects whether a PCI function still responds. Reads of a removed function, or of one that does
-// not complete them in time, return all ones (PCI Express Base Specification, "Completion Timeout
-// Mechanism"). A register may also contain all ones. Therefore a read of all ones is verified by a
-// read of another register that never contains all ones.
+// Detects whether a PCI function still responds. Reads from a removed function and reads that time
+// out return all ones (PCI Express Base Specification, "Completion Timeout Mechanism"). A register
+// may also contain all ones. A read of all ones is therefore verified by reading another register
+// that never contains all ones.
 #pragma once
 
 #include <atomic>
@@ -11,9 +11,9 @@
 
 namespace sluice::bar {
 
-/// State of the link to one function. Any thread may use it, and any process that shares it. The
-/// state does not return from down to up, because a function that responds later at this address is
-/// not initialized.
+/// Link state of one function. May be used by any thread, and by any process that shares it. Once
+/// down, the link stays down, because a function that responds later at this address is not
+/// initialized.
 class FunctionLink {
  public:
   /// `witness` is the offset of a 4-byte register that never reads as all ones.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Detects torn lines on windows where lines may tear: the writer stores a CRC32C of the first 60
+// Detects torn lines in windows whose lines can tear: the writer stores a CRC32C of the first 60
 // bytes in the last 4.
 #pragma once
 
@@ -25,7 +25,7 @@ inline Line SealLine(const Line& line) {
   return sealed;
 }
 
-/// Returns whether SealLine() made the line or the line was never written (all zeroes). Removes the
+/// Returns whether the line was sealed by SealLine() or was never written (all zeroes). Removes the
 /// CRC from the line.
 inline bool UnsealLine(Line& line) {
   const bool whole = line.word[7] >> 32 == LineCrc(line) || line == Line{};

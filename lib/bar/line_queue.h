@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A one-way queue over a window. Wave (Humphries et al., ASPLOS'25) uses such queues for events to
-// the NIC and decisions to the host. The producer's lines of pairs first … first + depth - 1 form a
+// the NIC and decisions to the host. The producer's lines in pairs first … first + depth - 1 form a
 // ring. Word 0 of each line contains its sequence number, so that no separate index must be
-// published and lines may arrive in any order. The consumer reports its progress in its line of
+// published and lines may arrive in any order. The consumer reports its progress in its line in
 // pair `first`, once per quarter of the ring; its other lines are unused.
 //
 // An item occupies words 1 … 6 and the lower half of word 7. A full ring never blocks the producer:
 // the item is rejected and counted, and the consumer must obtain the state in another way (in Wave:
-// from status words). Templates over the window; each end belongs to one thread. Neither end trusts
-// the lines of its peer.
+// from status words). Both ends are templates over the window type, and each belongs to one thread.
+// Neither end trusts the lines of its peer.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,9 @@ struct LineQueuePlace {
   uint32_t depth = 0;  ///< Number of pairs; at least 1.
 };
 
-/// Returns whether `number` is so far from `present` that a queue with another start wrote it.
-/// Always returns false for start 0, because a queue with start 0 must be the first on its lines.
+/// Returns whether `number` is so far from `present` that a queue with another start must have
+/// written it. Always returns false for start 0, because a queue with start 0 must be the first to
+/// use its lines.
 constexpr bool IsForeign(uint64_t number, uint64_t present, uint64_t start) {
   return start != 0 && (number - present + (uint64_t{1} << 31)) >> 32 != 0;
 }

@@ -37,7 +37,7 @@ struct PciWindowPlace {
 
 /// The host's end. A register read of all ones (surprise removal, completion time-out) means that
 /// the link is dead. From then on, all reads return the values for a dead link, and posts are
-/// discarded. With nic_lines, only ReadUncached() reads the device and can detect this.
+/// discarded. With nic_lines, only ReadUncached() reads from the device and can detect this.
 class PciWindow {
  public:
   /// Returns null (errno EINVAL) if the BAR is too small, null or not aligned to 64 bytes, or if
@@ -67,7 +67,7 @@ class PciWindow {
       StoreFence();  // MOVDIR64B may pass the caller's earlier stores to memory.
       StoreWhole(to, sealed);
     } else {
-      RegisterFence();  // Makes memory that the line refers to visible first.
+      RegisterFence();  // First makes the memory that the line refers to visible.
       // Word 0 is stored last: uncached stores arrive in order, and a reader polls word 0.
       for (uint32_t i = 1; i < kWords; ++i) to[i] = sealed.word[i];
       to[0] = sealed.word[0];

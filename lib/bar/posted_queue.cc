@@ -15,12 +15,12 @@
 namespace sluice::bar {
 namespace {
 
-/// Numbers the threads of the process that access a model's registers; each thread uses the lane of
-/// its number. A thread returns its number when it ends, so lanes are reused. The next owner of a
-/// lane continues with the lane's ring indices (the mutex orders the transfer).
+/// Numbers the threads of the process that access a model's registers; each thread uses the lane
+/// with its number. A thread releases its number when it ends, so lanes are reused. The next owner
+/// of a lane continues with the lane's ring indices (the mutex orders the transfer).
 class ThreadLane {
  public:
-  /// Runs once per thread. It is not inlined, because it would cost registers in each call of
+  /// Runs once per thread. Not inlined, because inlining would cost registers in each call of
   /// ThisThread().
   [[gnu::noinline]] ThreadLane() {
     const std::scoped_lock lock(mutex_);

@@ -35,16 +35,16 @@ struct Waiting {
   pid_t process = 0;
 };
 
-/// A queue of fixed size without pointers, so that it may be in shared memory, which one side
-/// creates. Neither side trusts the other's stores beyond the value of a register access: indices
-/// are masked, counts are clamped, waits are bounded, and locks between the host's threads are not
-/// in the queue.
+/// A fixed-size queue without pointers, so that it can be placed in shared memory created by one
+/// side. Neither side trusts the other's stores beyond the value of a register access: indices are
+/// masked, counts are clamped, waits are bounded, and locks between the host's threads are not in
+/// the queue.
 ///
-/// Several processes may post, each to separate lanes: the process that created the queue, and
+/// Several processes can post, each to its own lanes: the process that created the queue, and
 /// numbered guests.
 ///
-/// The link is up in epochs. An entry is valid only in the epoch in which it was posted, so that no
-/// entry from before a link reset reaches the device after it.
+/// A new epoch begins each time the link comes up. An entry is valid only in the epoch in which it
+/// was posted, so that no entry from before a link reset reaches the device after it.
 class PostedQueue {
  public:
   static constexpr uint32_t kLanes = 64;
@@ -55,7 +55,7 @@ class PostedQueue {
   static constexpr uint32_t kGuests = (kLanes - kOwnLanes) / kGuestLanes;
   static constexpr uint32_t kDepth = 1024;  ///< Entries per lane; a power of two.
   /// Maximum wait for a full lane or an unanswered read; then the link goes down. The limit is
-  /// longer while the model's process gets no CPU (cpu/process_patience.h).
+  /// longer while the model's process is not scheduled (cpu/process_patience.h).
   static constexpr std::chrono::milliseconds kTimeout{2000};
 
   /// Makes the threads of this process use the lanes of `guest`, which must be below kGuests and
@@ -63,8 +63,8 @@ class PostedQueue {
   /// any queue. Returns false if a thread of this process already uses another lane.
   static bool BecomeGuest(uint32_t guest);
 
-  /// See Bar. May be called by any thread of the host side. Post accepts the parts of a
-  /// RegisterAccess separately, because that costs fewer instructions.
+  /// See Bar. May be called by any host-side thread. Post accepts the parts of a RegisterAccess
+  /// separately, because that costs fewer instructions.
   void Post(uint32_t offset, uint32_t bytes, uint64_t value, const Waiting& waiting = {});
   uint64_t Read(RegisterAccess access, const Waiting& waiting = {});
   bool LinkUp() const { return link_.load(std::memory_order_acquire) != 0; }
@@ -102,9 +102,9 @@ class PostedQueue {
     return handled;
   }
 
-  /// Offsets of the parts of a queue in bytes, for a device that does not run this code: it
-  /// recognizes new entries by their laps and stores `head` and the reply (device/grid/posted.h).
-  /// The first 16 bytes of a queue are link_, the newest epoch and lanes_used_.
+  /// Byte offsets of the parts of a queue, for a device that does not run this code: it recognizes
+  /// new entries by their laps and stores `head` and the reply (device/grid/posted.h). The first 16
+  /// bytes of a queue are link_, the newest epoch and lanes_used_.
   struct Layout {
     uint32_t lanes;
     uint32_t lane_bytes;
@@ -165,7 +165,7 @@ class PostedQueue {
   /// Ends `epoch`, so that the link goes down, unless the epoch has already ended.
   void GiveUp(uint32_t epoch);
 
-  std::atomic<uint32_t> link_{1};        ///< The current epoch; 0: the link is down.
+  std::atomic<uint32_t> link_{1};        ///< The current epoch; 0 while the link is down.
   uint16_t epoch_ = 1;                   ///< The newest epoch; used by the host side.
   std::atomic<uint64_t> lanes_used_{0};  ///< One bit per lane; bits are never cleared.
   std::atomic<pid_t> model_{0};          ///< The model's process.

@@ -17,8 +17,8 @@ class RemoteMemory {
   virtual ~RemoteMemory() = default;
 
   /// Returns the number of bytes that may be read at `at`, out of `bytes`: at least `least`, or 0.
-  /// They are as current as the host's memory at some time since the first request. 0 means that
-  /// they have been requested; the device must call again in its next step.
+  /// They show the host's memory as it was at some time since the first request. If 0 is returned,
+  /// the bytes have been requested, and the device must call again in its next step.
   virtual size_t Ready(const void* at, size_t bytes, size_t least) = 0;
   bool Ready(const void* at, size_t bytes) { return Ready(at, bytes, bytes) != 0; }
   /// Reports that the device has used the bytes of Ready. The next Ready requests them again.

@@ -10,8 +10,8 @@
 
 namespace sluice::bar {
 
-/// Owns the mapping and the file, unless Over made it. Move construction empties the source, and
-/// move assignment swaps both. Empty after a failed Create or FromFile.
+/// Owns the mapping and the file, unless it was made by Over. Move construction empties the source,
+/// and move assignment swaps both. Empty after a failed Create or FromFile.
 class RingMemory {
  public:
   /// Page size of the ring.
@@ -23,22 +23,22 @@ class RingMemory {
   static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
   RingMemory() = default;
-  /// Maps `bytes` of zeroes; with `mirrored`, maps them a second time directly after the first.
-  /// `bytes` is a multiple of the page size and not 0. `at`, unless null, is the required address,
-  /// aligned to a huge page. Does not change errno on success. On failure the result is empty and
-  /// errno is set: EINVAL for the size, EEXIST if the memory cannot be at `at`, else the kernel's
-  /// error.
+  /// Maps `bytes` bytes of zeroes; with `mirrored`, maps them again directly after the first
+  /// mapping. `bytes` must be a nonzero multiple of the page size. `at`, unless null, is the
+  /// required address and must be aligned to a huge page. Does not change errno on success. On
+  /// failure the result is empty and errno is set: EINVAL if the size is invalid, EEXIST if the
+  /// memory cannot be at `at`, else the kernel's error.
   static RingMemory Create(size_t bytes, bool mirrored, Pages pages, void* at = nullptr);
 
-  /// Maps the first `bytes` of a file that another process made with Create and passed on. Closes
-  /// `fd` or owns it, even on failure. The file is not trusted: it must contain at least `bytes`,
-  /// which must be a multiple of its page size, and be sealed against shrinking (EINVAL otherwise).
-  /// The other process can still remove pages of a file of huge pages, so users of such a ring must
-  /// handle SIGBUS.
+  /// Maps the first `bytes` bytes of a file that another process made with Create and passed to
+  /// this one. Takes ownership of `fd`, even on failure. The file is not trusted: it must contain
+  /// at least `bytes`, which must be a multiple of its page size, and be sealed against shrinking
+  /// (EINVAL otherwise). The other process can still remove pages from a huge-page file, so users
+  /// of such a ring must handle SIGBUS.
   static RingMemory FromFile(int fd, size_t bytes, bool mirrored, void* at = nullptr);
 
-  /// Refers to memory that the caller owns and that must stay mapped for the lifetime of this
-  /// object. The result has no file.
+  /// Uses memory that the caller owns and must keep mapped for the lifetime of this object. The
+  /// result has no file.
   static RingMemory Over(void* data, size_t bytes);
 
   RingMemory(RingMemory&& other) noexcept { Swap(other); }
@@ -55,8 +55,8 @@ class RingMemory {
   size_t mapped_bytes() const { return mapped_bytes_; }
   bool mirrored() const { return mapped_bytes_ != bytes_; }
   bool huge() const { return huge_; }
-  /// Returns the file of the memory, which this object owns. The ring starts at its offset 0. A
-  /// file from Create cannot grow or shrink, and its receivers cannot add seals.
+  /// Returns the descriptor of the file, which this object owns. The ring starts at offset 0 of the
+  /// file. A file from Create cannot grow or shrink, and its receivers cannot add seals.
   int fd() const { return fd_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Publication and reading of lines in memory that both sides map.
+// Publishes and reads lines in memory that both sides map.
 //
 // A writer stores word 1, then words 2 … 7, then word 0. A reader loads word 0, then words 2 … 7,
 // then word 1, and finally word 0 again. A writer that follows window.h does not change the other

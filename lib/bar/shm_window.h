@@ -20,14 +20,13 @@ namespace sluice::bar {
 
 /// One side of a window. Copies refer to the same side of the same window and share the ownership
 /// of the memory that Create() made or Attach() mapped. Empty after a failed Create or Attach,
-/// which sets errno: EINVAL for bad arguments, EPROTO for memory that does not contain such a
-/// window, else the kernel's error. Every operation consists of loads and stores; interrupts are
-/// not used.
+/// which sets errno: EINVAL if an argument is invalid, EPROTO if the memory does not contain such a
+/// window, else the kernel's error. All operations are loads and stores; interrupts are not used.
 class ShmWindow {
  public:
   ShmWindow() = default;
 
-  /// Returns the bytes of memory that a window of `lines` pairs needs.
+  /// Returns the number of bytes that a window of `lines` pairs needs.
   static constexpr size_t BytesNeeded(uint32_t lines) {
     return kHeaderBytes + 2 * size_t{lines} * kSlotBytes;
   }
@@ -38,7 +37,7 @@ class ShmWindow {
   /// BytesNeeded(lines) bytes, and outlive all sides.
   static ShmWindow CreateIn(void* memory, size_t bytes, uint32_t lines, WindowSide side);
   /// Returns a side of the window at the start of the file `fd`, which another process may have
-  /// created. The caller owns the file. Its creator must not shrink it; its contents are not
+  /// created. The caller owns `fd`. The file's creator must not shrink it; its contents are not
   /// trusted.
   static ShmWindow Attach(int fd, WindowSide side);
   /// Returns a side of a window that CreateIn() made; the memory may be mapped at another address.
@@ -47,7 +46,7 @@ class ShmWindow {
   ShmWindow Peer() const;
 
   explicit operator bool() const { return own_ != nullptr; }
-  /// Returns the file to pass to another process, or -1 if the memory is the caller's. This object
+  /// Returns the file to pass to another process, or -1 if the caller owns the memory. This object
   /// owns the file.
   int fd() const;
 
@@ -57,12 +56,12 @@ class ShmWindow {
   }
 
   void Post(uint32_t index, const Line& line) { PublishLine(own_[index].line, line); }
-  /// Prefetches line `index` for writing, because a Post of it will follow. The transfer between
-  /// the cores then overlaps with the work before the Post.
+  /// Prefetches line `index` for writing, ahead of a Post to it. The transfer between the cores
+  /// then overlaps with the work before the Post.
   void PreparePost(uint32_t index) { __builtin_prefetch(&own_[index], 1); }
   uint64_t Peek(uint32_t index) const { return PeekLine(other_[index].line); }
-  /// Reads the peer's line (window.h). Also returns false for a word 0 of all ones, which is not
-  /// valid in any line.
+  /// Reads the peer's line (window.h). Also returns false if word 0 is all ones, which is not valid
+  /// in any line.
   bool Poll(uint32_t index, Line& out) const {
     return ReadLine(other_[index].line, out) && out.word[0] != ~uint64_t{0};
   }

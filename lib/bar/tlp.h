@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Cost of a transfer on a PCIe link: bytes of transaction-layer packets (TLPs) with their framing,
-// and the rate that a link has for them. Pure arithmetic after Neugebauer et al., "Understanding
+// and the rate at which a link carries them. The formulas follow Neugebauer et al., "Understanding
 // PCIe performance for end host networking", SIGCOMM'18, and its public model: 8 bytes of framing,
 // sequence number and LCRC, 64-bit addresses, no ECRC.
 #pragma once
@@ -38,7 +38,7 @@ constexpr uint64_t TlpWriteBytes(uint64_t length, uint32_t mps) {
   return TlpCount(length, mps) * kTlpWriteHeaderBytes + length;
 }
 
-/// Link bytes of a read: in the direction of the request, and in the direction of the completions.
+/// Link bytes of a read, in the request's direction and in the completions' direction.
 struct TlpRead {
   uint64_t request;
   uint64_t completion;
@@ -55,7 +55,7 @@ constexpr TlpRead TlpReadBytes(uint64_t length, uint32_t mps, uint32_t mrrs, uin
           completions * kTlpCompletionHeaderBytes + length};
 }
 
-/// Returns the rate in bits per second that is left for TLPs in one direction of a link. Encoding,
+/// Returns the rate available for TLPs in one direction of a link, in bits per second. Encoding,
 /// acknowledge and flow-control packets (8 bytes each per acknowledge limit) and skip sets (4 bytes
 /// per 1538) are subtracted. Supports generations 3 … 5, 8 or 16 lanes, and an `mps` of 128, 256 or
 /// 512; otherwise returns 0.
@@ -72,9 +72,9 @@ constexpr uint64_t TlpRate(uint32_t generation, uint32_t lanes, uint32_t mps) {
   return raw_kbps * (limit * 1538 - 16 * 1538 - 4 * limit) / (limit * 1538) * 1000;
 }
 
-/// Returns the share of descriptors in the bytes that a packetized NIC reads to send and receive a
-/// frame of `frame` bytes. Descriptors of `descriptor_rx` and `descriptor_tx` bytes are fetched in
-/// groups of `batch`, in completions of at most `mps` bytes.
+/// Returns the fraction of descriptors in the bytes that a packetized NIC reads to send and receive
+/// a frame of `frame` bytes. Descriptors of `descriptor_rx` and `descriptor_tx` bytes are fetched
+/// in groups of `batch`, in completions of at most `mps` bytes.
 constexpr double FracMetadata(uint32_t descriptor_rx, uint32_t descriptor_tx, uint32_t frame,
                               uint32_t mps, uint32_t batch) {
   constexpr uint32_t kReadRequest = 512;

@@ -2,11 +2,11 @@
 //
 // A mailbox window between a host and a NIC: numbered pairs of 64-byte lines, each written by one
 // side and read by the other. The carrier of the lines (shared memory, a PCI BAR, virtual time)
-// reports its capabilities; the protocols above it (swaps, one-way queues) use only this interface.
+// reports its capabilities; protocols on top of it (swaps, one-way queues) use only this interface.
 //
-// A line is a register, not a queue: it is level-triggered, may be posted again at any time, and a
-// reader sees the newest state. The writer must not change words 1 … 7 as long as the reader may
-// read them; word 0 publishes them (swap/message.h).
+// A line is a register, not a queue: it is level-triggered and may be posted again at any time, and
+// a reader sees the newest state. The writer must not change words 1 … 7 while the reader may read
+// them; word 0 publishes them (swap/message.h).
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@
 namespace sluice::bar {
 
 inline constexpr uint32_t kLineBytes = 64;
-/// Maximum number of pairs of a window.
+/// Maximum number of pairs in a window.
 inline constexpr uint32_t kMaxWindowLines = 4096;
 
 /// The unit of exchange, in little-endian words. The upper half of word 7 belongs to the window: a
-/// carrier that may tear lines stores a CRC32C of all other bytes in it.
+/// carrier that can tear lines stores there a CRC32C of all other bytes.
 struct alignas(kLineBytes) Line {
   std::array<uint64_t, 8> word{};
 
@@ -41,7 +41,7 @@ enum WindowCapability : uint32_t {
       1u << 7,  ///< The carrier is a model: shared memory between cores, or virtual time.
 };
 
-/// The two sides. The host posts host lines, regardless of the memory that contains them.
+/// The two sides. Host lines are those that the host posts, no matter where they are stored.
 enum class WindowSide : uint8_t { kHost, kNic };
 constexpr WindowSide OtherSide(WindowSide side) {
   return side == WindowSide::kHost ? WindowSide::kNic : WindowSide::kHost;

@@ -2,7 +2,7 @@
 //
 // Records the operations on a window, their bytes on a PCIe link, and their start times, so that
 // tests and tables compare protocols independently of this machine's speed. Recording needs a
-// wrapper type, so a window that is not wrapped has no overhead.
+// wrapper type, so an unwrapped window has no overhead.
 #pragma once
 
 #include <array>
@@ -39,9 +39,9 @@ struct WindowEvent {
   friend bool operator==(const WindowEvent&, const WindowEvent&) = default;
 };
 
-/// Returns the link bytes of one operation of `side` at a window with these capabilities. Reads of
-/// local memory cost none. Each read of a write-through line counts as a transfer, because only the
-/// window knows about cache hits; a window that knows them counts link bytes itself
+/// Returns the link bytes of one operation by `side` on a window with these capabilities. Reads of
+/// local memory use none. Each read of a write-through line counts as a transfer, because cache
+/// hits are known only to the window; a window that tracks them counts link bytes itself
 /// (CountsLinkBytes).
 constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities, WindowSide side) {
   constexpr uint32_t kMps = 128;

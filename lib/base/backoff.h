@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pauses between attempts that may fail repeatedly.
+// Pauses between retries.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Backoff {
 
   /// Returns the pause after a failed attempt.
   Duration Next() { return pause_ = std::clamp(2 * pause_, first_, longest_); }
-  /// Makes the next pause the first one again. Call it after a success.
+  /// Makes the next pause the first one again. Call this after a success.
   void Reset() { pause_ = Duration(0); }
 
  private:

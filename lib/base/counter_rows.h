@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tables of enumerations, with one row for each value: names, and for counters whether they count
-// frames that were dropped.
+// Tables with one row per enumeration value: its name and, for a counter, whether it counts dropped
+// frames.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ enum class Dropped : uint8_t {
   kNowhere,  ///< The counter does not count final drops.
   kNic,      ///< Dropped before they reached the host, for a reason other than kRule.
   kRule,     ///< Dropped before they reached the host, by a filter or a flow rule.
-  kHost,  ///< Dropped in the driver or, on transmit, in the NIC; the host's workers counted them.
-  kWire,  ///< Dropped before they entered the NIC, or after they left it.
+  kHost,     ///< Dropped in the driver or, on transmit, in the NIC; counted by the host's workers.
+  kWire,     ///< Dropped before they entered the NIC, or after they left it.
 };
 
 /// Returns whether row i of a table has the id `first` + i, for each row.
@@ -38,7 +38,7 @@ struct CounterRow {
   Dropped at = Dropped::kNowhere;
 };
 
-/// Is not constexpr, so that a call makes a constant expression invalid.
+/// Not constexpr, so that a call makes a constant expression invalid.
 void EachValueNeedsOneRowInOrder();
 
 /// Returns the table of all `kCount` values of an enumeration. Does not compile unless each value

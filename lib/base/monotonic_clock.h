@@ -8,7 +8,7 @@
 
 namespace sluice::base {
 
-/// Returns the time in ns of a clock that starts at an unspecified moment and is never set back
+/// Returns the time in ns since an unspecified moment. The clock is never set back
 /// (CLOCK_MONOTONIC).
 inline uint64_t MonotonicNs() {
   timespec now;

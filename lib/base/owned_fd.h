@@ -9,7 +9,7 @@
 
 namespace sluice::base {
 
-/// Closes its descriptor on destruction. It can be moved.
+/// Closes its descriptor on destruction. Movable.
 class OwnedFd {
  public:
   OwnedFd() = default;
@@ -24,7 +24,7 @@ class OwnedFd {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Returns whether it owns a descriptor.
+  /// Returns whether this object owns a descriptor.
   explicit operator bool() const { return fd_ >= 0; }
   int fd() const { return fd_; }
   /// Returns the descriptor; the caller then owns it.

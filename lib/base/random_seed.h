@@ -6,7 +6,7 @@
 
 namespace sluice::base {
 
-/// Returns a number that nobody can predict, from the operating system.
+/// Returns an unpredictable number from the operating system.
 inline uint64_t RandomSeed() {
   std::random_device random;
   return uint64_t{random()} << 32 | random();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reserves the descriptors of standard streams that are closed when the process starts. Otherwise
-// the next files that it opens get these numbers. Example: after `>&-`, printed text would
-// overwrite memory that EAL shares with other processes.
+// the next files that the process opens would get these numbers. For example, after `>&-`, printed
+// text would overwrite memory that EAL shares with other processes.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 namespace sluice::base {
 
 /// Opens /dev/null on each closed descriptor from 0 to 2, so that no other file gets its number.
-/// Ends the process with exit code 1 on failure. Must be the first statement of a program.
+/// Ends the process with exit code 1 on failure. Must be the first call in a program.
 inline void OpenStandardStreams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     // open returns the lowest free number.

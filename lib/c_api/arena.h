@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of a worker for results that are valid until its next call: frames that do not fit into
+// A worker's memory for results that are valid until its next call: frames that do not fit into
 // their buffers, generated frames, and the text and source names of matched log lines.
 #pragma once
 
@@ -17,7 +17,7 @@ class Arena {
  public:
   /// Invalidates all returned memory.
   void Clear();
-  /// Returns `bytes` of memory, or null if none is available.
+  /// Returns `bytes` bytes of memory, or null if none is available.
   uint8_t* Allocate(size_t bytes);
   /// Like Allocate; copies `bytes` bytes at `from` into the returned memory.
   uint8_t* Copy(const void* from, size_t bytes);
@@ -33,7 +33,7 @@ class Arena {
 
   std::vector<Chunk> chunks_;
   size_t chunk_ = 0;  ///< Index of the current chunk.
-  size_t used_ = 0;   ///< Used bytes of the current chunk.
+  size_t used_ = 0;   ///< Used bytes in the current chunk.
 };
 
 }  // namespace sluice::c_api

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Base of the C interface's engines: the code that all kinds of engines share, and the interface
-// that each kind implements.
+// Base of the C interface's engines: the code that all engine kinds share, and the interface that
+// each kind implements.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Options {
 /// A configuration as given by the caller.
 struct ConfigText {
   std::string_view text;
-  std::string folder;  ///< Folder to which relative file names in `text` refer.
+  std::string folder;  ///< Folder against which relative file names in `text` are resolved.
 };
 
 /// A kind of engine.
@@ -49,8 +49,8 @@ extern const Kind kKv, kLogmon, kMaglev, kNeighbor, kTelemetry;
 
 }  // namespace sluice::c_api
 
-/// The type that the C interface declares without a definition. Any thread may call its functions,
-/// unless stated otherwise; a mutex serializes them.
+/// The C interface's opaque engine type. Any thread may call its functions unless stated otherwise;
+/// a mutex serializes them.
 struct sluice_engine {
  public:
   using VisitCounter = std::function<void(std::string_view name, uint64_t value)>;
@@ -65,11 +65,11 @@ struct sluice_engine {
   const char* Reason(uint32_t number) const;
   uint32_t Counters(std::span<sluice_counter> counters) const;
 
-  /// Implements sluice_engine_replace. Returns false, without a change, on failure.
+  /// Implements sluice_engine_replace. Returns false and changes nothing on failure.
   bool Replace(const sluice::c_api::ConfigText& config, sluice::c_api::Errors* errors);
   /// Returns JSON, or nullopt if the engine has nothing to report.
   std::optional<std::string> Report();
-  /// Implements sluice_engine_finish. No worker may be in a call.
+  /// Implements sluice_engine_finish. No worker call may be in progress.
   void Finish(uint64_t now);
 
  protected:
@@ -80,9 +80,10 @@ struct sluice_engine {
   /// Returns the drop reason for lack of memory.
   uint8_t no_memory() const { return static_cast<uint8_t>(reasons_.size() - 1); }
   void Add(std::unique_ptr<sluice_worker> worker) { workers_.push_back(std::move(worker)); }
-  /// Destroys the workers. Call it first in the destructor of a kind whose workers use its members.
+  /// Destroys the workers. Must be called first in the destructor of a kind whose workers use its
+  /// members.
   void EndWorkers() { workers_.clear(); }
-  /// Call it last in the constructor.
+  /// Must be called last in the constructor.
   void NameCounters();
 
   // Called with the mutex held:

@@ -74,7 +74,7 @@ const Kind* Find(const char* name) {
   return found == kKinds.end() ? nullptr : *found;
 }
 
-/// Reads the options. Returns nullopt, with a line in `error`, if they are invalid.
+/// Reads the options. If they are invalid, stores a message in `error` and returns nullopt.
 std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
   sluice_options options{};
   if (given != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The calling program's frames as a packet::Burst for engines.
+// Presents the calling program's frames to engines as a packet::Burst.
 #pragma once
 
 #include <cstdint>

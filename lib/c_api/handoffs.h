@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Handoffs of requests between the workers of a key-value store, which may be any threads: an inbox
-// per worker and one free list, each with a lock. If requests are steered to the right worker, no
-// handoffs are needed.
+// Hands requests over between the workers of a key-value store, which may be any threads. Each
+// worker has an inbox; all share one free list. Each list has a lock. If requests are steered to
+// the right worker, no handoffs are needed.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@ class HandoffList {
 
   explicit HandoffList(size_t room) { handoffs_.reserve(room); }
 
-  /// Appends a handoff. The capacity suffices for all handoffs of the engine.
+  /// Appends a handoff. The list has room for all handoffs of the engine.
   void Put(Handoff* handoff);
-  /// Removes and returns the oldest handoff, or returns null if the list is empty, which costs only
-  /// a load.
+  /// Removes and returns the oldest handoff. Returns null if the list is empty; that check is a
+  /// single load.
   Handoff* Dequeue();
 
  private:
@@ -51,8 +51,8 @@ class Handoffs {
   HandoffList free_;
 };
 
-/// The access of one worker to the handoffs; implements engine::kv::HandoffQueue. `handoffs` must
-/// outlive it.
+/// One worker's access to the handoffs; implements engine::kv::HandoffQueue. `handoffs` must
+/// outlive this object.
 class HandoffsOfWorker {
  public:
   HandoffsOfWorker(Handoffs& handoffs, uint32_t worker) : handoffs_(&handoffs), worker_(worker) {}

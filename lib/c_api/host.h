@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads the members "mac" and "ip" of configurations: the addresses of the engine as a host on the
+// Reads the configuration members "mac" and "ip": the addresses of the engine as a host on the
 // network.
 #pragma once
 

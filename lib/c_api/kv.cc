@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kind "kv": a key-value store for MICA's protocol and memcached's. Members of its configuration
-// have the names of sluice-kv's flags.
+// Kind "kv": a key-value store that supports the MICA and memcached protocols. Its configuration
+// members are named like sluice-kv's flags.
 #include <unistd.h>
 
 #include <ctime>
@@ -62,7 +62,7 @@ void ReadStore(config::ObjectReader& reader, uint32_t workers, Settings* setting
   settings->partition.items = (items + settings->partitions - 1) / settings->partitions;
   const uint64_t available = engine::kv::AvailableBytes();
   if (settings->partition.OccupiedBytes() > available / settings->partitions) {
-    // Rejected here, because the kernel would grant the memory and later kill a process.
+    // Rejected here, because the kernel would grant the memory and kill a process later.
     const bool memory = settings->partition.RoundedMemoryBytes() > available / settings->partitions;
     reader.Complain(memory ? "memory_mb" : "items", "items and index need more memory than the " +
                                                         std::to_string(available >> 20) +

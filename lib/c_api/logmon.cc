@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kind "logmon": matches the lines of logs. Its configuration is that of sluice-logmon's filters;
-// additional members have the names of its flags.
+// Kind "logmon": matches log lines. Its configuration is that of sluice-logmon's filters;
+// additional members are named like sluice-logmon's flags.
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -46,7 +46,7 @@ struct LogmonSettings {
   engine::logmon::MonitorOptions monitor;
   packet::OwnAddresses host;
 
-  /// Returns the filters with `show`.
+  /// Returns the filters that have `show` set.
   engine::logmon::FilterSet Shown() const;
 };
 
@@ -130,7 +130,7 @@ constexpr std::array kScanFigures{ScanFigure{"lines", &ScanCounters::lines},
                                   ScanFigure{"torn_lines", &ScanCounters::torn_lines},
                                   ScanFigure{"no_memory_lines", &ScanCounters::no_memory_lines}};
 
-/// The counters of monitors, in the order of their names.
+/// The counters of the monitors, in the order of the counter names.
 class Figures {
  public:
   static constexpr size_t kScan = kScanFigures.size();
@@ -165,7 +165,7 @@ class Recorder {
 
 using Monitor = engine::WithNeighbor<engine::logmon::Monitor<Recorder>>;
 
-/// The state of one worker for a configuration.
+/// One worker's state for one configuration.
 struct Watch {
   Watch(LogmonWorker& worker, const LogmonSettings& settings, const RuleSet& rules, uint64_t seed)
       : events(settings.filters.about.size()),
@@ -208,7 +208,7 @@ class LogmonWorker final : public sluice_worker {
  public:
   LogmonWorker(uint8_t no_memory, uint32_t number) : sluice_worker(no_memory), number_(number) {}
 
-  /// Must be called before the first call of the worker.
+  /// Must be called before the worker's first call.
   void set_generations(const std::atomic<Generation*>* generations) { generations_ = generations; }
   void Show(const Source& source, const MatchedLine& line, const FilterSet& filters, uint64_t now) {
     uint32_t first = 0;

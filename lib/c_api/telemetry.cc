@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kind "telemetry": counts flows. Members of its configuration have the names of sluice-telemetry's
+// Kind "telemetry": counts flows. Its configuration members are named like sluice-telemetry's
 // flags.
 #include <cmath>
 #include <deque>
@@ -111,7 +111,7 @@ class TelemetryEngine final : public sluice_engine {
 
   void Keep(const EpochReport& report) {
     ++epochs_;
-    // Times are relative to time 0 of the program's clock.
+    // Times are relative to the origin of the program's clock.
     reports_.push_back(engine::telemetry::EpochJson(report, 0, confidence_).dump());
   }
 

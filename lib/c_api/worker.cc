@@ -11,7 +11,7 @@ using sluice::c_api::WorkerTotals;
 void sluice_worker::Process(std::span<sluice_frame> frames, uint64_t now) noexcept {
   const uint64_t call = calls_.load(std::memory_order_relaxed) + 1;
   calls_.store(call, std::memory_order_relaxed);
-  // Either this call reads the new object, or the thread that replaced it sees this call.
+  // Either this call loads the new object, or the thread that replaced it sees this call.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   arena_.Clear();
   sent_.clear();

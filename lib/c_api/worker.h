@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Base of the workers of all kinds of engines: the state that one thread needs to process frames.
+// Base of the workers of all engine kinds: the state that one thread needs to process frames.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct WorkerTotals {
     kConsumed,
     kPassed,
     kSent,    ///< Frames that the engine generated.
-    kUnsent,  ///< Generated frames that were lost for lack of memory.
+    kUnsent,  ///< Generated frames that were lost because no memory was available.
     kTotals
   };
   static constexpr auto kNames = base::Names<Total, kTotals>({{kFrames, "frames"},
@@ -53,7 +53,7 @@ struct WorkerTotals {
 
 }  // namespace sluice::c_api
 
-/// The type that the C interface declares without a definition.
+/// The C interface's opaque worker type.
 struct sluice_worker {
  public:
   /// `no_memory` is the drop reason for lack of memory.
@@ -70,8 +70,8 @@ struct sluice_worker {
   // Any thread may call the following functions.
 
   const sluice::c_api::WorkerTotals& totals() const { return totals_; }
-  /// Returns when the call in progress, if any, has ended. Later calls never read objects that were
-  /// replaced before, because each call starts with a fence.
+  /// Returns when the call in progress, if any, has ended. Later calls never load an object that
+  /// has already been replaced, because each call starts with a fence.
   void AwaitEndOfCall() const;
 
   /// Called by the outbox, on the worker's thread.

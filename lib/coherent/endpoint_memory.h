@@ -34,14 +34,14 @@ class EndpointMemory {
   EndpointMemory() = default;
 
   /// Initializes an endpoint in zeroed memory of at least geometry.Bytes(), aligned to 4096. The
-  /// geometry must be valid. Memory that a process has used must not be initialized again for
-  /// another process: a process that was considered dead may still write to it.
+  /// geometry must be valid. Memory that one process has used must not be initialized again for
+  /// another, because the first, although considered dead, may still write to it.
   static EndpointMemory Format(std::span<uint8_t> memory, const Geometry& geometry);
-  /// Returns the endpoint in `memory`, which the peer can write to: all values are checked. Returns
-  /// an empty object if `memory` is not aligned to kLineBytes, or if its layout is invalid or
-  /// exceeds it.
+  /// Returns the endpoint in `memory`. All values are checked, because the peer can write to them.
+  /// Returns an empty object if `memory` is not aligned to kLineBytes, or if its layout is invalid
+  /// or exceeds it.
   static EndpointMemory Find(std::span<uint8_t> memory);
-  /// Returns the same endpoint at another mapping.
+  /// Returns the same endpoint, mapped at another address.
   EndpointMemory At(uint8_t* base) const {
     EndpointMemory moved = *this;
     moved.base_ = base;
@@ -49,17 +49,17 @@ class EndpointMemory {
   }
 
   explicit operator bool() const { return base_ != nullptr; }
-  /// Returns a copy that was read once, so that the peer cannot change it.
+  /// Returns a copy that was read only once, so that the peer cannot change it.
   const Geometry& geometry() const { return geometry_; }
   EndpointHeader& header() const { return *reinterpret_cast<EndpointHeader*>(base_); }
   EndpointHeader::HostWord& host(Pair pair) const {
     return header().host[static_cast<size_t>(pair)];
   }
-  /// Returns the line of load `number`.
+  /// Returns the line used by load `number`.
   ControlLine& line(Pair pair, uint64_t number) const {
     return *reinterpret_cast<ControlLine*>(base_ + geometry_.LineOffset(pair, number));
   }
-  /// Returns the space for the payload in the line of load `number`, or in that line's buffer.
+  /// Returns the payload space for load `number`: in its line, or in that line's buffer.
   std::span<uint8_t> Room(Pair pair, uint64_t number, bool in_buffer) const {
     return in_buffer
                ? std::span(base_ + geometry_.BufferOffset(pair, number), geometry_.buffer_bytes)
@@ -71,8 +71,8 @@ class EndpointMemory {
   Geometry geometry_;
 };
 
-/// State of a pair that is common to both ends: the protocol state, the number of the last load,
-/// and the addresses of the pair. Copyable: tests explore the ends by copying them.
+/// The state of a pair that both ends keep: the protocol state, the number of the last load, and
+/// the pair's addresses. Copyable, because tests explore the ends by copying them.
 class PairEnd {
  public:
   State state() const { return state_; }
@@ -83,7 +83,7 @@ class PairEnd {
       : machine_(&machine), pair_(pair), state_(state) {
     Bind(memory);
   }
-  /// Sets the addresses of the pair to those in `memory`.
+  /// Points the pair to its lines in `memory`.
   void Bind(const EndpointMemory& memory) {
     word_ = &memory.host(pair_);
     lines_ = {&memory.line(pair_, 0), &memory.line(pair_, 1)};
@@ -99,7 +99,7 @@ class PairEnd {
   ControlLine& line() const { return *lines_[number_ & 1]; }
   /// Returns the payload capacity in bytes of the line, or of its buffer.
   uint32_t Capacity(bool in_buffer) const { return capacity_[in_buffer]; }
-  /// Returns the space for the payload in the line, or in its buffer.
+  /// Returns the payload space: in the line, or in its buffer.
   std::span<uint8_t> Room(const EndpointMemory& memory, bool in_buffer) const {
     return in_buffer ? memory.Room(pair_, number_, true)
                      : std::span(line().payload.data(), capacity_[0]);

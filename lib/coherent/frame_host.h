@@ -41,13 +41,13 @@ class FrameHost {
  public:
   static constexpr uint32_t kMaxFrames = Control::kMaxCount;
 
-  /// No process may have issued a load on `memory` before.
+  /// No process may have issued a load on `memory` yet.
   explicit FrameHost(const EndpointMemory& memory) : end_(memory, WaitMethod::kPause) {}
 
   /// Polls for the answer to the pending load; issues a load if none is pending. Returns the number
   /// of received frames, at most kMaxFrames, in order of arrival. They belong to the caller until
-  /// Answer; all frames of the previous call must have been answered. `Frame` has the members data,
-  /// length, headroom, tailroom.
+  /// Answer; all frames from the previous call must have been answered. `Frame` must have the
+  /// members data, length, headroom and tailroom.
   template <typename Frame>
   uint32_t Wait(Frame* frames) {
     if (got_ != Got::kContent) [[likely]]
@@ -62,16 +62,16 @@ class FrameHost {
   }
 
   /// Answers all frames of the last Wait and loads the other line. `data` and `length` describe the
-  /// answer within the frame's record; length 0 means no answer. With null `frames`, all frames are
-  /// returned unchanged.
+  /// answer within the frame's record; length 0 means no answer. If `frames` is null, all frames
+  /// are returned unchanged.
   template <typename Frame>
   void Answer(const Frame* frames, uint32_t count) {
     HandOver(frames == nullptr ? lent_totals_ : Rewrite(frames, count));
   }
 
   /// Returns space for an answer of `length` bytes that does not fit into its frame's record. The
-  /// space follows all data of the line. Returns null if the rest of the line is too small. The
-  /// answer is sent in the position of its frame.
+  /// space follows all other data in the line. Returns null if the rest of the line is too small.
+  /// The answer is sent at its frame's position in the order.
   uint8_t* GrownRoom(uint32_t length) {
     const std::span<uint8_t> room = end_.Room();
     return RecordBytes(length, 0) <= room.size() - grown_end_
@@ -87,8 +87,8 @@ class FrameHost {
     grown_end_ += stride;
   }
 
-  /// Returns the destination for the next frame to send, of `length` bytes. Returns null if the
-  /// line is full or not granted yet.
+  /// Returns the destination for the next frame to send, which has `length` bytes. Returns null if
+  /// the line is full or has not been granted yet.
   uint8_t* Room(uint32_t length) {
     if (!granted_ && !AcceptGrant()) return nullptr;
     const std::span<uint8_t> room = end_.SendRoom();
@@ -110,19 +110,18 @@ class FrameHost {
     if (!end_.Send(content)) Fault();
   }
 
-  /// Returns the totals of the answers and sent frames that the NIC may not have read: those that
-  /// were not flushed, and those whose load has not been answered. Polls for answers without
-  /// issuing loads.
+  /// Returns totals for the answers and sent frames that the NIC may not have read yet: those not
+  /// flushed, and those whose load has not been answered. Polls for answers without issuing loads.
   HandedOver Outstanding() {
     if (end_.state(Pair::kReceive) == State::kWaiting) Load();
     if (end_.state(Pair::kTransmit) == State::kWaiting) AcceptGrant();
     return {answered_.frames + sent_.frames, answered_.bytes + sent_.bytes};
   }
-  /// Records that the NIC has closed the endpoint on request. Only Outstanding and Unseen may
-  /// follow.
+  /// Records that the NIC has closed the endpoint on request. After this, only Outstanding and
+  /// Unseen may be called.
   void Withdraw() { withdrawn_ = true; }
   bool withdrawn() const { return withdrawn_; }
-  /// Returns the number of received frames that Wait has not returned to the caller yet.
+  /// Returns the number of received frames that Wait has not yet returned to the caller.
   uint32_t Unseen() const { return got_ == Got::kContent ? end_.content().count : 0; }
 
   const FrameHostCounters& counters() const { return counters_; }
@@ -146,7 +145,7 @@ class FrameHost {
     if (counters_.faults == 0) Count(counters_.faults);
   }
 
-  /// Writes changed positions and lengths to the records. Returns the frames to be sent.
+  /// Writes changed positions and lengths to the records. Returns the frames that are to be sent.
   template <typename Frame>
   HandedOver Rewrite(const Frame* frames, uint32_t count) {
     HandedOver answered;
@@ -160,7 +159,7 @@ class FrameHost {
         continue;
       record.length = static_cast<uint16_t>(frame.length);
       record.offset = static_cast<uint16_t>(offset);
-      if (frame.length != 0 && offset >= record.stride) {  // The answer was built in GrownRoom().
+      if (frame.length != 0 && offset >= record.stride) {  // The answer was written to GrownRoom().
         const auto place = static_cast<uint64_t>(frame.data - end_.Room().data()) - kRecordBytes;
         record = {.stride = record.stride,
                   .offset = kRecordBytes,
@@ -237,8 +236,8 @@ class FrameHost {
         continue;
       }
       uint8_t* const at = walker.at();
-      // Prefetch for writing, because engines answer in place. The address assumes frames of equal
-      // size; a wrong prefetch cannot fault.
+      // Prefetch for writing, because engines answer in place. The address is correct if all frames
+      // have the same size; a prefetch of a wrong address cannot fault.
       __builtin_prefetch(at + ahead, 1);
       *frame++ = {at + offset, length, headroom, tailroom};
       *lent++ = {at, head};

@@ -33,15 +33,15 @@ struct Record {
             static_cast<uint16_t>(word >> 32), static_cast<uint16_t>(word >> 48)};
   }
   /// Returns whether the stride is a multiple of 8, and the record contains a frame of a valid
-  /// length or none. The caller checks that the stride fits into its memory.
+  /// length or none. The caller must check that the stride fits into the remaining memory.
   constexpr bool Sound() const {
     return stride % 8 == 0 && offset >= kRecordBytes && offset + length <= stride &&
            (length == 0 || length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes);
   }
 };
 
-/// Returns the size in bytes of a record for a frame of `length` bytes with `headroom` bytes, which
-/// must be a multiple of 8.
+/// Returns the size in bytes of a record that contains `length` bytes of frame after `headroom`
+/// bytes. `headroom` must be a multiple of 8.
 constexpr uint32_t RecordBytes(uint32_t length, uint32_t headroom) {
   return kRecordBytes + headroom + (length + 7) / 8 * 8;
 }
@@ -65,8 +65,8 @@ class FrameWriter {
   explicit FrameWriter(std::span<uint8_t> room, uint32_t headroom = 0)
       : room_(room), headroom_(headroom) {}
 
-  /// Returns the destination of a frame of `length` bytes, or null if the frame does not fit or
-  /// `max_count` records are written. `length` must be kMinFrameBytes … kMaxFrameBytes.
+  /// Returns the destination for a frame of `length` bytes, or null if the frame does not fit or
+  /// `max_count` records have been written. `length` must be kMinFrameBytes … kMaxFrameBytes.
   uint8_t* Add(uint32_t length, uint32_t max_count, uint16_t flags = 0) {
     const uint32_t stride = RecordBytes(length, headroom_);
     if (count_ == max_count || stride > room_.size() - used_) return nullptr;
@@ -96,16 +96,16 @@ class FrameWalker {
  public:
   FrameWalker(std::span<uint8_t> payload, uint8_t count) : rest_(payload), left_(count) {}
 
-  /// Advances to the next record. Returns false at the end, or if the record is invalid (then bad()
-  /// is true).
+  /// Advances to the next record. Returns false at the end, or if the record is invalid; in the
+  /// latter case, bad() is true.
   bool Next() {
     rest_ = rest_.subspan(stride_);
     if (left_ == 0) return End();
     --left_;
     if (rest_.size() < kRecordBytes) return Bad();
     const uint64_t head = bar::LoadOnce(*reinterpret_cast<uint64_t*>(rest_.data()));
-    // Consecutive frames of one length have equal heads. Such a head was checked already, but its
-    // record may not fit.
+    // Consecutive frames of the same length have equal heads. An equal head has already been
+    // checked, but its record may still not fit.
     if (head != head_) {
       if (!Record::Of(head).Sound()) return Bad();
       head_ = head;
@@ -121,7 +121,7 @@ class FrameWalker {
   uint32_t left() const { return left_; }  ///< Records after the current one.
   /// Returns the frame; empty if the record has none.
   std::span<uint8_t> frame() const { return rest_.subspan(record().offset, record().length); }
-  /// Writes a new offset and length of the frame to its record. The frame must be inside the record
+  /// Writes the frame's new offset and length to its record. The frame must be inside the record
   /// unless `length` is 0.
   void Set(uint16_t offset, uint16_t length) {
     const uint64_t word = Record{record().stride, offset, length, record().flags}.Word();

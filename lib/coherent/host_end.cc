@@ -5,7 +5,7 @@
 
 namespace sluice::coherent {
 
-/// Performs an action other than kLoadLine. Returns whether a load must follow.
+/// Performs any action except kLoadLine. Returns whether a load must follow.
 bool HostEnd::LoadOtherwise(Line& line, Action action) {
   switch (action) {
     case Action::kLoadUnwritten:
@@ -22,10 +22,10 @@ bool HostEnd::LoadOtherwise(Line& line, Action action) {
   }
 }
 
-/// Waits for an answer, at most `patience_cycles`. `word` is the line's current control word, which
-/// is not an answer.
+/// Waits for an answer for up to `patience_cycles`. `word` is the line's current control word,
+/// which is not an answer.
 Got HostEnd::Await(Line& line, uint64_t word, uint64_t patience_cycles) {
-  /// Number of polls of the line between two checks of the clock and of the preemption word.
+  /// Number of times the line is polled between two checks of the clock and the preemption word.
   constexpr uint32_t kLooks = 64;
   const uint64_t& control = line.line().control;
   const bool sleeps = wait_ != WaitMethod::kPause;
@@ -80,7 +80,7 @@ Got HostEnd::LookForClosing(Line& line) {
   return ready == kClosed ? Hear(line, Input::kGone) : Got::kNothing;
 }
 
-/// Enters the endpoint without a load, for an operation of the transmit pair. Returns kContent if
+/// Enters the endpoint without a load, for an operation on the transmit pair. Returns kContent if
 /// the host may enter.
 Got HostEnd::Admit(Line& line) {
   const Input input = Enter();
@@ -88,7 +88,7 @@ Got HostEnd::Admit(Line& line) {
 }
 
 // The host sets BUSY first and then loads READY; the NIC clears READY first and then loads BUSY.
-// All four accesses are sequentially consistent, so at least one side sees the store of its peer.
+// All four accesses are sequentially consistent, so at least one side sees its peer's store.
 Input HostEnd::Enter() {
   EndpointHeader& header = memory_.header();
   std::atomic_ref(memory_.host(Pair::kReceive).busy).store(1, std::memory_order_seq_cst);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's end of an endpoint, for any process: no EAL, no allocation, no system calls.
+// The host's end of an endpoint. Any process can use it: it needs no EAL and makes no allocations
+// or system calls.
 //
 //   HostEnd end(EndpointMemory::Find(memory), BestWaitMethod());
 //   for (;;) {
@@ -28,8 +29,9 @@ namespace sluice::coherent {
 enum class Got : uint8_t {
   kNothing,   ///< No answer yet: the load is pending, and the next call continues to wait.
   kContent,   ///< A request or frames. Transmit pair: a line to fill.
-  kTryAgain,  ///< Answered without content: time limit, or the host must leave.
-  kYieldNow,  ///< The core is needed: this end has left the lines; the next call enters again.
+  kTryAgain,  ///< Answered without content: the load timed out, or the host must leave.
+  kYieldNow,  ///< The core is needed elsewhere: this end has left the lines, and the next call
+              ///< enters again.
   kRetire,    ///< Kernel endpoint: the core is no longer needed. This end has left the lines.
   kBarred,    ///< The process may not enter now: retry when it has a core again.
   kClosed,    ///< Closed permanently.
@@ -37,7 +39,7 @@ enum class Got : uint8_t {
 
 class HostEnd {
  public:
-  /// No process may have issued a load on `memory` before. `machine` must outlive this object.
+  /// No process may have issued a load on `memory` yet. `machine` must outlive this object.
   HostEnd(const EndpointMemory& memory, WaitMethod wait, const Machine& machine = kMachine)
       : memory_(memory),
         wait_(wait),
@@ -46,16 +48,16 @@ class HostEnd {
 
   // The following functions use the receive pair.
 
-  /// Issues the next load, unless one is pending, and waits for its answer up to `patience_cycles`
-  /// (cpu::Cycles(); 0: polls once). If the previous content was not answered with Return, the
-  /// answer is kNoReply.
+  /// Issues the next load, unless one is pending, and waits for its answer for up to
+  /// `patience_cycles` (cpu::Cycles(); 0: polls once). If the previous content was not answered
+  /// with Return, the answer is kNoReply.
   Got Wait(uint64_t patience_cycles) {
     Line& line = At(Pair::kReceive);
     return on_way_ && line.state_ == State::kWritten ? LoadNext(line, patience_cycles)
                                                      : LoadAndWait(line, patience_cycles);
   }
-  /// Valid after Got::kContent until Return() or the next Wait. Code and data pointer are read from
-  /// the line in each call.
+  /// Valid after Got::kContent, until Return() or the next Wait. Each call reads the code and the
+  /// data pointer from the line.
   Content content() const {
     const Line& line = At(Pair::kReceive);
     const Control control = Control::Of(line.answer);
@@ -71,13 +73,13 @@ class HostEnd {
     const Control control = Control::Of(At(Pair::kReceive).answer);
     return Room(control.in_buffer).first(control.length);
   }
-  /// Returns the space for the payload of the answer: the line, which contains the arguments, or
-  /// the line's buffer.
+  /// Returns the space for the answer's payload: the line, which contains the arguments, or the
+  /// line's buffer.
   std::span<uint8_t> Room(bool in_buffer = false) const {
     return At(Pair::kReceive).Room(memory_, in_buffer);
   }
-  /// Writes the answer: kReply, kFrames, kNoReply or kCall. It may be replaced until the next Wait.
-  /// Returns false if no content awaits an answer or the payload does not fit.
+  /// Writes the answer: kReply, kFrames, kNoReply or kCall. The answer may be replaced until the
+  /// next Wait. Returns false if no content is waiting for an answer or the payload does not fit.
   bool Return(const Content& content) {
     Line& line = At(Pair::kReceive);
     if (!on_way_ || line.state_ != State::kHolding) [[unlikely]]
@@ -87,16 +89,16 @@ class HostEnd {
     line.Publish(content);
     return true;
   }
-  /// Returns whether this process was asked to leave or the endpoint is closed. A long handler must
-  /// then end early, or the process is killed.
+  /// Returns whether this process was asked to leave or the endpoint is closed. A long-running
+  /// handler must then return early; otherwise the process is killed.
   bool Asked() const {
     return std::atomic_ref(memory_.header().ready).load(std::memory_order_relaxed) != kReady;
   }
 
   // The following functions use the transmit pair.
 
-  /// Returns kContent if a line is granted; SendRoom() is its space. Otherwise returns a result as
-  /// Wait() does.
+  /// Returns kContent if a line is granted; SendRoom() is its space. Otherwise returns the same
+  /// results as Wait().
   Got Grant(uint64_t patience_cycles) {
     Line& line = At(Pair::kTransmit);
     if (!inside_) {
@@ -120,7 +122,7 @@ class HostEnd {
   State state(Pair pair) const { return At(pair).state(); }
   uint64_t number(Pair pair) const { return At(pair).number(); }
   WaitMethod wait_method() const { return wait_; }
-  /// Continues with the same endpoint at another mapping.
+  /// Continues with the same endpoint, mapped at another address.
   void MoveTo(const EndpointMemory& memory) {
     memory_ = memory;
     for (Line& line : lines_) line.Bind(memory);
@@ -136,8 +138,7 @@ class HostEnd {
    private:
     friend class HostEnd;
   };
-  /// Maps the four bits of an answer's kind to an input. A kind that a NIC must not send stops the
-  /// host.
+  /// Maps an answer's four kind bits to an input. A kind that a NIC must not send stops the host.
   static constexpr std::array<Input, 16> kInputOf = [] {
     std::array<Input, 16> inputs{};
     inputs.fill(Input::kGone);
@@ -171,8 +172,8 @@ class HostEnd {
     if (static_cast<uint32_t>(word) != static_cast<uint32_t>(number)) {
       return Await(line, word, patience_cycles);
     }
-    // If the control word is a request with its payload in the lines, this difference is its
-    // length. For all other words it exceeds the capacity.
+    // If the control word is a request whose payload is in the lines, this difference is the
+    // payload's length. For all other words it exceeds the capacity.
     const auto rest = static_cast<uint32_t>(word >> Control::kLengthShift) - kRequestInLines;
     if (rest > line.Capacity(false)) return Answered(line, word);
     line.answer = word;
@@ -210,7 +211,7 @@ class HostEnd {
   }
 
   Got Answered(Line& line, uint64_t word) {
-    // If the buffer bit is set, the value exceeds every line's capacity.
+    // With the buffer bit set, the value exceeds every line's capacity.
     const uint64_t in_line =
         word >> Control::kLengthShift & (Control::kMaxLength | Control::kBuffer);
     if (kInputOf[word >> Control::kKindShift] == Input::kContent && in_line <= line.Capacity(false))

@@ -16,8 +16,9 @@
 // of a pair.
 //
 // Source: Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HOTOS '25) section 5. As
-// on its machine, lines have 128 bytes, which are two lines of an x86 processor. A message of up to
-// 40 bytes uses only the first half. All numbers are little-endian, all positions are offsets.
+// on Lauberhorn's machine, a control line has 128 bytes, which is two cache lines on x86. A message
+// of up to 40 bytes uses only the first half. All numbers are little-endian, all positions are
+// offsets.
 #pragma once
 
 #include <array>
@@ -31,10 +32,11 @@ static_assert(std::endian::native == std::endian::little);
 
 inline constexpr uint64_t kMagic = 0x3165'6e69'4c68'6f43;  // "CohLine1"
 inline constexpr uint32_t kLineBytes = 128;
-/// Payload bytes of a control line. The payload continues in the overflow lines without a gap.
+/// Payload bytes of a control line. A longer payload continues in the overflow lines, without a
+/// gap.
 inline constexpr uint32_t kInlineBytes = 104;
 /// Time after which a pending load is answered with TRYAGAIN (Lauberhorn, HOTOS '25, section 5: if
-/// it waits longer, the processor reports a bus error).
+/// a load waits longer, the processor reports a bus error).
 inline constexpr uint64_t kTryAgainNs = 15'000'000;
 
 /// The two pairs of an endpoint.
@@ -47,7 +49,7 @@ inline constexpr uint32_t kPairs = 2;
 /// Kind of process that waits at an endpoint; the NIC derives it from the loaded address.
 enum class Mode : uint32_t {
   kUser,    ///< The loop of one process, for requests to that process.
-  kKernel,  ///< A scheduler of processes; its content names the process for which a request waits.
+  kKernel,  ///< A process scheduler; its content names the process for which a request is waiting.
 };
 
 /// Content type of a control line.
@@ -98,7 +100,7 @@ struct Control {
     return number | uint64_t{upper} << kLengthShift | uint64_t{count & kMaxCount} << kCountShift |
            uint64_t{static_cast<uint8_t>(kind)} << kKindShift;
   }
-  /// Decodes any word that the peer wrote; an unknown kind becomes kNone.
+  /// Decodes any word that the peer may have written; an unknown kind becomes kNone.
   static constexpr Control Of(uint64_t word) {
     const auto kind = static_cast<uint8_t>(word >> kKindShift);
     const auto upper = static_cast<uint32_t>(word >> kLengthShift);
@@ -132,7 +134,7 @@ struct Geometry {
   static constexpr uint32_t kMaxOverflowLines = 1024;
   static constexpr uint32_t kMaxBufferBytes = (1u << 20) - 4096;
 
-  /// Returns null if the sizes are valid, or one line that names the wrong field.
+  /// Returns null if the sizes are valid, otherwise a one-line message that names the wrong field.
   constexpr const char* Error() const;
   /// Returns the payload capacity of a control line with its overflow lines.
   constexpr uint32_t LineCapacity() const { return kInlineBytes + overflow_lines * kLineBytes; }
@@ -140,20 +142,20 @@ struct Geometry {
   constexpr uint32_t LineOffset(Pair pair, uint64_t number) const;
   constexpr uint32_t BufferOffset(Pair pair, uint64_t number) const;
   /// Returns the size of the whole endpoint in bytes. The size of a file that contains an endpoint
-  /// is rounded up to pages.
+  /// is rounded up to whole pages.
   constexpr size_t Bytes() const;
 };
 
 /// Start of an endpoint's memory.
 struct EndpointHeader {
-  // Constants, written only at the creation.
+  // Constants, written only when the endpoint is created.
   alignas(kLineBytes) uint64_t magic;
   Geometry geometry;
   // Words that the host writes, each in a separate line. `load` is the number of a pair's last
   // load. A real NIC sees loads on the interconnect; an emulated NIC reads this word.
   struct alignas(kLineBytes) HostWord {
     uint64_t load;
-    uint64_t busy;  ///< Receive pair: 1 while the host may access lines of the endpoint.
+    uint64_t busy;  ///< Receive pair: 1 while the host may access the endpoint's lines.
   };
   std::array<HostWord, kPairs> host;
   // The word that the NIC writes: the preemption word.

@@ -27,7 +27,7 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
       line.state_ = asked ? State::kAskedAway : State::kAway;
     }
     if (ready != kReady && ready != kBarred) line.state_ = State::kClosed;
-    // The host was asked to leave and is waiting: answer as the earlier end would have.
+    // The host was asked to leave and is waiting: answer it as the earlier end would have.
     if (asked && line.state_ == State::kLoading) {
       line.Move(Input::kPreempt);
       Answer(line, Kind::kYieldNow);
@@ -44,8 +44,8 @@ bool NicEnd::HasLoaded(Pair pair) const {
 
 Seen NicEnd::Look(Pair pair, uint64_t now_ns) {
   Line& line = At(pair);
-  // Acquire order: if the load of this line is visible, the host's answer in the other line is
-  // visible, too.
+  // Acquire order: if the load of this line is visible, the host's answer in the other line is also
+  // visible.
   const uint64_t load = bar::LoadOnce(line.word_->load, std::memory_order_acquire);
   if (load != line.number_ && line.state() != State::kClosed) return Load(line, load, now_ns);
   return LookAtClock(line, now_ns);
@@ -76,8 +76,8 @@ Seen NicEnd::Load(Line& line, uint64_t number, uint64_t now_ns) {
   }
 }
 
-// Reads the answer in the line that was lent last. This end owns it again, because the host has
-// loaded the other line.
+// Reads the answer in the line that was last lent to the host. This end owns the line again,
+// because the host has loaded the other one.
 void NicEnd::AcceptReturn(Line& line) {
   const ControlLine& shared = line.line();
   const Control control = Control::Of(bar::LoadOnce(shared.control));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's end of an endpoint: detects loads of the host, answers them, reads returned lines,
+// The NIC's end of an endpoint: detects the host's loads, answers them, reads returned lines,
 // preempts the host, and closes the endpoint. No function waits, reads a clock, allocates or makes
 // a system call. Used by one thread. Nothing that the host writes is trusted.
 #pragma once
@@ -17,9 +17,9 @@ namespace sluice::coherent {
 /// Result of polling a pair.
 enum class Seen : uint8_t {
   kNothing,
-  kLoad,        ///< The host has loaded a line; it did not own the other line.
-  kReturned,    ///< The host has loaded a line and returned the other line; see returned().
-  kTriedAgain,  ///< A load reached its time limit and was answered with TRYAGAIN.
+  kLoad,        ///< The host has loaded a line and did not own the other one.
+  kReturned,    ///< The host has loaded a line and returned the other one; see returned().
+  kTriedAgain,  ///< A load timed out and was answered with TRYAGAIN.
   kLeft,        ///< The host has left on request: its core is free.
   kOverdue,     ///< The host did not leave within the time limit; the endpoint is now closed.
   kFault,       ///< The host violated the protocol; the endpoint is now closed.
@@ -30,8 +30,8 @@ struct Returned {
   Kind kind = Kind::kNone;  ///< Kind that the host wrote; kNone if invalid.
   uint8_t count = 0;        ///< Frames in the payload.
   uint64_t status = 0;      ///< Status of a reply.
-  /// Points to the endpoint's memory. A faulty host may change it at any time: read each byte once,
-  /// and copy it before any check. Valid until the next Deliver() of the pair.
+  /// Points to the endpoint's memory. A faulty host may change that memory at any time, so read
+  /// each byte only once: copy it, then check the copy. Valid until the next Deliver() on the pair.
   std::span<uint8_t> payload{};
   /// The tag passed to Deliver(). Empty if an earlier NIC end delivered the content.
   std::optional<uint64_t> tag{};
@@ -45,8 +45,8 @@ struct NicCounters {
   uint64_t unreplied = 0;  ///< Returned without an answer.
   uint64_t malformed = 0;  ///< Returned with an invalid answer.
   uint64_t lost = 0;       ///< Lent when the endpoint was closed.
-  /// Returned, but delivered by an earlier NIC end. A reply then has no receiver; frames may still
-  /// be sent.
+  /// Returned, but delivered by an earlier NIC end. Such a reply has no receiver; such frames can
+  /// still be sent.
   uint64_t orphaned = 0;
   uint64_t try_again = 0;  ///< Loads answered without content: one counter for each kind of answer.
   uint64_t yield_now = 0;
@@ -61,21 +61,21 @@ struct NicOptions {
   /// Owner of the endpoint: content for another process is rejected.
   uint64_t process = 0;
   uint64_t try_again_ns = kTryAgainNs;
-  /// Time limit for a host to end its handler and leave.
+  /// Time that a host has to end its handler and leave.
   uint64_t leave_ns = 10'000'000;
 };
 
 class NicEnd {
  public:
-  /// Continues from the state in the endpoint's memory, which may be new or left by a NIC end that
-  /// died. `now_ns`, here and below, is from any monotonic clock. `machine` must outlive this
-  /// object.
+  /// Continues from the state in the endpoint's memory, which may be new or may come from a NIC end
+  /// that died. `now_ns`, here and below, can come from any monotonic clock. `machine` must outlive
+  /// this object.
   NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t now_ns,
          const Machine& machine = kMachine);
 
-  /// Returns whether the host has issued a load that Look() has not processed. A Look() after this
-  /// call finds all answers of the host that precede the load, in both pairs. Costs one load from
-  /// shared memory.
+  /// Returns whether the host has issued a load that Look() has not processed. If so, a Look()
+  /// after this call finds all of the host's answers that precede the load, in both pairs. Costs
+  /// one load from shared memory.
   bool HasLoaded(Pair pair) const;
   /// Polls a pair; costs two loads from shared memory if there is nothing new. Call it until it
   /// returns kNothing.
@@ -83,7 +83,7 @@ class NicEnd {
   /// Valid after Seen::kReturned.
   const Returned& returned(Pair pair) const { return At(pair).returned; }
 
-  /// Returns whether a load of the host is pending. It refers to line number() mod 2.
+  /// Returns whether one of the host's loads is pending. It refers to line number() mod 2.
   bool Waits(Pair pair) const { return At(pair).state() == State::kLoading; }
   State state(Pair pair) const { return At(pair).state(); }
   uint64_t number(Pair pair) const { return At(pair).number(); }
@@ -94,7 +94,7 @@ class NicEnd {
   std::span<uint8_t> Room(Pair pair, bool in_buffer = false) const {
     return Waits(pair) ? At(pair).Room(memory_, in_buffer) : std::span<uint8_t>();
   }
-  /// Answers the load with `content`. Returns false, without effect, if no load is pending, if
+  /// Answers the load with `content`. Returns false and does nothing if no load is pending, if
   /// `process` does not own this endpoint, or if the payload does not fit. `tag` is returned in
   /// Returned or by ConsumeLost().
   bool Deliver(Pair pair, const Content& content, uint64_t process, uint64_t tag);
@@ -103,22 +103,22 @@ class NicEnd {
   bool YieldNow();
   bool Retire();
 
-  /// Asks the host to leave: a pending load, or else the next one, is answered with YIELDNOW.
-  /// Look() reports that the host has left, or closes the endpoint if the host does not leave in
-  /// time. The caller must also signal the process. Returns false if the host was already asked, or
-  /// the endpoint is closed.
+  /// Asks the host to leave: the pending load, or the next one if none is pending, is answered with
+  /// YIELDNOW. Look() reports that the host has left, or closes the endpoint if the host does not
+  /// leave in time. The caller must also signal the process. Returns false if the host was already
+  /// asked, or the endpoint is closed.
   bool Preempt(uint64_t now_ns);
   /// Allows the host to enter again. Returns false if it has not left.
   bool Resume();
-  /// Closes the endpoint. This end never accesses its memory afterwards.
+  /// Closes the endpoint. This end does not access the endpoint's memory afterwards.
   void Kill();
   bool closed() const { return At(Pair::kReceive).state() == State::kClosed; }
   /// Returns the tag of the content that the host had not returned when the endpoint was closed.
-  /// Returns the tag only once, and an empty value otherwise.
+  /// The tag is returned only once; later calls return an empty value.
   std::optional<uint64_t> ConsumeLost(Pair pair);
 
   const NicCounters& counters(Pair pair) const { return At(pair).counters; }
-  /// Continues with the same endpoint at another mapping.
+  /// Continues with the same endpoint, mapped at another address.
   void MoveTo(const EndpointMemory& memory) {
     memory_ = memory;
     for (Line& line : lines_) line.Bind(memory);

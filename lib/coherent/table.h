@@ -4,10 +4,10 @@
 // (nic_end.h, host_end.h) look up their transitions here. Tests explore the same rows exhaustively,
 // and generate from them the Promela model that spin checks.
 //
-// A transmit pair uses only the rows for loads and answers: preemption applies to a process, which
-// is asked for its core at its receive pair.
+// A transmit pair uses only the rows for loads and answers: preemption applies to a process, and a
+// process is asked for its core only on its receive pair.
 //
-// Sources: Lauberhorn (Xu and Roscoe, HOTOS '25) sections 5 and 6. Two rules are from its authors'
+// Sources: Lauberhorn (Xu and Roscoe, HOTOS '25) sections 5 and 6. Two rules come from the authors'
 // public implementation (enzian-pio-nic): the parity changes with every answer, including an empty
 // one; the host publishes whether it is accessing the lines (BUSY), and the NIC publishes whether
 // the host may access them (READY).
@@ -41,7 +41,7 @@ enum class State : uint8_t {
 };
 inline constexpr size_t kStates = 13;
 
-/// Events of an end. Without an event, an end does not change its state.
+/// Events of an end. An end changes its state only on an event.
 enum class Input : uint8_t {
   // NIC, from the host's words:
   kLoad,  ///< Load n + 1.
@@ -55,7 +55,7 @@ enum class Input : uint8_t {
   kResume,   ///< The host may enter again.
   kKill,     ///< The process has ended, or must end.
   // NIC, from the clock:
-  kStalled,  ///< Load n has reached its time limit.
+  kStalled,  ///< Load n has timed out.
   kBound,    ///< The host has not left within the time limit.
   // Host, from its owner:
   kCallLoad,    ///< Load the next line. Outside: BUSY was set first, then READY was read as set.
@@ -86,7 +86,7 @@ enum class Action : uint8_t {
   kTakeYield,   ///< Read the answer in line n mod 2; n := n + 1, and answer it with YIELDNOW.
   kReportLeft,  ///< Report that the core is free.
   kAdmit,       ///< Set READY.
-  kClose,       ///< Close the endpoint: lent content counts as lost.
+  kClose,       ///< Close the endpoint; lent content counts as lost.
   kFault,       ///< As kClose, and count a fault of the host.
   // Actions of the host:
   kLoadLine,       ///< n := n + 1, and publish it.
@@ -129,7 +129,7 @@ inline constexpr auto kRows = [] {
       {kN, State::kAskedAway, Input::kBound, State::kClosed, Action::kClose},
       {kN, State::kAskedLent, Input::kBound, State::kClosed, Action::kClose},
       {kN, State::kPreempted, Input::kResume, State::kAway, Action::kAdmit},
-      // NIC: the end of an endpoint. A host that leaves must have returned the lent line first.
+      // NIC: the endpoint's end. A host that leaves must have returned the lent line first.
       {kN, State::kAskedLent, Input::kLeft, State::kClosed, Action::kFault},
       {kN, State::kPreempted, Input::kLoad, State::kClosed, Action::kFault},
       {kN, State::kAway, Input::kGap, State::kClosed, Action::kFault},
@@ -187,7 +187,7 @@ class Machine {
     for (const Row& row : rows) Set(row);
   }
 
-  /// The role is not an index of the table, because each state belongs to one role.
+  /// The table is not indexed by role, because each state belongs to only one role.
   constexpr void Set(const Row& row) {
     cells_[static_cast<size_t>(row.state)][static_cast<size_t>(row.input)] = {row.next, row.action};
   }

@@ -28,7 +28,7 @@ bool Supports(uint32_t leaf, int bit) {
   return __get_cpuid_count(leaf, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> bit & 1) != 0;
 }
 
-// The word is loaded again after the monitor is armed, so that a store in between is not missed.
+// Loads the word again after arming the monitor, so that a store between the two is not missed.
 __attribute__((target("waitpkg"))) void Umwait(const uint64_t& word, uint64_t seen,
                                                uint64_t deadline) {
   _umonitor(const_cast<uint64_t*>(&word));

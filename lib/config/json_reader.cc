@@ -23,7 +23,7 @@ using JsonValue = nlohmann::json;
 
 constexpr size_t kMaxDepth = 16;
 
-// Returns a value as one short line for messages.
+// Returns a value as one short line for use in messages.
 std::string Shown(const JsonValue& value) {
   const std::string text = value.dump(-1, ' ', true, JsonValue::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
@@ -71,7 +71,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
     return true;
   }
 
-  std::vector<std::set<std::string>> keys_;  // Keys of the open objects and arrays.
+  std::vector<std::set<std::string>> keys_;  // Keys of the objects and arrays that are open.
   std::string wrong_;
 };
 
@@ -79,7 +79,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
 
 void AddError(Errors* errors, std::string line) {
   if (Full(*errors)) return;
-  // The line may quote unprintable bytes of the file.
+  // The line may quote unprintable bytes from the file.
   std::ranges::replace_if(
       line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   errors->push_back(errors->size() < kMaxErrors ? std::move(line) : "and more");
@@ -91,14 +91,14 @@ std::optional<std::string> ReadFile(const std::string& path, Errors* errors, siz
     return std::nullopt;
   };
   const auto close_it = [](std::FILE* file) { std::fclose(file); };
-  // O_NONBLOCK is set, because otherwise opening a pipe would wait for its other end.
+  // Without O_NONBLOCK, opening a pipe would wait for its other end.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   const std::unique_ptr<std::FILE, decltype(close_it)> file(
       descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), close_it);
   struct stat status;
   if (file == nullptr || fstat(descriptor, &status) != 0) return fail(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return fail("not a regular file");
-  // The file may grow during the read.
+  // The file may grow while it is read.
   std::string text(std::min(static_cast<size_t>(status.st_size), max_bytes) + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return fail(std::strerror(errno));
@@ -180,7 +180,7 @@ bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t mo
                                uint64_t* value) {
   const JsonValue* const member = Find(key);
   if (member == nullptr) return false;
-  // nlohmann counts a negative number as an integer, but not as an unsigned one.
+  // nlohmann treats a negative number as an integer, but not as an unsigned integer.
   const bool whole = member->is_number_unsigned();
   if (!whole || member->get<uint64_t>() < least || member->get<uint64_t>() > most) {
     Complain(key,

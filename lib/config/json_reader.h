@@ -14,7 +14,7 @@
 
 namespace sluice::config {
 
-/// Error lines: at most kMaxErrors, and one line that reports further errors.
+/// Error messages of one line each: at most kMaxErrors, then one that says that there are more.
 using Errors = std::vector<std::string>;
 inline constexpr size_t kMaxErrors = 100;
 /// Returns whether the limit is exceeded, so that reading can stop.
@@ -22,22 +22,24 @@ inline bool Full(const Errors& errors) { return errors.size() > kMaxErrors; }
 /// Adds a line with control characters replaced by '?', unless the list is full.
 void AddError(Errors* errors, std::string line);
 
-/// Limit for any configuration file. The largest configuration within Maglev's limits fits.
+/// Limit for any configuration file; large enough for the largest configuration that Maglev's
+/// limits allow.
 inline constexpr size_t kMaxConfigBytes = size_t{32} << 20;
 
-/// Returns the bytes of a regular file, at most `max_bytes`. Returns nullopt, with a line in
-/// `errors`, if the file is unreadable, empty, longer or not a regular file. Never waits for a
+/// Returns the bytes of a regular file, at most `max_bytes`. If the file is unreadable, empty, too
+/// long or not a regular file, adds a message to `errors` and returns nullopt. Never waits for a
 /// writer.
 std::optional<std::string> ReadFile(const std::string& path, Errors* errors,
                                     size_t max_bytes = kMaxConfigBytes);
 
-/// Parses JSON with comments. Returns nullopt, with a line in `errors`, if the text has more than
-/// `max_bytes`, is not JSON, is nested too deeply, or contains an object with a duplicate member.
+/// Parses JSON with comments. If the text is longer than `max_bytes`, is not JSON, is nested too
+/// deeply, or contains an object with a duplicate member, adds a message to `errors` and returns
+/// nullopt.
 std::optional<nlohmann::json> ParseJson(std::string_view text, Errors* errors,
                                         size_t max_bytes = kMaxConfigBytes);
 
 /// Reads one object. Each member may be read once; Finish reports members that were not read. If a
-/// member is absent or wrong, the read functions return false and do not change `value`.
+/// member is absent or invalid, the read functions return false and do not change `value`.
 class ObjectReader {
  public:
   /// `path` is the prefix of messages; empty for the whole file.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The cycle counter, which every core reads in a few cycles, and the pause between two polls of a
-// word to which another core will store.
+// The cycle counter, which a core can read in a few cycles, and the pause between two polls of a
+// word that another core will store.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,7 @@ inline uint64_t Cycles() {
 #endif
 }
 
-/// Yields the core's resources to its other hardware thread for a time that the processor
-/// determines.
+/// Yields the core's resources to its other hardware thread for a time chosen by the processor.
 inline void Pause() {
 #ifdef __x86_64__
   _mm_pause();

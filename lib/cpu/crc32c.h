@@ -26,7 +26,7 @@ inline constexpr std::array<uint32_t, 256> kCrc32cTable = [] {
   return table;
 }();
 
-/// Computes CRC32C by table, on every processor.
+/// Computes CRC32C with a table; works on every processor.
 inline uint32_t Crc32cByTable(const void* data, size_t bytes) {
   uint32_t crc = ~0u;
   const auto* at = static_cast<const uint8_t*>(data);
@@ -34,7 +34,7 @@ inline uint32_t Crc32cByTable(const void* data, size_t bytes) {
   return ~crc;
 }
 
-/// Computes CRC32C by the processor's instruction if it is compiled in, otherwise by table.
+/// Computes CRC32C with the processor's instruction if it is compiled in, otherwise with a table.
 inline uint32_t Crc32c(const void* data, size_t bytes) {
 #if defined(__SSE4_2__)
   const auto word_step = [](uint64_t crc, uint64_t word) { return _mm_crc32_u64(crc, word); };

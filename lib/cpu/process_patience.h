@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Limits the wait for a process. The limit is extended while a thread of the process is runnable
-// but has no CPU, because the delay is then not the process's fault. Used on the control path only.
+// but has no CPU, because that delay is not the process's fault. Used on the control path only.
 #pragma once
 
 #include <sys/types.h>
@@ -19,18 +19,18 @@
 
 namespace sluice::cpu {
 
-/// The wait for one process. Used by one thread. Only Ends allocates memory.
+/// The wait for one process. Used by one thread. Only Ends() allocates memory.
 class ProcessPatience {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Limit of the wait for a process without CPU, as a multiple of the bound.
+  /// Maximum wait for a process without a CPU, as a multiple of the bound.
   static constexpr int kMostBounds = 5;
 
-  /// Starts the wait, for which `bound` is the limit.
+  /// Starts a wait that is limited to `bound`.
   explicit ProcessPatience(Clock::duration bound) : bound_(bound) { Begin(); }
 
-  /// Restarts the bound, because the process has made progress.
+  /// Restarts the wait, because the process has made progress.
   void Begin() {
     begin_ = Clock::now();
     deadline_ = begin_ + bound_;
@@ -39,9 +39,10 @@ class ProcessPatience {
   /// Returns the time before which Ends returns false.
   Clock::time_point deadline() const { return deadline_; }
   /// Returns whether the wait must end. At the first deadline, returns false and watches the
-  /// process for half of the bound. Repeats this while at least one of its threads had no CPU for
-  /// three quarters of that time. The wait never exceeds kMostBounds times the bound, and ends at
-  /// the first deadline if `process` is 0 (unknown) or does not exist.
+  /// process for another half of the bound. Repeats this as long as, in each such period, some
+  /// thread of the process had no CPU for three quarters of the time. The wait never exceeds
+  /// kMostBounds times the bound, and ends at the first deadline if `process` is 0 (unknown) or
+  /// does not exist.
   bool Ends(pid_t process) {
     const Clock::time_point now = Clock::now();
     if (now < deadline_) return false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the time for which a thread was runnable but had no CPU. A watchdog subtracts it from
-// the clock time, because a thread that did not run is not at fault. Used on the control path only.
+// Measures the time for which a thread was runnable but had no CPU. A watchdog subtracts this time
+// from the elapsed time, because a thread that did not run is not at fault. Used on the control
+// path only.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +16,7 @@
 
 namespace sluice::cpu {
 
-/// Watches one thread at a time, of any process.
+/// Watches one thread at a time. The thread may belong to any process.
 class StarvedTime {
  public:
   /// Returns the nanoseconds for which a thread has waited for a CPU since the previous call if
@@ -27,8 +28,8 @@ class StarvedTime {
     const bool same = process == process_ && thread == thread_;
     const Times before = same ? before_ : Times{};
     uint64_t starved = now.waited_ns - std::min(before.waited_ns, now.waited_ns);
-    // The kernel counts a wait only when it has ended. For a thread that does not sleep, the time
-    // in which it did not run includes a wait in progress.
+    // The kernel counts a wait only after it has ended. A thread that does not sleep may be in such
+    // a wait, so all the time during which it did not run is counted.
     if (same && now.ready) {
       const uint64_t ran = now.ran_ns - std::min(before.ran_ns, now.ran_ns);
       starved = std::max(starved, now_ns - before_ns_ - std::min(ran, now_ns - before_ns_));
@@ -47,7 +48,7 @@ class StarvedTime {
     bool ready = false;  ///< The thread runs or waits for a CPU.
   };
 
-  /// See proc(5), stat and schedstat; Linux, Documentation/scheduler/sched-stats.rst.
+  /// See proc(5), stat and schedstat, and Documentation/scheduler/sched-stats.rst in Linux.
   static Times Read(pid_t process, pid_t thread) {
     const std::string folder =
         "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/";
@@ -57,7 +58,7 @@ class StarvedTime {
         file == nullptr ||
         std::fscanf(file.get(), "%" SCNu64 " %" SCNu64, &times.ran_ns, &times.waited_ns) != 2)
       return {};
-    // The name, in brackets, may contain any character but is at most 64 bytes long.
+    // The name, in parentheses, may contain any character but is at most 64 bytes long.
     std::string text(256, '\0');
     if (const File file = Open(folder + "stat"); file != nullptr)
       text.resize(std::fread(text.data(), 1, text.size(), file.get()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Vectors of 16 bytes. C++ operators (+, -, &, |) apply to them as to numbers. The other operations
+// 16-byte vectors. The C++ operators +, -, & and | work on them as on numbers. All other operations
 // are defined here twice: with x86 intrinsics, and with GCC's vector extensions for other
 // processors. tests/cpu compares the two. A file that is compiled with SLUICE_PORTABLE uses the
 // latter on every processor.
@@ -14,7 +14,7 @@
 #define SLUICE_X86_VECTORS 1
 #include <immintrin.h>
 #ifdef __AVX2__
-/// Enables vectors of 32 bytes, for algorithms with two complete implementations.
+/// Enables 32-byte vectors, for algorithms that have two complete implementations.
 #define SLUICE_AVX2 1
 #endif
 #endif
@@ -96,7 +96,7 @@ inline bool AnyInCommon(Words a, Words b) {
 /// Returns the sum of the four lanes.
 inline uint32_t Sum(Words a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 
-// ---- several words of memory at once; the group of words must be naturally aligned
+// ---- several words in memory at once; the group of words must be naturally aligned
 
 /// Returns a bit mask of the four words that equal `value`.
 inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {

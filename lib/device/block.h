@@ -7,8 +7,8 @@
 
 namespace sluice::device {
 
-/// A block of 32 bytes at any address. The compiler copies it with a single instruction if the
-/// target has 32-byte vectors. The packed struct removes the alignment requirement for gcc and
+/// A 32-byte block with no alignment requirement. The compiler copies it with a single instruction
+/// if the target has 32-byte vectors. The packed struct removes the requirement for both gcc and
 /// clang; clang ignores an attribute on the vector type itself.
 struct [[gnu::packed, gnu::may_alias]] Block {
   using Vector __attribute__((vector_size(32))) = uint8_t;

@@ -11,7 +11,7 @@
 
 namespace sluice::device {
 
-/// Copies exactly `bytes` bytes; the ranges do not overlap.
+/// Copies exactly `bytes` bytes. The ranges must not overlap.
 inline void CopySegment(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   constexpr uint32_t kBlock = sizeof(Block);
   constexpr uint32_t kInline = 1024;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interface of a NIC model. A model has neither threads nor a clock: lib/emulator sets the time and
-// steps it in real time, tests set any time. The data path is called per burst, never per packet.
+// Interface of a NIC model. A model has neither threads nor a clock: lib/emulator steps it in real
+// time; tests can set any time. The data path is called per burst, never per packet.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct WireFrame {
   uint32_t length;
 };
 
-/// Receives the frames that a device transmits. The bytes are valid during the call.
+/// Receives the frames that a device transmits. The bytes are valid only during the call.
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
@@ -51,9 +51,9 @@ constexpr std::array<Counter, kCount> ZeroCounters(
   return counters;
 }
 
-/// Name of the counter of frames that reached the host's memory. Frames counted here that the host
-/// neither returns nor counts as dropped are lost. If a device lacks the counter, all frames that
-/// it accepted are assumed to have reached the host.
+/// Name of the counter for frames that reached host memory. If the host neither returns a frame
+/// counted here nor counts it as dropped, the frame is lost. If a device lacks the counter, all
+/// frames that it accepted are assumed to have reached the host.
 inline constexpr std::string_view kReceivedCounter = "rx_frames";
 
 /// A NIC model. Only one thread uses it at a time.
@@ -66,12 +66,12 @@ class Device {
   virtual void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) = 0;
   virtual uint64_t ReadRegister(uint32_t offset, uint32_t bytes) = 0;
 
-  /// Sets the model's clock, which never decreases. It drives timestamps, rate limits and all other
-  /// functions that the hardware derives from time.
+  /// Sets the model's clock, which never decreases. It drives timestamps, rate limits and
+  /// everything else that the hardware bases on time.
   virtual void SetTime(uint64_t now_ns) = 0;
 
-  /// Sets the receiver of interrupts; null discards them. `sink` outlives its use. Devices without
-  /// interrupts ignore the call.
+  /// Sets the receiver of interrupts; null discards them. `sink` must remain valid while it is set.
+  /// Devices without interrupts ignore the call.
   virtual void SetInterrupts(InterruptSink* sink) { static_cast<void>(sink); }
 
   /// Set the permanent MAC address, first octet first, and the carrier state of the wire, for
@@ -82,22 +82,22 @@ class Device {
   virtual void SetCarrier(bool up) { static_cast<void>(up); }
 
   /// Sets whether the device may access host memory (bus mastering of a PCI function); initially
-  /// enabled. While it is disabled, Receive and Transmit are not called, and the writes to host
-  /// memory that register stores cause are discarded.
+  /// enabled. While it is disabled, Receive and Transmit are not called, and writes to host memory
+  /// caused by register stores are discarded.
   virtual void SetMastering(bool on) { static_cast<void>(on); }
 
-  /// Called after the host has removed a part of its DMA memory; the rest keeps its addresses. The
-  /// device translates all its bus addresses again. Accesses to removed memory count as faults.
+  /// Called after the host has removed part of its DMA memory; the rest keeps its addresses. The
+  /// device must translate all its bus addresses again. Accesses to removed memory count as faults.
   virtual void MemoryTaken() {}
 
   /// Receives frames from the wire, in order. Each accepted frame is delivered to the host or
   /// counted as dropped. If `pause` is set (loss-free flow control), the device does not drop a
-  /// frame for lack of room or because receiving is off, but stops before it. Returns the number of
-  /// frames accepted.
+  /// frame because there is no room or receiving is off; it stops before that frame. Returns the
+  /// number of frames accepted.
   virtual uint32_t Receive(std::span<const WireFrame> frames, bool pause) = 0;
 
-  /// Does pending transmit work: descriptor fetches, payload reads, completions. Delivers at most
-  /// about `budget` frames to `sink` in bursts. Returns the number of frames delivered; some
+  /// Does pending transmit work: descriptor fetches, payload reads, completions. Delivers about
+  /// `budget` frames at most to `sink`, in bursts. Returns the number of frames delivered; some
   /// devices also include the frames that they dropped. Returns 0 if there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
 

@@ -44,8 +44,8 @@ void RoundRobin::SetMask(uint32_t mask, uint64_t cycle) {
   since_ = cycle;
 }
 
-// After its first step, the counter changes only in the run of ones that begins at the mask's bit
-// 0: the mask clears a carry out of the run, so the bits above it stay unchanged.
+// After its first step, the counter changes only in the run of ones that begins at bit 0 of the
+// mask: the mask clears any carry out of the run, so the bits above the run stay unchanged.
 uint32_t RoundRobin::At(uint64_t cycle) const {
   if (cycle == since_) return first_;
   const uint32_t second = (first_ + 1) & mask_;

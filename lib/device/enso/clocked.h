@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The functions that the Ensō NIC derives from its 200 MHz clock (docs/enso-hardware.md): round
-// robin by time of arrival, timestamps and the transmit rate limiter. The caller sets the time,
+// robin based on arrival times, timestamps and the transmit rate limiter. The caller sets the time,
 // which may be virtual, through Clock::Set.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace sluice::device::enso {
 
-/// The NIC's clock. It also computes the time at which each frame of a burst arrives on a 100 Gb/s
-/// wire, since callers pass frames in bursts.
+/// The NIC's clock. Callers pass frames in bursts, so it also computes when each frame of a burst
+/// would arrive on a 100 Gb/s wire.
 class Clock {
  public:
   static constexpr uint64_t kNsPerCycle = 1'000'000'000 / regs::enso::kClockHz;
@@ -31,12 +31,12 @@ class Clock {
   uint64_t wire_ahead_ps_ = 0;  ///< Time from now to the end of the last frame on the wire.
 };
 
-/// Stores a big-endian timestamp of four bytes in the first flit of every frame, if enabled. When a
-/// frame is sent, the timestamp is the cycle counter; when a frame is received, it is replaced by
-/// the frame's age in cycles.
+/// If enabled, stores a four-byte big-endian timestamp in the first flit of every frame. On
+/// transmit, the timestamp is the cycle counter; on receive, it is replaced by the frame's age in
+/// cycles.
 class Timestamper {
  public:
-  /// Only the low 6 bits of `offset` are used. The bytes of a timestamp beyond the flit are lost.
+  /// Only the low 6 bits of `offset` are used. Timestamp bytes beyond the end of the flit are lost.
   void Configure(bool enabled, uint64_t offset) {
     enabled_ = enabled;
     offset_ = static_cast<uint32_t>(offset % regs::enso::kFlitBytes);
@@ -50,9 +50,9 @@ class Timestamper {
   uint32_t offset_ = 18;  ///< IPv4 identification and fragment fields.
 };
 
-/// Selects the fallback pipe of a frame by the cycle in which it arrives. Every cycle, the counter
-/// x becomes (x + 1) & mask, regardless of arrivals and of the number of fallback pipes. Pipes
-/// whose number the counter never reaches receive no frames.
+/// Selects a frame's fallback pipe by the cycle in which the frame arrives. Every cycle, the
+/// counter x becomes (x + 1) & mask, regardless of arrivals and of the number of fallback pipes.
+/// Pipes whose number the counter never reaches receive no frames.
 class RoundRobin {
  public:
   void SetMask(uint32_t mask, uint64_t cycle);
@@ -73,8 +73,8 @@ class RateLimiter {
 
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
-  /// For each cycle since the last call in which the rate allows a flit, adds one flit to the
-  /// allowance. Returns the number of flits that may pass now, or kUnlimited if the limiter is off.
+  /// Adds one flit to the allowance for each cycle since the last call in which the rate permits a
+  /// flit. Returns the number of flits that may pass now, or kUnlimited if the limiter is off.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;
@@ -83,13 +83,14 @@ class RateLimiter {
   void Idle() { allowance_ = 0; }
 
  private:
-  /// Returns in how many of the first `cycles` cycles since Configure a flit may pass.
+  /// Returns the number of cycles, among the first `cycles` since Configure, in which a flit may
+  /// pass.
   uint64_t PassingCycles(uint64_t cycles) const;
 
   bool limited_ = false;
   uint32_t numerator_ = 0;
   uint32_t denominator_ = 1;
-  uint64_t start_ = 0;  ///< Cycle of Configure.
+  uint64_t start_ = 0;  ///< Cycle in which Configure was called.
   uint64_t seen_ = 0;   ///< Cycles since start_ that allowance_ includes.
   uint64_t allowance_ = 0;
 };

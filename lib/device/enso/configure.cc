@@ -8,7 +8,7 @@ namespace {
 
 using namespace regs::enso;
 
-/// Returns the slot as one of the formats of regs/enso.h, with reserved bytes zero.
+/// Returns the slot in one of the formats of regs/enso.h, with its reserved bytes set to zero.
 template <typename Format>
 Format As(const ConfigWords& slot) {
   static_assert(sizeof(Format) == kFlitBytes);

@@ -23,13 +23,13 @@ enum class Event : uint32_t {
   kRxNoPacketBuffer,     ///< Dropped: all packet buffers hold frames of a wedged engine.
   kRxStuck,              ///< Held in packet buffers forever by a wedged engine.
   kRxNotifications,      ///< Notifications written.
-  kRxNotificationsLost,  ///< Not written: the ring was full or disabled, the engine wedged, or bus
-                         ///< mastering off.
-  kRxNotificationsUnclaimed,  ///< Notifications written into the unused slot of a full ring; the
-                              ///< tail does not advance.
-  kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
-  kRxHeadTriggers,            ///< Stores of a pipe's rx_head.
-  kRxHeadTriggersLost,        ///< Stores of rx_head that were lost because the trigger queue was
+  kRxNotificationsLost,  ///< Not written: the ring was full or disabled, the engine was wedged, or
+                         ///< bus mastering was off.
+  kRxNotificationsUnclaimed,  ///< Notifications written to the unused slot of a full ring; the tail
+                              ///< does not advance.
+  kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores to disabled pipes.
+  kRxHeadTriggers,            ///< Stores to a pipe's rx_head.
+  kRxHeadTriggersLost,        ///< Stores to rx_head that were lost because the trigger queue was
                               ///< full.
   kTxFrames,                  ///< Frames cut from the byte stream.
   kTxBytes,                   ///< Bytes of the frames in kTxFrames, without MAC padding.
@@ -37,7 +37,7 @@ enum class Event : uint32_t {
   kTxConfigs,                 ///< Configuration commands, including unknown ones.
   kTxConfigsUnknown,          ///< Unknown configuration commands.
   kTxZeroLength,              ///< Slots of length 0, which wedge transmission.
-  kTxOversize,       ///< Frames whose header gives a length above kMaxTxFrameFlits: deadlock.
+  kTxOversize,       ///< Frames whose header contains a length above kMaxTxFrameFlits: deadlock.
   kFlowInsertsLost,  ///< Flow entries lost: all four rows were in use.
   kDmaFaults,        ///< Accesses outside the memory that the host registered.
   kWedged,           ///< 1 once a frame has wedged the DMA write engine.

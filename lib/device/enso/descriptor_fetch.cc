@@ -46,9 +46,9 @@ void DescriptorFetcher::FindData() {
   }
 }
 
-// Performs one DMA read of slots. Skips requested slots that are unreachable or unaligned, and
-// counts a fault. Returns false if nothing was read: no slots are left, they have not arrived from
-// remote memory, or the write engine is wedged, so that no completion could be written.
+// Performs one DMA read of slots. Skips unreachable or unaligned slots and counts a fault. Returns
+// false if nothing was read: no slots are left, they have not arrived from remote memory, or the
+// write engine is wedged, so that no completion could be written.
 bool DescriptorFetcher::Fetch() {
   if (port_.wedged()) [[unlikely]]
     return false;
@@ -85,8 +85,8 @@ void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t first, uint32_t
   // Prefetch distance in slots; this thread will write completions to them.
   constexpr uint32_t kAhead = 8;
   for (uint32_t i = 0; i < count; ++i) {
-    // The acquire load pairs with the host's store of the signal word, which follows its stores of
-    // the slot.
+    // This load-acquire pairs with the host's store of the signal word, which comes after its
+    // stores to the rest of the slot.
     const auto* words = reinterpret_cast<const uint64_t*>(slots + i * kFlitBytes);
     PrefetchForWrite(reinterpret_cast<uintptr_t>(words) + kAhead * kFlitBytes);
     Descriptor& slot = descriptors_[(fetched_ + i) % kQueue];

@@ -3,8 +3,8 @@
 // Reads TX slots from host memory (docs/enso-hardware.md, "Transmitting"). A tx_tail store requests
 // the slots [head, tail) of its ring. They are fetched in DMA reads of at most 256 slots, split at
 // the ring's end; head becomes tail when the fetch begins. Fetching runs ahead of the data: a
-// configuration command executes when its slot is fetched, although data of earlier slots, of any
-// buffer, may still be unread. The command's slot is still completed in order.
+// configuration command executes when its slot is fetched, even if the data of earlier slots, of
+// any buffer, is still unread. The command's slot is still completed in order.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class DescriptorFetcher {
                     Configurator& configurator, Tally& tally)
       : dma_(dma), registers_(registers), port_(port), configurator_(configurator), tally_(tally) {}
 
-  /// Handles a store of this buffer's tx_tail. Stores coalesce until the fetch begins.
+  /// Handles a store to this buffer's tx_tail. Stores coalesce until the fetch begins.
   void Request(uint32_t nb);
 
   /// Fetches requested slots while the queue has room for a whole read.
@@ -51,7 +51,8 @@ class DescriptorFetcher {
       return nullptr;
     return &descriptors_[next_ % kQueue];
   }
-  /// Returns the second oldest descriptor if it is fetched and has reachable data, else null.
+  /// Returns the second-oldest descriptor, or null if it has not been fetched or its data is
+  /// unreachable.
   const Descriptor* Second() const {
     if (fetched_ - next_ < 2) return nullptr;
     const Descriptor& second = descriptors_[(next_ + 1) % kQueue];
@@ -63,12 +64,12 @@ class DescriptorFetcher {
       dma_.Done(used.data);
     ++next_;
   }
-  /// Translates the addresses of waiting data slots again. Called after the host has removed
+  /// Translates the addresses of the waiting data slots again. Called after the host has removed
   /// memory.
   void FindData();
 
  private:
-  /// Capacity for fetched descriptors that are not yet popped: two reads of the largest size.
+  /// Capacity for descriptors that have been fetched but not popped: two reads of the maximum size.
   static constexpr uint32_t kQueue = 2 * regs::enso::kTxFetchMax;
 
   bool Wanted() const { return request_left_ != 0 || waiting_head_ != waiting_tail_; }
@@ -92,7 +93,8 @@ class DescriptorFetcher {
 
   uint32_t nb_ = 0;            ///< Buffer of the current request.
   uint32_t request_next_ = 0;  ///< Next slot to read for the current request.
-  uint32_t request_left_ = 0;  ///< Number of slots of the current request that are not yet read.
+  uint32_t request_left_ = 0;  ///< Number of slots of the current request that have not been read
+                               ///< yet.
 
   std::array<Descriptor, kQueue> descriptors_;
   /// Free-running index of the oldest descriptor; fetched_ is one past the newest.

@@ -33,7 +33,7 @@ const char* EnsoConfig::Error() const {
   return nullptr;
 }
 
-/// The parts of the NIC and their connections. Each part is declared after the parts that it uses.
+/// The NIC's parts and their connections. Each part is declared after the parts that it uses.
 class EnsoNic::Impl {
  public:
   Impl(const bar::DmaSpace& dma, const EnsoConfig& config)
