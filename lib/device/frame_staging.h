@@ -12,7 +12,7 @@
 namespace sluice::device {
 
 /// Collects copies of at most `kFrames` frames, each of at most `kMaxFrameBytes` bytes, to be sent
-/// in order. `kBytes` is the size of the memory for the copies.
+/// in order. `kBytes` is the total size of the memory for the copies.
 template <uint32_t kFrames, uint32_t kBytes, uint32_t kMaxFrameBytes>
 class FrameStaging {
  public:
@@ -39,7 +39,7 @@ class FrameStaging {
     return {memory_.get() + used_, frames_.data() + count_, memory_.get() + kBytes - kMaxFrameBytes,
             frames_.data() + kFrames};
   }
-  /// Stores the positions of a cursor that Begin returned.
+  /// Stores the positions of a cursor that was returned by Begin.
   void Keep(const Cursor& cursor) {
     used_ = static_cast<uint32_t>(cursor.bytes - memory_.get());
     count_ = static_cast<uint32_t>(cursor.frame - frames_.data());

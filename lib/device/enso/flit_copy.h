@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Copies payload in 64-byte flits, the width of the NIC's datapath. Both addresses may be
-// unaligned. Bytes of a last flit after the frame's end are written as zero.
+// unaligned. The bytes of the last flit beyond the frame's end are written as zero.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace sluice::device::enso {
 
-/// Half a flit at any address.
+/// Half a flit, at any address.
 using HalfFlit = Block;
 
-/// Prefetches a line that will be written. `line` may be any address.
+/// Prefetches the cache line at any address `line`, which will be written.
 inline void PrefetchForWrite(uintptr_t line) {
   __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
 }
@@ -32,8 +32,8 @@ inline void CopyFlit(uint8_t* to, const uint8_t* from) {
   *reinterpret_cast<HalfFlit*>(to + 32) = high;
 }
 
-/// Copies the last flit of a frame: the first `bytes` (1 … 64) are read from the frame, the rest is
-/// written as zero. Reads no other bytes.
+/// Copies the last flit of a frame: reads only its first `bytes` (1 … 64) bytes from the frame, and
+/// writes the rest as zero.
 inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   constexpr HalfFlit kZero = {};
   if (bytes == 64) return CopyFlit(to, from);
@@ -47,16 +47,16 @@ inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   }
 }
 
-/// Prefetch distance in bytes ahead of the line that is copied. Memory is used in address order,
-/// and fetching a line from another core's cache costs hundreds of cycles.
+/// Distance in bytes from the line that is being copied to the line that is prefetched. Memory is
+/// used in address order, and fetching a line from another core's cache costs hundreds of cycles.
 inline constexpr uint32_t kAheadBytes = 16 * regs::enso::kFlitBytes;
 
 /// The side of a copy that is host memory. Its lines are always prefetched for writing: the NIC
-/// writes to pipes, and software that sends from a pipe later returns the flits to the NIC, which
-/// overwrites them.
+/// writes to pipes, and when software sends from a pipe, it later returns the flits to the NIC,
+/// which overwrites them.
 enum class HostSide : uint8_t { kTo, kFrom };
 
-/// Copies a flit and prefetches the line `ahead` bytes after the host's line.
+/// Copies a flit and prefetches the line that is `ahead` bytes beyond the line in host memory.
 template <HostSide kHost>
 inline void CopyFlitTakingAhead(uint8_t* to, const uint8_t* from, uintptr_t ahead) {
   PrefetchForWrite(reinterpret_cast<uintptr_t>(kHost == HostSide::kTo ? to : from) + ahead);
@@ -93,7 +93,7 @@ inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   PrefetchForWrite(reinterpret_cast<uintptr_t>(last) + kAheadBytes);
   *reinterpret_cast<HalfFlit*>(last) = kZero;
   *reinterpret_cast<HalfFlit*>(last + kHalf) = kZero;
-  // Copies the frame's last 64 bytes; they overlap the previous flit if the last flit is partial.
+  // Copies the frame's last 64 bytes. If the last flit is partial, they overlap the previous flit.
   CopyFlit(to + bytes - kFlit, from + bytes - kFlit);
 }
 

@@ -18,11 +18,11 @@ using regs::enso::FlowKey;
 
 class FlowTable {
  public:
-  /// Result of Find if the key has no entry, or an entry that holds kUnbind.
+  /// Result of Find if the key has no entry, or its entry contains kUnbind.
   static constexpr uint32_t kMiss = regs::enso::kUnbind;
 
-  /// Overwrites the entry of the same key, else uses the first free row. Returns false if all four
-  /// rows are in use, which the hardware does not report.
+  /// Overwrites the key's entry if it has one, otherwise uses the first free row. Returns false if
+  /// all four rows are in use; the hardware does not report this.
   bool Insert(const FlowKey& key, uint32_t pipe);
   /// Returns the key's pipe or kMiss. `hash` is the key's hash in the first sub-table.
   uint32_t Find(const FlowKey& key, uint32_t hash) const;

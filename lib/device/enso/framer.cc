@@ -66,7 +66,7 @@ void Framer::GoOn(Source& source) {
 }
 
 // A frame is cut when its last flit is copied. Lengths are read from the copy, because the host may
-// change its memory at any time.
+// change the original at any time.
 void Framer::CutFrames(Source& source, uint32_t most) {
   const uint8_t* from = source.data;
   const uint8_t* const end = from + size_t{source.flits} * kFlitBytes;
@@ -77,7 +77,7 @@ void Framer::CutFrames(Source& source, uint32_t most) {
   const WireFrame* const full = cut + most;
   uint64_t bytes = 0;
   while (from != end && cut != full && to <= last) {
-    // The hot loop over frames of one flit. `stop` is chosen so that one comparison checks all
+    // The hot loop over single-flit frames. `stop` is chosen so that one comparison checks all
     // limits.
     const ptrdiff_t most_flits = full - cut;
     const uint8_t* const stop =
@@ -95,7 +95,7 @@ void Framer::CutFrames(Source& source, uint32_t most) {
     } while (from != stop);
     if (length <= kFlitBytes) continue;
 
-    // A longer frame; its first flit is already copied.
+    // The frame is longer than one flit; its first flit has already been copied.
     const uint32_t whole = Flits(length);
     const uint32_t left = static_cast<uint32_t>(end - from) / kFlitBytes;
     const uint32_t here = std::min({whole, left, kMaxTxFrameFlits});
@@ -127,9 +127,7 @@ void Framer::Stamp(uint32_t first) {
 void Framer::Flush(FrameSink& sink) {
   if (in_burst_ != 0) sink.Deliver({burst_.data(), in_burst_});
   in_burst_ = 0;
-  if (held_ == 0)
-    start_ = 0;  // Starts again at the beginning of the memory, which is in the
-                 // cache.
+  if (held_ == 0) start_ = 0;  // Restart at the beginning of the memory, which is cached.
 }
 
 }  // namespace sluice::device::enso

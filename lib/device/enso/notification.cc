@@ -37,8 +37,8 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
   SetStatus(pipe);
   NotificationBuffer& nb = registers_.nb_of(pipe);
   if (pipe.rx_mem == 0) {
-    // The address register of a disabled pipe is zero and thus selects buffer 0. The buffer's tail
-    // advances although no notification is written: software that polls the buffer waits at the
+    // The address register of a disabled pipe is zero and thus selects buffer 0. That buffer's tail
+    // advances although no notification is written, so software that polls the buffer waits at the
     // hole forever.
     if (nb.rx_mem == 0 || Full(nb)) return;
     AdvanceTail(nb);
@@ -66,8 +66,9 @@ void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
 }
 
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {
-  constexpr uint32_t kAhead = 8;  // Prefetch distance in slots. The host's cache owns their lines,
-                                  // because the host cleared them in the previous lap.
+  constexpr uint32_t kAhead = 8;  // Prefetch distance in slots. The slots' cache lines are in the
+                                  // host's cache, because the host cleared them in the previous
+                                  // lap.
   const uint32_t slot = nb.rx_tail & registers_.nb_mask();
   PrefetchForWrite(reinterpret_cast<uintptr_t>(nb.rx_ring) +
                    (slot + kAhead) * uint64_t{kFlitBytes});

@@ -23,12 +23,12 @@ class Notifier {
     if (!pipe.status) NotifyPacket(id, pipe, nb);
   }
 
-  /// Called when a packet was dropped. Suppresses the pipe's notifications until its head is
+  /// Called when a packet has been dropped. Suppresses the pipe's notifications until its head is
   /// stored.
   void PacketDropped(Pipe& pipe) { SetStatus(pipe); }
 
-  /// Handles an rx_head store at once, before all later packets. While the port is stalled,
-  /// triggers fill their queue; further ones are lost.
+  /// Handles an rx_head store immediately, before any later packet. While the port is stalled,
+  /// triggers are queued; once the queue is full, further triggers are lost.
   void HeadStored(uint32_t id);
 
  private:
@@ -47,7 +47,7 @@ class Notifier {
   WritePort& port_;
   Tally& tally_;
   const bool per_packet_;
-  /// Number of waiting head triggers. Greater than 0 only while the port is stalled, which is
+  /// Number of head triggers in the queue. Greater than 0 only while the port is stalled, which is
   /// permanent.
   uint32_t triggers_waiting_ = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kMaxRxBytes = kMaxRxFlits * kFlitBytes;
 
-/// Returns whether the frame has a whole header and is not longer than the NIC accepts.
+/// Returns whether the frame contains a complete header and is not longer than the NIC accepts.
 bool IsPlain(uint32_t length) {
   return length - Steering::kHeaderBytes <= kMaxRxBytes - Steering::kHeaderBytes;
 }
@@ -65,7 +65,7 @@ uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
   return taken;
 }
 
-// Receives one burst. Ends early if a frame must wait (`pause`) or wedges the engine.
+// Receives one burst. Ends early if a frame must wait (`pause`) or a frame wedges the engine.
 uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause, bool stamped,
                                 bool all_plain) {
   const uint32_t count = static_cast<uint32_t>(frames.size());
@@ -118,7 +118,7 @@ inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32
   return i;
 }
 
-// Steers all frames. Returns the number of leading frames that are plain and not timestamped.
+// Steers all frames. Returns the number of leading frames that are plain and need no timestamp.
 uint32_t Receiver::SteerUncommon(std::span<const WireFrame> frames, bool stamped) {
   uint32_t plain = 0;
   for (uint32_t i = 0; i < frames.size(); ++i) {
@@ -140,9 +140,9 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   return parts_.steering.Target(flit, frame.length);
 }
 
-// Handles one frame that the hot loop cannot write: its pipe is missing, disabled or full, its ring
-// is only partly reachable, or the frame needs a notification, wraps, is timestamped or is not
-// plain.
+// Handles one frame that the hot loop cannot write: its pipe is missing, disabled or full; its ring
+// is only partly reachable; or the frame needs a notification, wraps around, is timestamped or is
+// not plain.
 Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
                                             bool stamped) {
   if (target >= kMaxPipes) {
@@ -219,12 +219,13 @@ void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
     return;
   }
   ++parts_.tally[pipe.rx_mem == 0 ? Event::kRxPipeDisabled : Event::kRxNbDisabled];
-  // The engine can skip only the first flit of a frame that it may not write; more flits wedge it.
+  // For a frame that must not be written, the engine can skip only the first flit; further flits
+  // wedge it.
   if (flits > 1) parts_.port.Wedge();
 }
 
-// Handles frames during a wedge: the MAC fills the packet buffers, then drops without back
-// pressure. Tails and status bits advance as if the frames were written.
+// Handles frames while the engine is wedged: the MAC fills the packet buffers, then drops frames
+// without back pressure. Tails and status bits advance as if the frames were written.
 void Receiver::HoldForEver(std::span<const WireFrame> frames) {
   for (const WireFrame& frame : frames) {
     if (!parts_.port.Hold()) {

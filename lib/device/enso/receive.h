@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive path (docs/enso-hardware.md, "Receiving"): frames from the MAC are steered,
-// copied flit by flit into their pipe and notified, or dropped whole.
+// The receive path (docs/enso-hardware.md, "Receiving"): each frame from the MAC is steered and
+// either copied flit by flit to its pipe and notified, or dropped as a whole.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace sluice::device::enso {
 
-/// The parts of the NIC that the Receiver uses; all outlive it.
+/// The parts of the NIC that the Receiver uses. All must outlive it.
 struct ReceiveParts {
   const bar::DmaSpace& dma;
   RegisterFile& registers;

@@ -142,15 +142,15 @@ void RegisterFile::FindRings() {
   ForgetLimits();
 }
 
-// Sets the pipe's limit, which is at most the ring's last flit, so that rx_tail does not wrap in
-// the hot loop.
+// Sets the pipe's limit. The limit is at most the ring's last flit, so that rx_tail does not wrap
+// in the hot loop.
 void RegisterFile::UpdateLimit(Pipe& pipe) const {
   const bool plain = pipe.status && pipe.ring != nullptr && pipe.rx_tail <= pipe_mask_ &&
                      nbs_[pipe.rx_mem & kPipeNbMask].rx_mem != 0;
   pipe.limit = plain ? std::min(pipe.rx_tail + FreeFlits(pipe), pipe_mask_) : 0;
 }
 
-// Clears all limits; the next frame of each pipe computes its limit again.
+// Clears all limits; each pipe's next frame computes the limit again.
 void RegisterFile::ForgetLimits() {
   for (Pipe& pipe : pipes_) pipe.limit = 0;
 }

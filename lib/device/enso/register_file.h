@@ -2,7 +2,7 @@
 //
 // BAR 2 of the Ensō NIC: a page of registers per pipe and per notification buffer
 // (docs/enso-hardware.md, "Identity and registers"). The registers are the NIC's only copy of this
-// state: host and NIC both write them, and reads return the last value written by either.
+// state: both host and NIC write them, and a read returns the last value written by either.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace sluice::device::enso {
 
-/// One pipe. Pointers count flits and are masked on use, because the host may store any value. The
-/// size is half a cache line, so that the receive path accesses only one line.
+/// One pipe. Pointers count flits and are masked on use, because the host may store any value. A
+/// Pipe has the size of half a cache line, so that the receive path accesses only one line.
 struct alignas(32) Pipe {
   uint32_t rx_tail = 0;
   uint32_t rx_head = 0;
@@ -23,8 +23,8 @@ struct alignas(32) Pipe {
   /// Host memory of the whole ring; null if disabled, remote, or not in a single mapped range.
   uint8_t* ring = nullptr;
   /// Index after the last flit that the hot loop may fill. The flits up to it are free, contiguous
-  /// and reachable, and need no notification, so that the hot loop must check only timestamping. 0
-  /// disables the hot loop. While the limit is not 0, rx_tail is masked.
+  /// and reachable, and need no notification, so the hot loop needs to check only for timestamping.
+  /// 0 disables the hot loop. While the limit is not 0, rx_tail is masked.
   uint32_t limit = 0;
   bool status = false;  ///< The reactive status bit: a notification is outstanding.
 };
@@ -41,11 +41,11 @@ struct alignas(64) NotificationBuffer {
   /// Host memory of nb_entries slots; null if remote or not in a single mapped range.
   uint8_t* rx_ring = nullptr;
   uint8_t* tx_ring = nullptr;
-  bool fetch_pending = false;  ///< A tx_tail store waits for its descriptor fetch.
+  bool fetch_pending = false;  ///< A tx_tail store is waiting for its descriptor fetch.
 };
 static_assert(sizeof(NotificationBuffer) == 64);
 
-/// Action that the NIC must perform after a store updated its registers.
+/// Action that the NIC must perform after a store has changed its registers.
 struct SideEffect {
   enum class Kind : uint8_t { kNone, kHeadTrigger, kDescriptorFetch };
   Kind kind = Kind::kNone;
@@ -56,7 +56,7 @@ class RegisterFile {
  public:
   static constexpr uint32_t kBar2Bytes = 1u << 30;
 
-  /// `pipe_flits` and `nb_entries` are powers of two.
+  /// `pipe_flits` and `nb_entries` must be powers of two.
   RegisterFile(const bar::DmaSpace& dma, uint32_t pipe_flits, uint32_t nb_entries);
 
   /// See EnsoNic::WriteRegister. A store has at most one side effect, because no two adjacent
@@ -74,12 +74,12 @@ class RegisterFile {
   NotificationBuffer& nb_of(const Pipe& pipe) {
     return nbs_[pipe.rx_mem & regs::enso::kPipeNbMask];
   }
-  /// Returns the number of free flits of a pipe. One flit always stays free, because equal pointers
+  /// Returns the number of free flits of a pipe. One flit is never used, because equal pointers
   /// mean that the pipe is empty.
   uint32_t FreeFlits(const Pipe& pipe) const {
     return (pipe.rx_head - pipe.rx_tail - 1) & pipe_mask_;
   }
-  /// Updates the limit of a pipe whose status or pointers changed.
+  /// Updates the limit of a pipe whose status or pointers have changed.
   void UpdateLimit(Pipe& pipe) const;
   uint32_t pipe_mask() const { return pipe_mask_; }
   uint32_t nb_mask() const { return nb_mask_; }

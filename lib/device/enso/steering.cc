@@ -15,7 +15,7 @@ using packet::LoadBe32;
 using regs::enso::FlowHash;
 using regs::enso::kMaxPipes;
 
-// Byte offsets in a frame's first kHeaderBytes. A connection request has kSynBit set.
+// Byte offsets in a frame's first kHeaderBytes. A TCP connection request has kSynBit set.
 constexpr uint32_t kProtocolAt = 23, kAddressesAt = 26, kPortsAt = 34, kTcpFlagsAt = 47;
 constexpr uint32_t kSynBit = 2, kTcp = 6, kUdp = 17;
 
@@ -38,7 +38,7 @@ using Row [[gnu::vector_size(16)]] = uint32_t;
 constexpr uint32_t kRowAt = 22;
 static_assert(kRowAt + 1 == kProtocolAt && kRowAt + 4 == kAddressesAt &&
               kAddressesAt + 8 == kPortsAt);
-/// One word of each of eight frames.
+/// One word from each of eight frames.
 using Lanes [[gnu::vector_size(32)]] = uint32_t;
 
 /// The keys of eight frames, in host order. Ports have the format of FlowHash.
@@ -79,7 +79,7 @@ Keys KeysOf(const WireFrame* frames) {
   const Lanes dst_ip = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 4, 5, 12, 13);
   const Lanes ports = __builtin_shufflevector(high01, high23, 2, 3, 10, 11, 6, 7, 14, 15);
 
-  // Loads the word whose last byte is the TCP flags.
+  // Loads the word whose last byte contains the TCP flags.
   const auto flags = [frames](uint32_t i) {
     return Load<uint32_t>(frames[i].data + kTcpFlagsAt - 3);
   };
@@ -130,7 +130,7 @@ void Steering::Targets(std::span<const WireFrame> frames, uint32_t* pipes) {
   for (; i < count; ++i) pipes[i] = Target(frames[i].data, frames[i].length);
 }
 
-// The hot loop. `count` is a multiple of kLanes.
+// The hot loop. `count` must be a multiple of kLanes.
 void Steering::SteerByHash(const WireFrame* frames, uint32_t count, uint32_t* pipes) const {
   const uint32_t mask = fallback_mask_ % kMaxPipes;
   for (uint32_t i = 0; i < count; i += kLanes) {

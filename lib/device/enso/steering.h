@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Maps the first flit of a frame to its pipe (docs/enso-hardware.md, "Steering"). The key consists
-// of fields at fixed offsets, masked by protocol and SYN. If the flow table has no entry for the
-// key, the fallback selects the pipe. The receive path steers every frame.
+// of fields at fixed offsets, masked according to protocol and SYN. If the flow table has no entry
+// for the key, the fallback selects the pipe. The receive path steers every frame.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Steering {
  public:
   /// Value used in place of a pipe: no entry matched and no fallback pipe exists.
   static constexpr uint32_t kNoPipe = regs::enso::kMaxPipes;
-  /// Number of bytes of a frame that steering reads.
+  /// Number of frame bytes that steering reads.
   static constexpr uint32_t kHeaderBytes = 48;
   /// Number of frames whose keys are hashed in parallel, one per vector lane.
   static constexpr uint32_t kLanes = 8;
@@ -46,7 +46,7 @@ class Steering {
   uint32_t fallback_count_ = 0;
   uint32_t fallback_mask_ = 0;
   bool round_robin_ = false;
-  RoundRobin counter_;  ///< Advances with time even while unused.
+  RoundRobin counter_;  ///< Advances with time even while it is not used.
 };
 
 }  // namespace sluice::device::enso

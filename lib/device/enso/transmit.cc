@@ -33,7 +33,7 @@ uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
   return static_cast<uint32_t>(parts_.framer.frames() - start);
 }
 
-// Reads as much of the front slot as framer and rate limiter accept.
+// Reads as much of the front slot as the framer and the rate limiter accept.
 Transmitter::Progress Transmitter::Advance(const Descriptor& slot, uint64_t until,
                                            FrameSink& sink) {
   if (slot.config) return Progress::kSlotDone;
@@ -56,7 +56,7 @@ Transmitter::Progress Transmitter::Advance(const Descriptor& slot, uint64_t unti
   if (passing == 0) return Progress::kHeld;
   const uint8_t* const data = slot.data + offset_;
   const uint32_t bytes = length - offset_;
-  // While the last lines of a slot are read, lines of the next slot are prefetched.
+  // While the last lines of a slot are read, lines of the next slot are already prefetched.
   uint32_t flits = Flits(bytes);
   uintptr_t ahead = kFlitsAhead * kFlitBytes;
   if (flits > kFlitsAhead) {

@@ -16,7 +16,7 @@
 
 namespace sluice::device::enso {
 
-/// The parts of the NIC that the Transmitter uses; all outlive it.
+/// The parts of the NIC that the Transmitter uses. All must outlive it.
 struct TransmitParts {
   RegisterFile& registers;
   DescriptorFetcher& fetcher;
@@ -36,8 +36,9 @@ class Transmitter {
 
  private:
   static constexpr uint32_t kNoNb = regs::enso::kMaxNotificationBuffers;
-  /// Prefetch distance in lines ahead of the line that is read. The first lines of a large frame,
-  /// which software has just written, are slow to fetch; the distance must cover them.
+  /// Distance in lines from the line that is read to the line that is prefetched. It must hide the
+  /// latency of the first lines of a large frame, which are slow to fetch because software has just
+  /// written them.
   static constexpr uint32_t kFlitsAhead = 128;
 
   enum class Progress : uint8_t { kSlotDone, kMoreToRead, kHeld };
@@ -49,7 +50,8 @@ class Transmitter {
   uint32_t offset_ = 0;  ///< Bytes of the front slot's data that have been read.
   uint32_t last_nb_ = kNoNb;
   uint32_t last_slot_ = 0;  ///< Slot of the last completion.
-  bool halted_ = false;     ///< A zero length or an oversize frame stopped transmission forever.
+  bool halted_ = false;     ///< A zero length or an oversize frame has stopped transmission
+                            ///< permanently.
 };
 
 }  // namespace sluice::device::enso

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port through which notifications and completions are written to host memory. A frame of
-// several flits for a pipe that is disabled, or whose notification buffer is disabled, wedges the
-// port permanently (docs/enso-hardware.md, "Traps"): no further notification or completion leaves
-// the NIC. Tails and status bits, which are updated before the port, still advance until all packet
-// buffers contain frames that cannot leave.
+// The port through which notifications and completions are written to host memory. A multi-flit
+// frame for a disabled pipe, or for a pipe whose notification buffer is disabled, wedges the port
+// permanently (docs/enso-hardware.md, "Traps"): after that, no notification or completion leaves
+// the NIC. Tails and status bits, which are updated upstream of the port, still advance until all
+// packet buffers contain frames that cannot leave.
 #pragma once
 
 #include <atomic>
@@ -30,14 +30,14 @@ class WritePort {
   /// Returns whether writes are discarded.
   bool silent() const { return silent_; }
 
-  /// Holds one more frame during a wedge. Returns false if no packet buffer is free.
+  /// Holds one more frame while the port is wedged. Returns false if no packet buffer is free.
   bool Hold() {
     if (stalled()) return false;
     ++held_;
     ++tally_[Event::kRxStuck];
     return true;
   }
-  /// Returns whether all packet buffers are held; in this state, tails stop as well.
+  /// Returns whether all packet buffers are held; in this state, the tails stop as well.
   bool stalled() const { return held_ == regs::enso::kPacketBuffers; }
 
   /// Writes all 64 bytes of slot `index` of a ring, unless writes are discarded (silent()). `bus`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State that all models on a card share, in the card's memory, and the lines of host memory through
-// which the host's process controls the card. The host writes these structures while no block runs;
+// The state in card memory that all models on a card share, and the lines of host memory through
+// which the host process controls the card. The host writes these structures while no block runs;
 // afterwards the blocks own them.
 #pragma once
 
@@ -13,14 +13,13 @@
 
 namespace sluice::device::grid {
 
-/// Requests of the host, in host memory. The register block reads the first quad (16 bytes), and
-/// the second one if the wire's frames are sampled.
+/// The host's requests, in host memory. The register block reads the first quad (16 bytes), and
+/// also the second if frames on the wire are sampled.
 struct alignas(64) Control {
   uint32_t stop = 0;          ///< Not 0: all blocks end at their next check (kTurnsBetweenLooks).
-  uint32_t wire_on = 0;       ///< 1: the wire's source sends.
+  uint32_t wire_on = 0;       ///< 1: the wire's source is sending.
   uint32_t request = 0;       ///< The card writes a report when this differs from Report::served.
-  uint32_t heartbeat = 0;     ///< Incremented while the host's process is alive; see
-                              ///< kHostTimeoutNs.
+  uint32_t heartbeat = 0;     ///< Incremented while the host process is alive; see kHostTimeoutNs.
   uint64_t samples_read = 0;  ///< Samples that the host has read, modulo 2^32 (samples.h).
   uint64_t unused = 0;
 };
@@ -43,7 +42,7 @@ enum class WireEvent : uint32_t {
   kVerified,
   kSourceLate,
   kHash,          ///< Sum of the hashes of returned frames without tags (samples.h).
-  kLoopbackFull,  ///< Frames dropped because the loopback's ring had no free entry.
+  kLoopbackFull,  ///< Frames dropped because the loopback ring had no free entry.
   kCount,
 };
 inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount);
@@ -59,7 +58,7 @@ enum class Crossing : uint32_t {
 };
 inline constexpr uint32_t kCrossings = static_cast<uint32_t>(Crossing::kCount);
 
-/// Phases of the blocks' turns. The card counts the cycles spent in each.
+/// Phases of a block's turn. The card counts the cycles spent in each.
 enum class Phase : uint32_t {
   kReceiveSteer,
   kReceiveReserve,  ///< Waits for the batch's ticket, then reserves room.
@@ -110,7 +109,7 @@ struct Counters {
 };
 inline constexpr uint32_t kCounterWords = sizeof(Counters) / sizeof(uint64_t);
 
-/// Responses of the card, in host memory.
+/// The card's responses, in host memory.
 struct alignas(64) Report {
   uint32_t served = 0;  ///< The request that `counters` answers; stored last.
   alignas(64) Counters counters{};
@@ -123,10 +122,10 @@ struct DmaRange {
   uint64_t at;
 };
 
-/// Returns the card's address of [bus, bus + bytes), or null if none of `count` sorted ranges
+/// Returns the card address of [bus, bus + bytes), or null if none of the `count` sorted ranges
 /// contains it.
 inline uint8_t* FindAddress(const DmaRange* ranges, uint32_t count, uint64_t bus, uint64_t bytes) {
-  uint32_t first = 0, last = count;  // The index of the range is in [first, last).
+  uint32_t first = 0, last = count;  // The range's index is in [first, last).
   while (first < last) {
     const uint32_t middle = (first + last) / 2;
     const DmaRange& range = ranges[middle];
@@ -156,8 +155,8 @@ struct DmaTable {
   }
 };
 
-/// A block's copy of a DmaTable, in its shared memory, if the table is short: a search in the
-/// card's memory lasts one round trip for each step.
+/// A block's copy of a DmaTable in its shared memory. Used if the table is short, because each step
+/// of a search in card memory costs a round trip.
 struct DmaCopy {
   static constexpr uint32_t kMaxRanges = 32;
 
@@ -175,12 +174,12 @@ struct DmaCopy {
   }
 };
 
-/// Offsets of the parts of a bar::PostedQueue in bytes (bar/posted_queue.h).
+/// Byte offsets of the parts of a bar::PostedQueue (bar/posted_queue.h).
 struct QueueLayout {
   uint32_t lanes;  ///< Offset of the first lane.
   uint32_t lane_bytes;
-  uint32_t depth;                                       ///< Entries of a lane.
-  uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets in a lane.
+  uint32_t depth;                                       ///< Entries per lane.
+  uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets within a lane.
 };
 
 inline constexpr uint32_t kLanes = 64;

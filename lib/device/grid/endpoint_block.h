@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Serves the endpoints of an exchange block. In each turn it polls the words of all its hosts with
-// reads that overlap, so that a turn without news costs one round trip on the bus. It answers a
-// load first, and then reads the line that the host returned with this load.
+// overlapping reads, so that a turn without news costs one bus round trip. It first answers a load,
+// and then reads the line that the host returned with the load.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class EndpointServer {
   /// Returns the protocol of a queue pair as of the last turn.
   IpuExchange KindOf(uint32_t queue) const { return memory_.looks[queue].kind; }
 
-  /// A barrier must follow before the next turn, in which other threads pass the gates.
+  /// A barrier must follow before the next turn, because other threads pass the gates in that turn.
   void Turn() {
     if (block_ >= kIpuQueues) return;
     Poll();
@@ -56,7 +56,7 @@ class EndpointServer {
  private:
   IpuEndpoint& At(uint32_t queue) const { return card_.endpoints[queue]; }
 
-  /// Polls all endpoints of this block at once: each warp has one task.
+  /// Polls all of this block's endpoints at once: each warp has one task.
   void Poll() {
     enum Task : uint32_t { kPass, kWords, kReceived, kTasks };
     const uint32_t own = (kIpuQueues - block_ + blocks_ - 1) / blocks_;
@@ -76,14 +76,14 @@ class EndpointServer {
       }
       if (task == kReceived && lane == 0) {
         look.head = FifoEnd(card_, queue).head();
-        FenceCard();  // The frames before it are read afterwards.
+        FenceCard();  // Orders the load of `head` before later reads of the frames that it covers.
         look.tail = FifoEnd(card_, queue).tail();
         Add(&card_.counters[Crossing::kDescriptors], uint64_t{sizeof(look.words)});
       }
     });
   }
 
-  /// Passes the gate of an endpoint. Returns the protocol of the queue pair.
+  /// Passes an endpoint's gate. Returns the protocol of the queue pair.
   static IpuExchange Pass(IpuExchangeGate& gate) {
     const auto kind = static_cast<IpuExchange>(Load(&gate.kind));
     if (kind != IpuExchange::kEndpoint) return kind;
@@ -136,7 +136,7 @@ class EndpointServer {
   }
 
   void Serve(uint32_t queue) {
-    team_.Sync();  // Decide changes the state that other threads read in HasNews.
+    team_.Sync();  // Decide changes state that other threads read in HasNews.
     EndpointState& state = memory_.states[queue];
     EndpointFiller filler(card_, At(queue), team_, memory_, state, queue);
     Phases phases(card_, team_, Phase::kSendSlots);
@@ -150,7 +150,8 @@ class EndpointServer {
     const bool takes = memory_.takes[0].taken != 0 || memory_.takes[1].taken != 0;
     phases.Next(Phase::kSendBytes);
     if (takes) taker.Take();
-    // The host's next load finds frames, even if it is issued while the returned ones are checked.
+    // Fill again, so that the host's next load finds frames even if it is issued while the returned
+    // frames are checked.
     phases.Next(Phase::kReceiveCopy);
     if (CanFill(queue)) filler.Run(memory_.looks[queue]);
     phases.Next(Phase::kSendCheck);
@@ -163,9 +164,9 @@ class EndpointServer {
     });
   }
 
-  /// Closes the endpoints whose hosts violated the protocol in this turn, when the block has left
-  /// all gates: the register block may hold the lock that this needs, and wait at a gate. Called by
-  /// one thread.
+  /// Closes the endpoints whose hosts violated the protocol in this turn, Called by one thread
+  /// after the block has left all gates, because the register block may be waiting at a gate while
+  /// it holds the lock that this function needs.
   void CloseFaulty() {
     for (; memory_.faults != 0; memory_.faults &= memory_.faults - 1) {
       const auto queue = static_cast<uint32_t>(__builtin_ctz(memory_.faults));
@@ -173,7 +174,7 @@ class EndpointServer {
     }
   }
 
-  /// Handles the words of the host. Called by one thread.
+  /// Handles the host's words. Called by one thread.
   void Decide(uint32_t queue) {
     using coherent::Pair;
     EndpointState& state = memory_.states[queue];

@@ -20,7 +20,8 @@ inline uint8_t* FindEndpoint(const Card& card, uint64_t base, uint64_t bytes) {
   return reinterpret_cast<uintptr_t>(memory) % coherent::kLineBytes == 0 ? memory : nullptr;
 }
 
-/// Sets the state of an endpoint in host memory, if its header is valid. Every word is read once.
+/// Reads the state of an endpoint from host memory, if its header is valid. Reads every word only
+/// once.
 inline bool ReadEndpoint(IpuCard& card, uint8_t* memory, uint64_t bytes, EndpointState* state) {
   using namespace coherent;
   const Quad first = LoadQuad(memory), second = LoadQuad(memory + sizeof(Quad));
@@ -39,8 +40,8 @@ inline bool ReadEndpoint(IpuCard& card, uint8_t* memory, uint64_t bytes, Endpoin
   state->geometry = geometry;
   const uint32_t room = geometry.LineCapacity() - head;
   state->most = (room < kMaxFrameBytes ? room : kMaxFrameBytes) & ~7u;
-  // Half a line is reserved for returned frames that outgrow their records, unless a single frame
-  // needs it.
+  // Reserves half a line for returned frames that outgrow their records, unless a single frame
+  // needs more than half.
   const uint32_t half = geometry.LineCapacity() / 2, one = head + state->most;
   state->fill_bytes = half > one ? half : one;
   EndpointEnd(card, *state).Recover(NowNs());
@@ -51,7 +52,7 @@ inline bool HasEndpoint(const IpuCard& card, uint32_t queue) {
   return card.gates[queue].has(IpuExchange::kEndpoint);
 }
 
-/// Counts the received frames that the host has not loaded, and forgets the endpoint.
+/// Counts the received frames that the host has not loaded, and discards the endpoint.
 inline void DiscardEndpoint(IpuCard& card, uint32_t queue) {
   EndpointState& state = card.endpoints[queue].state;
   card.Count(regs::ipu::kStatLineRxDiscards, state.count + FifoEnd(card, queue).Close());
@@ -66,8 +67,8 @@ inline void CloseEndpoint(IpuCard& card, uint32_t queue) {
   DiscardEndpoint(card, queue);
 }
 
-/// Like CloseEndpoint, without access to host memory, while no block runs: frames that the host
-/// held are lost.
+/// Like CloseEndpoint, but does not access host memory. Frames that the host held are lost. No
+/// block may be running.
 inline void AbandonEndpoint(IpuCard& card, uint32_t queue) {
   if (!HasEndpoint(card, queue)) return;
   card.gates[queue] = {};
@@ -75,11 +76,11 @@ inline void AbandonEndpoint(IpuCard& card, uint32_t queue) {
   DiscardEndpoint(card, queue);
 }
 
-/// Opens the endpoint whose place the host has stored. Returns false if its memory does not contain
-/// a valid endpoint for frames.
+/// Opens the endpoint whose address and size the host has stored. Returns false if its memory does
+/// not contain a valid endpoint for frames.
 inline bool OpenEndpoint(IpuCard& card, uint32_t queue) {
   IpuEndpoint& endpoint = card.endpoints[queue];
-  // The host may store the registers meanwhile, so each is read once.
+  // The host may store to the registers at the same time, so each is read only once.
   const uint64_t base = Load(&endpoint.base), bytes = Load(&endpoint.bytes);
   uint8_t* const memory = FindEndpoint(card, base, bytes);
   if (memory == nullptr || !ReadEndpoint(card, memory, bytes, &endpoint.state)) return false;

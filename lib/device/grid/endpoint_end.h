@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The NIC's end of an endpoint on a card: coherent::NicEnd, with the same table, for one thread of
-// a block. Its caller polls the host's words and passes them; this end only stores to host memory.
+// a block. The caller polls the host's words and passes them in; this end only stores to host
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ class EndpointEnd {
  public:
   EndpointEnd(IpuCard& card, EndpointState& state) : card_(card), state_(state) {}
 
-  /// Handles the words that were polled for a pair ({load, busy}). Returns false if the host has
-  /// violated the protocol; the endpoint is then closed.
+  /// Handles the polled words {load, busy} of a pair. Returns false if the host has violated the
+  /// protocol; the endpoint is then closed.
   bool Look(coherent::Pair pair, uint64_t load, bool inside, uint64_t now_ns, EndpointTake* take) {
     EndpointPair& line = state_.pair(pair);
     if (load != line.number && line.state != coherent::State::kClosed) {
@@ -34,7 +35,8 @@ class EndpointEnd {
     return LookAtClock(pair, inside, now_ns);
   }
 
-  /// Delivers the written frames if a load waits. All threads have fenced the frames.
+  /// Delivers the written frames if a load is pending. All threads must have executed a fence after
+  /// writing the frames.
   void Answer() {
     using namespace coherent;
     if (state_.count == 0 || Move(Pair::kReceive, Input::kDeliver) != Action::kAnswerContent) {
@@ -50,7 +52,7 @@ class EndpointEnd {
     card_.Count(regs::ipu::kStatLineAnswers);
   }
 
-  /// Grants a line to a waiting load of the transmit pair.
+  /// Grants a line to a pending load of the transmit pair.
   void Grant() {
     using namespace coherent;
     if (!state_.Waits(Pair::kTransmit)) return;
@@ -59,7 +61,7 @@ class EndpointEnd {
     Publish(Pair::kTransmit, {.kind = Kind::kGrant});
   }
 
-  /// Closes the endpoint if it is not closed yet.
+  /// Closes the endpoint unless it is already closed.
   void Kill() {
     using namespace coherent;
     if (Move(Pair::kReceive, Input::kKill) == Action::kClose) Close();
@@ -95,7 +97,7 @@ class EndpointEnd {
   }
 
  private:
-  /// Time limit for a host to leave (coherent::NicOptions).
+  /// Time that a host has to leave (coherent::NicOptions).
   static constexpr uint64_t kLeaveNs = 10'000'000;
 
   coherent::Action Move(coherent::Pair pair, coherent::Input input) {
@@ -133,7 +135,7 @@ class EndpointEnd {
     using namespace coherent;
     EndpointPair& line = state_.pair(pair);
     if (line.state == State::kLoading) {
-      // A host that was asked to leave does so at its receive pair, so it must not block at the
+      // A host that was asked to leave does so on its receive pair, so it must not block on the
       // transmit pair.
       const bool asked = pair == Pair::kTransmit && state_.Asked();
       if (!asked && now_ns - line.since_ns < kTryAgainNs) return true;

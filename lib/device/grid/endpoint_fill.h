@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes received frames of a queue to the line that the host has loaded, or will load next
-// (coherent::FrameWriter). All threads write: each 16 bytes of the line are one write on the bus.
+// Writes a queue's received frames to the line that the host has loaded, or will load next
+// (coherent::FrameWriter). All threads take part: every 16 bytes of the line are one bus write.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class EndpointFiller {
         fifo_(card, queue),
         headroom_(state.geometry.headroom_bytes) {}
 
-  /// Writes waiting frames while they fit, and removes them from `look`. Delivers the line if a
-  /// load waits.
+  /// Writes waiting frames as long as they fit, and removes them from `look`. Delivers the line if
+  /// a load is pending.
   void Run(EndpointLook& look) {
     const uint32_t tail = look.tail, count = state_.count;
     uint32_t frames = look.head - tail;
@@ -48,7 +48,7 @@ class EndpointFiller {
  private:
   static constexpr uint32_t kWord = sizeof(uint64_t);
   static constexpr uint32_t kQuadWords = sizeof(Quad) / kWord;
-  /// Words of a line before its payload. The last of them is ControlLine::data.
+  /// Number of words in a line before its payload. The last of them is ControlLine::data.
   static constexpr uint32_t kHeadWords = kLinePayload / kWord;
 
   enum class Content : uint8_t {
@@ -110,7 +110,7 @@ class EndpointFiller {
     team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
   }
 
-  /// Returns word `at` of the records that are written, which have `words` words.
+  /// Returns word `at` of the written records, which have `words` words in total.
   Word WordAt(uint32_t tail, uint32_t frames, uint32_t at, uint32_t words) const {
     if (at >= words) return {Content::kOther, 0};
     const uint32_t frame = LastUpTo(memory_.starts, frames, at);

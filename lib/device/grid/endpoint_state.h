@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State of an endpoint of cache lines (coherent/layout.h) that replaces the rings of a queue pair
-// on a card. The register block opens and closes endpoints; one exchange block serves each of them.
+// State of a cache-line endpoint (coherent/layout.h), which replaces the rings of a queue pair on a
+// card. The register block opens and closes endpoints; one exchange block serves each of them.
 #pragma once
 
 #include <cstddef>
@@ -32,18 +32,18 @@ struct EndpointState {
   uint32_t most;                         ///< Length of the longest received frame.
   uint32_t fill_bytes;                   ///< Payload bytes of a line that received frames may use.
   uint32_t written;                      ///< Payload bytes of the line that is delivered next.
-  uint32_t count;                        ///< Frames in these bytes.
+  uint32_t count;                        ///< Frames in the `written` bytes.
   uint32_t full;                         ///< 1: a received frame did not fit into that line.
   uint32_t lent_bytes;   ///< Payload bytes of the delivered line, until the host returns it.
-  uint32_t lent_frames;  ///< Frames in these bytes.
+  uint32_t lent_frames;  ///< Frames in the `lent_bytes` bytes.
 
   EndpointPair& pair(coherent::Pair pair) { return pairs[static_cast<uint32_t>(pair)]; }
   const EndpointPair& pair(coherent::Pair pair) const { return pairs[static_cast<uint32_t>(pair)]; }
-  /// Returns whether a load of the host is pending.
+  /// Returns whether a load by the host is pending.
   bool Waits(coherent::Pair pair) const {
     return this->pair(pair).state == coherent::State::kLoading;
   }
-  /// Returns whether the host was asked to leave.
+  /// Returns whether the host has been asked to leave.
   bool Asked() const {
     const coherent::State state = pair(coherent::Pair::kReceive).state;
     return state == coherent::State::kAskedAway || state == coherent::State::kAskedLent ||
@@ -70,11 +70,12 @@ inline constexpr uint32_t kLinePayload = offsetof(coherent::ControlLine, payload
 
 /// An endpoint in the card's memory.
 struct alignas(64) IpuEndpoint {
-  // Values as the host stored them.
+  // Values stored by the host.
   uint64_t base;
   uint64_t bytes;
-  uint64_t opened_base, opened_bytes;  ///< The same values when the endpoint was opened.
-  uint32_t epoch;                      ///< Number of times that the endpoint was opened.
+  uint64_t opened_base, opened_bytes;  ///< The values of `base` and `bytes` when the endpoint was
+                                       ///< opened.
+  uint32_t epoch;                      ///< Number of times the endpoint has been opened.
   EndpointState state;
   /// Positions of the records that the card wrote to each line of the receive pair, in units of
   /// 8 bytes of the payload.

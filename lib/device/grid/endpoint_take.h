@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reads the lines that a host has returned to an endpoint on a card, finds the frames in their
-// records and passes them to the wire. Each byte is read once, into the card's memory; all checks
+// records and passes them to the wire. Each byte is read only once, into card memory; all checks
 // use this copy.
 #pragma once
 
@@ -29,14 +29,14 @@ class EndpointTaker {
         shape_(shape),
         staging_(staging) {}
 
-  /// Reads the returned lines, those of the receive pair first. The NIC may then write to them.
+  /// Reads the returned lines, receive pair first. After that, the NIC may write to them.
   void Take() {
     team_.One([&] { memory_.frames = 0; });
     Take(coherent::Pair::kReceive);
     Take(coherent::Pair::kTransmit);
   }
 
-  /// Sends the frames of the lines that were read.
+  /// Sends the frames in the lines that were read.
   void Send() {
     const uint32_t frames = memory_.frames;
     for (uint32_t first = 0; first < frames;) first += Send(first, frames - first);
@@ -49,7 +49,8 @@ class EndpointTaker {
   }
 
  private:
-  /// Payload bytes of a transmit line that are read together with its control word.
+  /// Number of payload bytes of a transmit line that are read together with its control word,
+  /// before its length is known.
   static constexpr uint32_t kGuess = 4096;
 
   const uint8_t* Payload(coherent::Pair pair) const {
@@ -81,7 +82,8 @@ class EndpointTaker {
     Collect(pair, control.length);
   }
 
-  /// Copies a line from its 16-byte unit `first` to the end of `payload` bytes. Returns the end.
+  /// Copies a line from its 16-byte unit `first` up to the end of its `payload` payload bytes.
+  /// Returns the end.
   uint32_t Read(coherent::Pair pair, uint64_t number, uint32_t first, uint32_t payload) {
     const uint8_t* const line = state_.Line(pair, number);
     uint8_t* const to = copies_.lines[static_cast<uint32_t>(pair)];
@@ -97,9 +99,9 @@ class EndpointTaker {
     return end;
   }
 
-  /// Lists the valid records of a line and counts an invalid one, as coherent::FrameWalker does.
-  /// The positions of all records are known if the host has kept the strides: those that the card
-  /// wrote, or in a granted line, equal ones. If it has not, one thread walks the records.
+  /// Lists the valid records of a line and counts an invalid one, as coherent::FrameWalker does. If
+  /// the host has kept the strides, the positions of all records are known: the strides are those
+  /// that the card wrote or, in a granted line, all equal. Otherwise one thread walks the records.
   void Walk(coherent::Pair pair, const EndpointTake& take, uint32_t length, uint32_t count) {
     using coherent::Record;
     constexpr uint32_t kUnknown = ~0u;
@@ -142,7 +144,7 @@ class EndpointTaker {
     });
   }
 
-  /// Appends the frames of the listed records to the frames that are sent.
+  /// Appends the frames of the listed records to those to be sent.
   void Collect(coherent::Pair pair, uint32_t length) {
     using coherent::Record;
     const uint8_t* const payload = Payload(pair);
@@ -173,8 +175,8 @@ class EndpointTaker {
     team_.One([&] { memory_.frames = frames + found; });
   }
 
-  /// Sends as many of `count` frames as fit into the staging memory, from `first` on. Returns their
-  /// number.
+  /// Sends as many of `count` frames, starting at `first`, as fit into the staging memory. Returns
+  /// their number.
   uint32_t Send(uint32_t first, uint32_t count) {
     team_.ForEach(count, [&](uint32_t i) {
       sent_.lengths[i] = static_cast<uint16_t>(memory_.bytes[first + i]);
@@ -197,7 +199,7 @@ class EndpointTaker {
   const EndpointState& state_;
   EndpointCopies& copies_;
   const WireShape& shape_;
-  uint8_t* const staging_;  ///< Room for kIpuStagingBytes.
+  uint8_t* const staging_;  ///< Memory of kIpuStagingBytes bytes.
   uint64_t crossed_ = 0;    ///< Bytes of lines that were read.
 };
 

@@ -27,9 +27,9 @@ union EnsoMemory {
 
 enum class EnsoRole { kRegisters, kReceive, kRead, kCut, kReadAndCut };
 
-/// Calls f.template operator()<role>(number, count) with the role of block `block`, its index
-/// within the role and the role's number of blocks. Senders with even numbers read bytes, the
-/// others cut them into frames. A single sender does both.
+/// Calls f.template operator()<role>(number, count) with the role of block `block`, the block's
+/// index within that role, and the number of blocks in the role. Senders with even numbers read
+/// bytes, the others cut them into frames. A single sender does both.
 template <typename F>
 void CallEnsoRole(const Roles& roles, uint32_t block, F f) {
   if (block == 0) return f.template operator()<EnsoRole::kRegisters>(0, 1);
@@ -45,7 +45,7 @@ void CallEnsoRole(const Roles& roles, uint32_t block, F f) {
   }
 }
 
-/// Initializes a block's memory. Called once by all its threads, before the first turn.
+/// Initializes a block's memory. Called once by all threads of the block, before its first turn.
 template <EnsoRole kRole>
 [[gnu::always_inline]] inline void BeginTurns(EnsoCard& card, const Team& team,
                                               EnsoMemory& memory) {
@@ -62,7 +62,8 @@ template <EnsoRole kRole>
   });
 }
 
-/// Runs one turn of block `block` of the `blocks` of a role. Called repeatedly by all its threads.
+/// Runs one turn of block `block` of the `blocks` blocks in a role. Called repeatedly by all
+/// threads of the block.
 template <EnsoRole kRole>
 [[gnu::always_inline]] inline void RunTurn(EnsoCard& card, uint32_t block, uint32_t blocks,
                                            const Team& team, EnsoMemory& memory) {

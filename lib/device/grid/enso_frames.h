@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The second half of the Ensō NIC's transmit path on a card: a block cuts chunks of a buffer's byte
-// stream into frames and checks them. Unlike in hardware, each buffer has a separate stream: a
-// frame that begins in one buffer does not continue in another. Several blocks may serve one
-// buffer: they cut its chunks one after the other, check the frames of different chunks in
-// parallel, and record the frames' return in the order of the chunks.
+// The second half of the Ensō NIC's transmit path on a card: a block cuts a buffer's byte stream
+// into frames, chunk by chunk, and checks them. Unlike in hardware, each buffer has a separate
+// stream: a frame that begins in one buffer does not continue in another. Several blocks may serve
+// one buffer: they cut its chunks one after the other, check the frames of different chunks in
+// parallel, and record the return of the frames in chunk order.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,15 @@ struct EnsoFrameMemory {
 
   WireShape shape;
   EnsoSearchMemory search;
-  uint64_t chunk;            ///< The chunk of this turn.
+  uint64_t chunk;            ///< The chunk that this turn processes.
   const uint8_t* stream;     ///< Input of this turn: the held flits followed by the chunk.
   uint32_t held;             ///< Held flits.
   uint32_t total;            ///< Flits of the input.
   uint32_t lap;              ///< The newest lap on the wire.
   uint64_t now_ns;           ///< Time at which the frames were sent.
   uint16_t lengths[kFlits];  ///< Frame length in bytes if a frame begins at this flit.
-  uint16_t jumps[kFlits];    ///< First flit of the frame 2^n frames later, after n calls of Double.
+  uint16_t jumps[kFlits];    ///< First flit of the frame that is 2^n frames later, after n calls of
+                             ///< Double.
   uint16_t firsts[kFlits];   ///< First flit of each frame.
   uint8_t begins[kFlits];    ///< 1: a frame begins here.
   uint32_t orders[kFlits];   ///< Number of each frame; see CheckTag.
@@ -50,8 +51,8 @@ class EnsoFramer {
         memory_(memory),
         checks_(memory.shape.verify != 0 && memory.shape.tagged != 0) {}
 
-  /// Checks the next chunk of a buffer. `block` is the number of this block among the blocks that
-  /// cut and check frames. Returns false if no chunk is ready.
+  /// Checks the next chunk of a buffer. `block` is this block's index among the blocks that cut and
+  /// check frames. Returns false if no chunk is ready.
   bool Turn(uint32_t block) {
     const auto is_ready = [&](const EnsoBuffer& buffer) {
       return Load(&buffer.produced) != Load(&buffer.cut) && Load(&buffer.cutting) == 0;
@@ -70,8 +71,8 @@ class EnsoFramer {
   static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
   static_assert(kMostFlits <= kLoopFlits);
 
-  /// Claims the next chunk of a buffer. Returns false if another block was faster, or transmission
-  /// is wedged. Called by one thread.
+  /// Claims a buffer's next chunk. Returns false if another block was faster, or if transmission is
+  /// wedged. Called by one thread.
   bool Claim(uint32_t number) {
     EnsoBuffer& buffer = card_.buffers[number];
     if (!TryLock(&buffer.cutting)) return false;
@@ -128,8 +129,8 @@ class EnsoFramer {
   uint32_t SpanAt(uint32_t flit) const { return regs::enso::Flits(memory_.lengths[flit]); }
 
   /// Finds the beginnings of frames and returns the number of whole frames. For each flit, `jumps`
-  /// contains the first flit of the next frame, assuming that a frame begins at this flit. Each
-  /// step doubles the number of frames that a jump spans.
+  /// contains the flit at which the next frame begins if a frame begins at this flit. Each step
+  /// doubles the number of frames that a jump spans.
   uint32_t CutFrames(const EnsoChunk& chunk) {
     const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
       memory_.lengths[i] = i < held_ ? LengthOf(LoadPlain(stream_ + i * kFlitBytes + sizeof(Quad)))
@@ -186,8 +187,8 @@ class EnsoFramer {
 
   Findings ToFindings() const { return {memory_.orders, memory_.flows, memory_.scratch}; }
 
-  /// Checks the tags of all frames and the bytes of some, in any order of the chunks. Returns the
-  /// number of bytes in the frames.
+  /// Checks the tags of all frames and the bytes of some. Chunks may be checked in any order.
+  /// Returns the number of bytes in the frames.
   uint64_t Check(uint32_t frames, uint64_t now, uint32_t lap) {
     const uint64_t bytes = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
       const Returned frame = Frame(i);
@@ -221,9 +222,9 @@ class EnsoFramer {
   const WireShape& shape_;
   const Team& team_;
   EnsoFrameMemory& memory_;
-  const bool checks_;  ///< The tags of frames are checked.
+  const bool checks_;  ///< Whether the tags of frames are checked.
   const uint8_t* stream_ = nullptr;
-  uint32_t held_ = 0;   ///< Flits at the beginning, held back by the previous turn.
+  uint32_t held_ = 0;   ///< Flits at the beginning that the previous turn held back.
   uint32_t total_ = 0;  ///< Flits of this turn, including the held ones.
   uint32_t rest_ = 0;   ///< Flits of an incomplete frame at the end.
 };

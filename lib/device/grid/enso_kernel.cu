@@ -10,7 +10,7 @@
 #include "device/grid/enso_blocks.h"
 #pragma clang force_cuda_host_device end
 
-/// Shared memory of the block. The launch sets its size to sizeof(EnsoMemory).
+/// The block's shared memory. The launch sets its size to sizeof(EnsoMemory).
 extern __attribute__((shared)) unsigned char sluice_shared[];
 
 namespace sluice::device::grid {
@@ -18,8 +18,8 @@ namespace {
 
 __attribute__((shared)) TeamMemory team_memory;
 
-/// Runs a block's turns until it is stopped. One function per role, so that the compiler allocates
-/// registers for each role separately.
+/// Runs a block's turns until the block is stopped. There is one function per role, so that the
+/// compiler allocates registers separately for each role.
 template <EnsoRole kRole>
 __attribute__((device, noinline)) void RunTurns(EnsoCard& card, uint32_t block, uint32_t blocks) {
   const Team team(&team_memory);

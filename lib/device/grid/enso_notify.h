@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reactive notifications (docs/enso-hardware.md, "Receiving") where receive blocks and the register
-// block act concurrently. A batch is handled like one packet: all its bytes are written before the
-// tail is stored, and the tail is stored before the status is read. A head store clears the status
-// and then reads the tail again. Therefore the receive block sees the cleared status, or the
-// register block sees the new tail.
+// Reactive notifications (docs/enso-hardware.md, "Receiving") for receive blocks and a register
+// block that run concurrently. A batch is handled like one packet: all its bytes are written before
+// the tail is stored, and the tail is stored before the status is read. A head store clears the
+// status and then reads the tail again. Therefore either the receive block sees the cleared status,
+// or the register block sees the new tail.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace sluice::device::grid {
 
-/// Claims the next slot of a buffer, whose tail and head were read before. `mask` is
-/// EnsoCard::nb_mask. Returns false if the ring is full. Any thread may call it.
+/// Claims a buffer's next slot. The caller must have read the buffer's tail and head. `mask` is
+/// EnsoCard::nb_mask. Returns false if the ring is full. May be called by any thread.
 inline bool ClaimSlot(EnsoBuffer& buffer, uint32_t mask, uint32_t tail, uint32_t head,
                       uint32_t* slot) {
   for (;;) {
@@ -48,13 +48,13 @@ inline uint8_t* SlotAddress(EnsoCard& card, uint8_t* ring, uint64_t bus, uint32_
   return nullptr;
 }
 
-/// Returns the notification of pipe `id` for `slot`.
+/// Returns the notification for pipe `id`, to be written to `slot`.
 inline SlotWrite Notification(const EnsoCard& card, uint8_t* slot, uint32_t id) {
   return {slot, {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
 }
 
-/// Returns true if `head` equals the tail of `pipe` in all bits of kPointerMask. Like the hardware,
-/// does not wrap the pointers at the ring's size first.
+/// Returns whether `head` equals the tail of `pipe` in all bits of kPointerMask. Like the hardware,
+/// compares the pointers without first wrapping them at the ring's size.
 inline bool IsEmpty(const EnsoPipe& pipe, uint32_t head) {
   return ((head ^ Load(&pipe.tail)) & regs::enso::kPointerMask) == 0;
 }
@@ -67,7 +67,7 @@ inline constexpr uint32_t kNoSlot = ~0u;
 inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t number) {
   EnsoPipe& pipe = card.pipes[id];
   EnsoBuffer& buffer = card.buffers[number];
-  // These loads overlap with each other.
+  // These loads overlap.
   const uint32_t mask = card.nb_mask, per_packet = card.per_packet;
   const uint64_t memory = Load(&buffer.rx_memory);
   const uint32_t buffer_tail = Load(&buffer.rx_tail), buffer_head = Load(&buffer.rx_head);
@@ -83,14 +83,14 @@ inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint3
   return slot;
 }
 
-/// Suppresses notifications of pipe `id` until its head is stored. Called instead of FramesAccepted
-/// if the batch's frames for the pipe were all dropped.
+/// Suppresses notifications for pipe `id` until its head is stored. Called instead of
+/// FramesAccepted if all of the batch's frames for the pipe were dropped.
 inline void FramesDropped(EnsoCard& card, uint32_t id, uint32_t flits) {
   EnsoPipe& pipe = card.pipes[id];
   if (card.per_packet != 0) return Store(&pipe.status, 0u);
   if (Exchange(&pipe.status, 1) != 0 || flits > card.pipe_mask || Load(&pipe.memory) == 0) return;
-  // The pipe was full. If it is empty now, its head was stored meanwhile, and the driver waits for
-  // a notification.
+  // The pipe was full. If it is empty now, its head has been stored in the meantime, and the driver
+  // is waiting for a notification.
   FenceCard();
   if (IsEmpty(pipe, Load(&pipe.head))) Store(&pipe.status, 0u);
 }
@@ -101,7 +101,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoPipe& pipe = card.pipes[id];
   card.Count(Event::kRxHeadTriggers);
   if (IsEmpty(pipe, head)) {
-    StoreRelease(&pipe.status, 0u);  // FramesDropped sees the head if it sees this status.
+    StoreRelease(&pipe.status, 0u);  // FramesDropped sees the new head if it sees this status.
     FenceCard();
     if (IsEmpty(pipe, head) || Exchange(&pipe.status, 1) != 0) return;
   } else {
@@ -119,7 +119,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   }
   if (Load(&buffer.rx_memory) == 0) return card.Count(Event::kRxNotificationsLost);
   const bool claimed = ClaimSlot(card, buffer, &slot);
-  // If the ring is full, its unused slot is overwritten and the tail does not advance.
+  // If the ring is full, overwrites its unused slot and does not advance the tail.
   if (!claimed) slot = Load(&buffer.rx_tail) & card.nb_mask;
   const bool silent = Load(&card.wedged) != 0;
   card.Count(!claimed ? Event::kRxNotificationsUnclaimed

@@ -2,7 +2,7 @@
 //
 // The receive path of the Ensō NIC on a card: a block gets a batch of frames from the wire, sorts
 // it by pipe, reserves room in each pipe, copies the frames and publishes them. Several blocks run
-// in parallel. A batch corresponds to a packet of the CPU's model (docs/enso-hardware.md,
+// in parallel. A batch is treated like a packet in the CPU model (docs/enso-hardware.md,
 // "Receiving").
 #pragma once
 
@@ -19,14 +19,14 @@ namespace sluice::device::grid {
 struct EnsoReceiveMemory {
   WireShape shape;
   Batch batch;
-  // Indexed by group: the sorted frames of one pipe.
+  // Indexed by group, which is the sorted frames of one pipe.
   uint8_t* rings[kBatchFrames];  ///< Ring of the pipe; null if no single range contains it.
   uint32_t slots[kBatchFrames];  ///< Reserved flit (set by Fits), then notification slot (set by
                                  ///< Publish).
-  uint16_t firsts[kBatchFrames + 1];  ///< First sorted frame.
+  uint16_t firsts[kBatchFrames + 1];  ///< The group's first sorted frame.
   uint16_t buffers[kBatchFrames];     ///< Notification buffer of the pipe.
   // Indexed by sorted frame.
-  /// Pipe and index in the batch. Sorted by pipe, so that frames of a pipe stay in order.
+  /// Pipe and index in the batch. Sorting is by pipe and keeps the frames of a pipe in order.
   uint32_t keys[kBatchFrames];
   /// First flit of each frame in its pipe, possibly with the flag kSkipped; or kDropped.
   uint32_t places[kBatchFrames];
@@ -35,7 +35,7 @@ struct EnsoReceiveMemory {
   // Indexed by arrival.
   uint32_t sources[kBatchFrames];  ///< RingFrame::flit.
   uint16_t lengths[kBatchFrames];
-  uint16_t owners[kBatchFlits];  ///< Index of the sorted frame that each flit belongs to.
+  uint16_t owners[kBatchFlits];  ///< Index of the sorted frame to which each flit belongs.
 };
 
 class EnsoReceiver {
@@ -52,7 +52,8 @@ class EnsoReceiver {
         blocks_(blocks),
         pipe_mask_(card.pipe_mask) {}
 
-  /// Gets a batch and delivers it. Returns false if it is another block's turn, or no frame is due.
+  /// Fetches a batch and delivers it. Returns false if it is another block's turn or no frame is
+  /// due.
   bool Turn() {
     team_.One([&] { memory_.batch = FetchBatch(card_, wire_, shape_, block_, blocks_); });
     batch_ = memory_.batch;
@@ -75,11 +76,11 @@ class EnsoReceiver {
 
  private:
   static constexpr uint32_t kDropped = ~0u;
-  /// Flag in `places`: the frame's data is not written although the tail advances over it. kDropped
-  /// contains the flag.
+  /// Flag in `places`: the frame's data is not written, although the tail advances over it.
+  /// kDropped includes this flag.
   static constexpr uint32_t kSkipped = 1u << 31;
   static constexpr uint32_t kNone = ~0u;
-  /// Number of checks for room before a batch is put back.
+  /// Number of times that room is checked before a batch is put back.
   static constexpr uint32_t kPatience = 64;
 
   uint32_t PipeAt(uint32_t sorted) const { return memory_.keys[sorted] / kBatchFrames; }
@@ -87,7 +88,7 @@ class EnsoReceiver {
   uint32_t LengthAt(uint32_t sorted) const { return memory_.lengths[FrameAt(sorted)]; }
   uint32_t FlitsAt(uint32_t sorted) const { return regs::enso::Flits(LengthAt(sorted)); }
   uint32_t PipeOfGroup(uint32_t group) const { return PipeAt(memory_.firsts[group]); }
-  /// Returns the number of flits of the sorted frames [first, last).
+  /// Returns the total number of flits in the sorted frames [first, last).
   uint32_t FlitsOf(uint32_t first, uint32_t last) const {
     return (last == batch_.count ? flits_ : memory_.before[last]) - memory_.before[first];
   }
@@ -118,7 +119,7 @@ class EnsoReceiver {
     FindGroups(one_pipe);
   }
 
-  /// Lists the groups of the sorted frames, and adds up their flits.
+  /// Lists the groups of sorted frames, and adds up their flits.
   void FindGroups(bool one_pipe) {
     const uint32_t count = batch_.count;
     const auto is_first = [&](uint32_t i) { return i == 0 || PipeAt(i) != PipeAt(i - 1); };
@@ -141,8 +142,8 @@ class EnsoReceiver {
     flits_ = team_.ScanExclusive(memory_.before, count);
   }
 
-  /// Returns true if a frame may be written to the pipe. A frame of several flits needs a
-  /// notification buffer as well.
+  /// Returns whether a frame may be written to the pipe. A frame of several flits also requires a
+  /// notification buffer.
   bool IsEnabled(const EnsoPipe& pipe, uint32_t flits) const {
     const uint64_t memory = Load(&pipe.memory);
     return memory != 0 && (flits == 1 || HasBuffer(memory));
@@ -155,7 +156,7 @@ class EnsoReceiver {
     return (Load(&pipe.head) - Load(&pipe.reserved) - 1) & pipe_mask_;
   }
 
-  /// Runs the reservation in ticket order. Returns false if the batch was put back.
+  /// Runs the reservation, in ticket order. Returns false if the batch was put back.
   bool Reserve() {
     bool fits = team_.Agree([&]() -> uint64_t {
       AwaitTurn(&wire_.reserved, batch_.ticket);
@@ -173,16 +174,15 @@ class EnsoReceiver {
     return fits;
   }
 
-  /// Checks the room of each pipe. If all frames of a pipe fit and can be written, stores
-  /// EnsoPipe::reserved in slots[] of the pipe's group, else kNone. Returns false if frames have to
-  /// wait.
+  /// Checks the room in each pipe. Sets slots[] of the pipe's group to EnsoPipe::reserved if all of
+  /// its frames fit and can be written, otherwise to kNone. Returns false if frames must wait.
   bool Fits() {
     const uint64_t full = team_.Sum(groups_, [&](uint32_t group) -> uint64_t {
       memory_.slots[group] = kNone;
       const uint32_t id = PipeOfGroup(group);
       if (id >= regs::enso::kMaxPipes) return 0;
       const EnsoPipe& pipe = card_.pipes[id];
-      // Usually still the pipe's buffer. These loads overlap with each other.
+      // Usually still the pipe's buffer. These loads overlap.
       const uint32_t buffer = memory_.buffers[group];
       const uint64_t memory = Load(&pipe.memory), usual = Load(&card_.buffers[buffer].rx_memory);
       const uint32_t reserved = Load(&pipe.reserved), head = Load(&pipe.head),
@@ -248,8 +248,8 @@ class EnsoReceiver {
     }
     if (enabled) return card_.Count(Event::kRxPipeFull);
     card_.Count(Load(&pipe.memory) == 0 ? Event::kRxPipeDisabled : Event::kRxNbDisabled);
-    // The engine can skip only the first flit of a frame that it may not write; more flits wedge
-    // it.
+    // For a frame that must not be written, the engine can skip only the first flit; further flits
+    // wedge it.
     if (flits > 1 && Exchange(&card_.wedged, 1) == 0) card_.Count(Event::kWedged);
   }
 
@@ -303,7 +303,7 @@ class EnsoReceiver {
       if (id >= regs::enso::kMaxPipes) return 0;
       uint32_t end = memory_.firsts[group + 1];  // One past the last frame that was written.
       while (end != first && memory_.places[end - 1] == kDropped) --end;
-      // A drop is reported only if the batch wrote nothing to the pipe.
+      // A drop is reported only if nothing of the batch was written to the pipe.
       if (end == first) {
         FramesDropped(card_, id, FlitsAt(first));
         return 0;

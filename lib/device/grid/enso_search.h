@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Distributes the work of notification buffers over blocks that may all serve every buffer. Each
-// thread looks at one buffer, because loads of card memory by different threads overlap.
+// Distributes the work for notification buffers over blocks, each of which can serve every buffer.
+// Each thread looks at one buffer, because loads of card memory by different threads overlap.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace sluice::device::grid {
 
 struct EnsoSearchMemory {
   uint64_t best;    ///< The buffer that was found; see EnsoSearch::Key. 0: none.
-  uint32_t served;  ///< Number of buffers that were claimed.
+  uint32_t served;  ///< Number of buffers that have been claimed.
 };
 
 class EnsoSearch {
@@ -21,9 +21,9 @@ class EnsoSearch {
   EnsoSearch(EnsoCard& card, const Team& team, EnsoSearchMemory& memory)
       : card_(card), team_(team), memory_(memory) {}
 
-  /// Chooses a buffer for which is_ready(buffer) is true, and returns claim(number), which one
-  /// thread calls. Returns 0 if no buffer is ready. Blocks begin their searches at different
-  /// buffers, and each search begins one buffer later than the previous one.
+  /// Chooses a buffer for which is_ready(buffer) is true, and returns the result of claim(number),
+  /// which is called by one thread. Returns 0 if no buffer is ready. Blocks begin their searches at
+  /// different buffers, and each search begins one buffer later than the previous one.
   template <typename IsReady, typename Claim>
   uint64_t Run(uint32_t block, IsReady is_ready, Claim claim) const {
     const uint32_t listed = Load(&card_.listed);  // May differ between threads.
@@ -44,7 +44,7 @@ class EnsoSearch {
   }
 
  private:
-  /// A key is larger if the buffer's distance from the begin of the search is smaller.
+  /// A key is larger if the buffer is closer to the start of the search.
   static uint64_t Key(uint32_t distance, uint32_t number) {
     return uint64_t{~distance} << 32 | number;
   }

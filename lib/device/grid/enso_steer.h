@@ -35,9 +35,9 @@ inline uint32_t FlowRow(const EnsoKey& key, uint32_t table) {
   return regs::enso::FlowHash(key.dst_ip, key.src_ip, key.ports, table) % regs::enso::kSubTableRows;
 }
 
-/// Returns the pipe of the frame at `data`, in card memory. Another block may stamp the frame at
-/// the same time if it has a batch that was put back; the tag of a small frame begins in these
-/// bytes.
+/// Returns the pipe of the frame at `data`, in card memory. If the batch was put back, two blocks
+/// can process the frame at once, so the other may be stamping it; a small frame's tag begins in
+/// these bytes.
 inline uint32_t PipeOf(const EnsoCard& card, const uint8_t* data) {
   const EnsoKey key(LoadQuad(data + 16), LoadQuad(data + 32));
   const uint32_t hash = regs::enso::FlowHash(key.dst_ip, key.src_ip, key.ports, 0);
@@ -57,8 +57,8 @@ inline uint32_t PipeOf(const EnsoCard& card, const uint8_t* data) {
   return (hash & mask) % regs::enso::kMaxPipes;
 }
 
-/// Executes the command of a configuration slot (regs/enso.h): a flow entry or the fallback by
-/// hash. All others count as unknown. Called by one thread.
+/// Executes the command in a configuration slot (regs/enso.h): a flow entry or the fallback by
+/// hash. All other commands are counted as unknown. Called by one thread.
 inline void Configure(EnsoCard& card, const uint8_t* slot) {
   using namespace regs::enso;
   uint64_t words[6];

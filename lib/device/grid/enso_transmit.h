@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The first half of the Ensō NIC's transmit path on a card (docs/enso-hardware.md, "Transmitting"):
-// a block reads slots of a notification buffer, then their bytes, and completes the slots. Several
-// blocks may serve one buffer: they read its slots one after the other, read the bytes in parallel,
-// and complete the slots in order. Other blocks cut the bytes into frames (enso_frames.h).
+// a block reads slots of a notification buffer, then the slots' data, and completes the slots.
+// Several blocks may serve one buffer: they read its slots one after another, read the data in
+// parallel, and complete the slots in order. Other blocks cut the bytes into frames
+// (enso_frames.h).
 #pragma once
 
 #include <cstdint>
@@ -21,19 +22,19 @@ namespace sluice::device::grid {
 inline constexpr uint32_t kTurnSlots = 64;
 
 struct EnsoReadMemory {
-  uint64_t data[kTurnSlots];       ///< Card's address of the slot's bytes; 0 if unreachable.
-  uint64_t addresses[kTurnSlots];  ///< Bus address, as in the slot.
+  uint64_t data[kTurnSlots];       ///< Card address of the slot's data; 0 if unreachable.
+  uint64_t addresses[kTurnSlots];  ///< Bus address of the slot's data, as stored in the slot.
   uint32_t bytes[kTurnSlots];
-  uint32_t skips[kTurnSlots];  ///< Flits of the slot that were read in earlier turns.
-  uint32_t ends[kTurnSlots];   ///< Flits of this turn up to the slot's end.
+  uint32_t skips[kTurnSlots];  ///< Flits of the slot that earlier turns have read.
+  uint32_t ends[kTurnSlots];   ///< Flits of this turn, up to the end of the slot.
   uint32_t slots;              ///< Slots that this turn processes.
   uint32_t complete;           ///< Slots that end in this turn.
   uint32_t flits;              ///< Flits read in this turn.
-  bool whole_flits;            ///< All slots consist of whole flits at addresses divisible by 16.
+  bool whole_flits;            ///< All slots contain whole flits at addresses divisible by 16.
   DmaCopy dma;
   EnsoSearchMemory search;
   uint32_t first;  ///< The first slot of this turn.
-  uint64_t chunk;  ///< The chunk that this turn fills.
+  uint64_t chunk;  ///< The chunk to which this turn writes.
   SlotWrites<kTurnSlots> writes;
 };
 
@@ -42,8 +43,8 @@ class EnsoReader {
   EnsoReader(EnsoCard& card, const Team& team, EnsoReadMemory& memory)
       : card_(card), team_(team), memory_(memory), nb_mask_(card.nb_mask) {}
 
-  /// Reads a chunk of a buffer with pending slots. `block` is the number of this block among the
-  /// blocks that read. Returns false if no buffer has pending slots and a free chunk.
+  /// Reads a chunk of a buffer with pending slots. `block` is this block's index among the blocks
+  /// that read. Returns false if no buffer has pending slots and a free chunk.
   bool Turn(uint32_t block) {
     const auto is_ready = [&](const EnsoBuffer& buffer) {
       const uint32_t tail = Load(&buffer.tx_tail);
@@ -66,13 +67,12 @@ class EnsoReader {
     return Load(&buffer.claimed) - LoadAcquire(&buffer.checked) < kChunks - 1;
   }
 
-  /// Claims the pending slots of a buffer. Returns the buffer's number plus 1 in the upper half,
-  /// and the number of pending slots in the lower half; or 0 if there are none. Called by one
-  /// thread.
+  /// Claims a buffer's pending slots. Returns the buffer's number plus 1 in the upper half and the
+  /// number of pending slots in the lower half, or 0 if there are none. Called by one thread.
   uint64_t Claim(uint32_t number) {
     EnsoBuffer& buffer = card_.buffers[number];
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0 || !TryLock(&buffer.reading)) return 0;
-    // The tail, which is loaded last, announces slots.
+    // The tail announces slots, so it is loaded last.
     const uint32_t head = Load(&buffer.tx_head), tail = LoadAcquire(&buffer.tx_tail);
     memory_.first = Load(&buffer.done);
     const uint32_t pending = (tail - memory_.first) & nb_mask_;
@@ -201,7 +201,7 @@ class EnsoReader {
     uint8_t* const to = chunk.flits[0];
     const auto store = [&](uint32_t part, Quad quad) {
       *reinterpret_cast<Quad*>(to + part * sizeof(Quad)) = quad;
-      // The length is in bytes 16 and 17 of a flit.
+      // A frame's length is in bytes 16 and 17 of its first flit.
       if (part % kParts == 1) chunk.lengths[part / kParts] = LengthOf(quad);
     };
     // Returns the offset within slot `slot` of part `part` of this turn's bytes.
@@ -209,7 +209,7 @@ class EnsoReader {
       const uint32_t begin = slot == 0 ? 0 : memory_.ends[slot - 1];
       return (memory_.skips[slot] + part / kParts - begin) * kFlitBytes + part % kParts * 16;
     };
-    if (memory_.whole_flits) {  // Without branches, loads overlap.
+    if (memory_.whole_flits) {  // Loads overlap only if there are no branches.
       team_.Copy(
           memory_.flits * kParts,
           [&](uint32_t part) {
@@ -240,7 +240,7 @@ class EnsoReader {
     return quad;
   }
 
-  /// Completes the slots that were read completely.
+  /// Completes the slots that have been read to their ends.
   void Complete(EnsoBuffer& buffer) {
     const uint32_t first = memory_.first;
     team_.ForEach(memory_.complete, [&](uint32_t i) {
@@ -254,7 +254,7 @@ class EnsoReader {
     memory_.writes.Flush(card_, team_);
   }
 
-  static constexpr uint32_t kNothing = ~0u;     ///< The slot cannot be reached.
+  static constexpr uint32_t kNothing = ~0u;     ///< The slot is unreachable.
   static constexpr uint32_t kConfig = ~0u - 1;  ///< The slot is a command.
 
   EnsoCard& card_;

@@ -20,13 +20,13 @@ class FifoEnd {
         place_(fifo_.ring()),
         entries_(place_.entries()) {}
 
-  /// Return the positions after the last frame, and of the first one.
+  /// Return the position after the last frame, and the position of the first frame.
   uint32_t head() const { return Load(&ring_.head); }
   uint32_t tail() const { return Load(&ring_.tail) - entries_; }
   uint32_t Length(uint32_t at) const {
     return static_cast<uint32_t>(LoadQuad(place_.At(at)).high & 0xffff);
   }
-  /// Returns the bytes of a frame; 64-byte aligned. Bytes of an earlier frame may follow.
+  /// Returns a frame's data, which is 64-byte aligned. Bytes of an earlier frame may follow it.
   const uint8_t* Data(uint32_t at) const { return fifo_.Slot(at & (entries_ - 1)); }
   /// Removes the frames before `tail`, which have been read. Called by one thread.
   void Release(uint32_t tail) const {
@@ -34,7 +34,7 @@ class FifoEnd {
     Store(&ring_.tail, tail + entries_);
   }
 
-  /// Lets receive blocks queue frames of at most `most` bytes. Open and Close are called by one
+  /// Lets receive blocks queue frames of up to `most` bytes. Open and Close must be called by one
   /// thread while no batch is in progress.
   void Open(uint32_t most) const { Set(entries_, {place_.word(), most, kRxOnCard}); }
   /// Returns the number of frames that were not removed.

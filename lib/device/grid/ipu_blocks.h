@@ -16,8 +16,8 @@
 
 namespace sluice::device::grid {
 
-/// Shared memory of a block. Initially zero, except for copies of the wire's shape and of the DMA
-/// table in receive and send blocks.
+/// A block's shared memory. Initially zero, except that receive and send blocks have copies of the
+/// wire's shape and the DMA table.
 union IpuMemory {
   PostedMemory posted;
   IpuReceiveMemory receive;
@@ -25,15 +25,15 @@ union IpuMemory {
   IpuExchangeMemory exchange;
 };
 
-/// The smallest limit of a block's shared memory that GPUs of compute capability 8.0 and newer have
-/// (CUDA C++ Programming Guide, "Compute Capabilities": 99 KB with 8.6, 8.9 and 12.x).
+/// The smallest limit on a block's shared memory among GPUs with compute capability 8.0 or later
+/// (CUDA C++ Programming Guide, "Compute Capabilities": 99 KB for 8.6, 8.9 and 12.x).
 inline constexpr size_t kSharedBytes = 99 * 1024;
 static_assert(sizeof(IpuMemory) + sizeof(TeamMemory) <= kSharedBytes);
 
 enum class IpuRole { kRegisters, kReceive, kSend, kExchange };
 
-/// Calls f.template operator()<role>(number, count) with the role of block `block`, its index
-/// within the role and the role's number of blocks.
+/// Calls f.template operator()<role>(number, count) with the role of block `block`, the block's
+/// index within that role, and the number of blocks in the role.
 template <typename F>
 void CallRole(const Roles& roles, uint32_t block, F f) {
   if (block == 0) {
@@ -66,7 +66,8 @@ template <IpuRole kRole>
   });
 }
 
-/// Runs one turn of block `block` of the `blocks` of a role. Called repeatedly by all its threads.
+/// Runs one turn of block `block` of the `blocks` blocks in a role. Called repeatedly by all
+/// threads of the block.
 template <IpuRole kRole>
 [[gnu::always_inline]] inline void RunTurn(IpuCard& card, uint32_t block, uint32_t blocks,
                                            const Team& team, IpuMemory& memory) {

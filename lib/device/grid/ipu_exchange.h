@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The exchange blocks of the packetized NIC on a card: they serve queue pairs whose host exchanges
-// regions or lines with the NIC instead of rings. Queue pairs are distributed over the blocks.
+// The exchange blocks of the packetized NIC on a card: they serve queue pairs that use regions or
+// lines, instead of rings, to exchange frames with the host. Queue pairs are distributed over the
+// blocks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace sluice::device::grid {
 
 struct IpuExchangeMemory {
   WireShape shape;
-  IpuSentMemory sent;  ///< The frames that are checked together.
+  IpuSentMemory sent;  ///< The frames that are checked together in a turn.
   IpuLinkMemory link;
   EndpointMemory endpoints;
 };

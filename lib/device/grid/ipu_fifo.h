@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory on the card in addition to the card's structure: areas in which blocks collect the frames
-// that the host sends, and queues of received frames. Such a queue is a receive ring whose
-// descriptors and buffers are in the card's memory: receive blocks fill it like a ring of the host,
-// and an exchange block consumes it like a driver. Descriptor i always belongs to buffer i, so the
-// consumer only advances the tail.
+// Card memory outside the card structure: areas in which blocks collect the frames that the host
+// sends, and queues of received frames. A queue is a receive ring whose descriptors and buffers are
+// in card memory: receive blocks fill it like one of the host's rings, and an exchange block
+// consumes it like a driver. Descriptor i always belongs to buffer i, so the consumer only advances
+// the tail.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace sluice::device::grid {
 
-/// Size of the area in which a block collects the frames of one turn, in bytes.
+/// Bytes of the area in which a block collects the frames of one turn.
 inline constexpr uint32_t kIpuStagingBytes = kBatchFlits * kFlitBytes;
 
 /// A queue of received frames in the card's memory.
@@ -25,19 +25,19 @@ class CardFifo {
   static constexpr uint32_t kDataBytes = 8u << 20;
   static constexpr size_t kBytes = size_t{kMaxEntries} * regs::ipu::kDescriptorBytes + kDataBytes;
 
-  /// Finds the memory of the queue pair `queue`.
+  /// Finds the memory of queue pair `queue`.
   CardFifo(const IpuCard& card, uint32_t queue)
       : slot_bytes_(card.wire.shape.largest * kFlitBytes),
         data_(card.staging + 2 * size_t{kIpuQueues} * kIpuStagingBytes + queue * kBytes) {}
 
-  /// Returns the number of entries: as many as fit, since a frame of any length fits into a slot.
+  /// Returns the number of entries that fit. Each slot can contain a frame of any length.
   uint32_t entries() const {
     uint32_t entries = kMaxEntries;
     while (entries * slot_bytes_ > kDataBytes) entries /= 2;
     return entries;
   }
   RingPlace ring() const { return {data_ + kDataBytes, entries()}; }
-  /// Returns the buffer of descriptor `slot` of the ring; 64-byte aligned.
+  /// Returns the buffer of the ring's descriptor `slot`; it is 64-byte aligned.
   uint8_t* Slot(uint32_t slot) const { return data_ + uint64_t{slot} * slot_bytes_; }
 
  private:
@@ -46,14 +46,14 @@ class CardFifo {
 };
 
 /// Returns the area of a transmit block or, for ExchangeStaging, of an exchange block. Blocks
-/// beyond the number of queues are idle and have none.
+/// beyond the number of queues are idle and have no area.
 inline uint8_t* SendStaging(const IpuCard& card, uint32_t block) {
   return card.staging + size_t{block} * kIpuStagingBytes;
 }
 inline uint8_t* ExchangeStaging(const IpuCard& card, uint32_t block) {
   return SendStaging(card, kIpuQueues + block);
 }
-/// Bytes of all of this memory.
+/// Total bytes of this memory.
 inline constexpr size_t kIpuCardMemoryBytes =
     kIpuQueues * (2 * size_t{kIpuStagingBytes} + CardFifo::kBytes);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The exchange block's work for a link of regions: it sends the frames of the region that the host
-// gave, answers the host's offers, and checks the frames. Offers are answered between the reads and
-// the checks, so that the host works while the block checks.
+// The exchange block's work for a region link: it sends the frames of the region that it got from
+// the host, answers the host's offers, and checks the frames. It answers offers after reading the
+// frames and before checking them, so that the host can work during the checks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace sluice::device::grid {
 
 struct IpuLinkMemory {
   IpuLinkEnd end;  ///< Copy of IpuLink::end during a turn.
-  uint32_t sent;   ///< Frames that the last turn sent, including those of invalid entries.
+  uint32_t sent;   ///< Number of frames that the last turn sent, including those of invalid
+                   ///< entries.
   swap::Entry entries[kIpuSendWindow];
   Quad line[IpuLinkEnd::kQuads];     ///< The host's line.
   Quad confirm[IpuLinkEnd::kQuads];  ///< The same line, read again.
@@ -24,8 +25,8 @@ struct IpuLinkMemory {
 
 class IpuLinker {
  public:
-  /// `shape`, `memory` and `sent` are in the block's shared memory; `staging` has room for
-  /// kIpuStagingBytes.
+  /// `shape`, `memory` and `sent` must be in the block's shared memory; `staging` must have room
+  /// for kIpuStagingBytes bytes.
   IpuLinker(IpuCard& card, const WireShape& shape, const Team& team, IpuLinkMemory& memory,
             IpuSentMemory& sent, uint8_t* staging, uint32_t queue)
       : card_(card),
@@ -94,8 +95,9 @@ class IpuLinker {
     ReadEntries(region, at, count);
     sent_.Measure(count);
     const uint32_t end = at + sent_.frames();
-    // Stored before the frames are passed on, so that a later device does not send them again: the
-    // frames are checked after Poll's barrier, and the region is supplied again after its fence.
+    // The cursor is stored before the frames are passed on, so that a later device does not send
+    // them again: the frames are checked after Poll's barrier, and the region is supplied again
+    // after Poll's fence.
     team_.Lead([&] {
       Store(reinterpret_cast<uint32_t*>(region + offsetof(swap::RegionHeader, cursor)), end);
     });
@@ -123,7 +125,7 @@ class IpuLinker {
     });
   }
 
-  /// Reads and checks `count` entries from entry `at` on. Each entry is read once.
+  /// Reads and checks `count` entries, starting with entry `at`. Each entry is read only once.
   void ReadEntries(const uint8_t* region, uint32_t at, uint32_t count) {
     constexpr uint32_t kEach = sizeof(Quad) / sizeof(swap::Entry);
     const uint32_t first = at / kEach, quads = (at + count + kEach - 1) / kEach - first;
@@ -147,9 +149,9 @@ class IpuLinker {
 
   const uint8_t* HostLine() const { return end_.memory + offsetof(swap::LinkHeader, host_line); }
 
-  /// Polls the host's line. Returns whether it differs from the line that was processed last.
-  /// Meanwhile another warp supplies region `sent` again, unless it is kNone or not sent
-  /// completely.
+  /// Polls the host's line. Returns whether the line differs from the one that was last processed.
+  /// Meanwhile another warp supplies region `sent` again, unless `sent` is kNone or the region has
+  /// not been sent completely.
   bool Poll(uint32_t sent) {
     team_.ForEach(kWarpThreads + 1, [&](uint32_t i) {
       if (i < IpuLinkEnd::kQuads) memory_.line[i] = LoadQuadAcquire(HostLine() + i * sizeof(Quad));
@@ -160,14 +162,14 @@ class IpuLinker {
     });
     return !AreEqual(memory_.line, end_.heard);
   }
-  /// Reads the line again. A line is processed if both reads are equal, because the order of the
-  /// reads of its words is undefined.
+  /// Reads the line again. A line is processed only if both reads are equal, because its words may
+  /// be read in any order.
   void Confirm() {
     team_.ForEach(IpuLinkEnd::kQuads, [&](uint32_t i) {
       memory_.confirm[i] = LoadQuadAcquire(HostLine() + i * sizeof(Quad));
     });
   }
-  /// Returns whether the unchanged line may be answered now.
+  /// Returns whether the line may be answered now although it has not changed.
   bool MayAnswer() {
     if (end_.look_again != 0 || end_.waits == IpuLinkEnd::kForRegion) return true;
     return end_.waits == IpuLinkEnd::kForFrames &&
@@ -195,7 +197,8 @@ class IpuLinker {
     const uint8_t binding = responder.identity().binding;
     const swap::Event event = responder.Hear(swap::Decode(line), *this);
     end_.Post();
-    // If this end had no memory, or its peer has changed, it may now be able to process the line.
+    // If this end had lost its state, or if its peer has changed, it may now be able to process the
+    // line.
     end_.look_again = without_memory || binding != responder.identity().binding ? 1 : 0;
     if (responder.faulted() && !faulted) card_.Count(regs::ipu::kStatLinkFaults);
     if (event != swap::Event::kNothing) end_.waits = IpuLinkEnd::kNothing;
@@ -207,8 +210,8 @@ class IpuLinker {
     if (committed) Exchange(responder.line().payload);
   }
 
-  /// Finds out whether the first region of the queue can be given, and how many frames it contains.
-  /// Closes it if it contains frames. If it is open and empty, keeps the link locked.
+  /// Determines whether the first region of the queue can be given, and how many frames it
+  /// contains. Closes it if it contains frames. If it is open and empty, keeps the link locked.
   bool FindRegion(bool wants_frames, uint32_t* frames) {
     if (end_.sending != IpuLinkEnd::kNone || end_.given == Load(&link_.supplied)) return false;
     if (end_.given == Load(&link_.open)) {
@@ -225,7 +228,7 @@ class IpuLinker {
     return static_cast<int32_t>(Load(&link_.head) - end) >= 0;
   }
 
-  /// Applies a committed exchange, whose line is posted.
+  /// Applies a committed exchange. The exchange's line must have been posted.
   void Exchange(const swap::Payload& exchange) {
     const auto given = swap::Given::Of(exchange[swap::kGivenWord]);
     const auto taken = swap::Given::Of(exchange[swap::kTakenWord]);

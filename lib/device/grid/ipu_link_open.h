@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opens a link of regions on a card and continues from the state in its memory, like
-// swap::NicLink::Open. Control path, on one thread. Nothing that is read is trusted.
+// Opens a region link on a card and continues from the state in its memory, like
+// swap::NicLink::Open. Runs on the control path, on one thread. Nothing that it reads is trusted.
 #pragma once
 
 #include <bit>
@@ -16,8 +16,8 @@ class IpuLinkOpener {
   IpuLinkOpener(IpuCard& card, uint32_t queue)
       : card_(card), link_(card.links[queue]), end_(link_.end) {}
 
-  /// Opens the link that the registers describe. If its memory is unaligned, not mapped or contains
-  /// no valid link, returns false, and the memory is unchanged.
+  /// Opens the link that the registers describe. Returns false, and leaves its memory unchanged, if
+  /// the memory is unaligned, not mapped or contains no valid link.
   bool Open() {
     uint8_t* const memory = Find();
     if (memory == nullptr) return false;
@@ -40,8 +40,8 @@ class IpuLinkOpener {
     const swap::Geometry& geometry = end_.geometry;
     const uint32_t headroom = geometry.headroom_bytes / kFlitBytes;
     const uint32_t data = geometry.region_bytes - geometry.DataOffset();
-    // The number of frames for which the NIC always has room, rounded down to a power of two,
-    // limits the batches.
+    // Batches are limited to the number of frames for which the NIC always has room, rounded down
+    // to a power of two.
     const uint32_t frames =
         (geometry.regions - 1) *
         Least(geometry.max_frames, data / kFlitBytes / (headroom + card_.wire.shape.largest));
@@ -51,8 +51,8 @@ class IpuLinkOpener {
   }
 
  private:
-  /// Returns the memory of a valid link, and stores its place and geometry. The host may store the
-  /// registers meanwhile, so each is read once.
+  /// Returns the memory of a valid link, and stores the link's address, size and geometry. The host
+  /// may store to the registers at the same time, so each is read only once.
   uint8_t* Find() {
     end_.bus = Load(&link_.base);
     end_.bytes = Load(&link_.bytes);
@@ -126,8 +126,8 @@ class IpuLinkOpener {
     }
   }
 
-  /// Inserts a region with frames into the queue in the order of sequence numbers. Until CountFull,
-  /// starts[] contains the number of frames of the region before each position.
+  /// Inserts a region that contains frames into the queue, in the order of sequence numbers. Until
+  /// CountFull, starts[] contains, for each position, the number of frames in the previous region.
   void Insert(uint32_t id, uint32_t count, const uint64_t* sequences) {
     uint32_t at = link_.supplied++;
     for (; at != 0 && sequences[id] < sequences[link_.regions[at - 1]]; --at) {

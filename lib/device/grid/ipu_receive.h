@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The receive path of the packetized NIC on a card: a block gets a batch of frames from the wire,
-// steers and sorts it by queue, reserves descriptors of each queue, reads them, copies the frames
-// into their buffers and completes them. Several blocks run in parallel; they reserve and complete
-// in the order of their batches.
+// steers the frames, sorts them by queue, reserves descriptors in each queue, reads the
+// descriptors, copies the frames to their buffers and completes the descriptors. Several blocks run
+// in parallel; they reserve and complete in batch order.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class IpuReceiver : private IpuReservation {
               uint32_t blocks)
       : IpuReservation(card, team, memory), block_(block), blocks_(blocks) {}
 
-  /// Gets a batch and delivers it. Returns false if it is another block's turn, or no frame is due.
+  /// Fetches a batch and delivers it. Returns false if it is another block's turn or no frame is
+  /// due.
   bool Turn() {
     team_.One([&] {
       memory_.seen = Load(&card_.config);
@@ -43,8 +44,8 @@ class IpuReceiver : private IpuReservation {
     phases.Next(Phase::kReceiveReserve);
     team_.One([&] {
       AwaitTurn(&wire_.reserved, batch_.ticket);
-      // The register block changes IpuCard::config before it reads the number of batches that were
-      // fetched. This batch was counted before Look reads IpuCard::config.
+      // The register block changes IpuCard::config before it reads how many batches have been
+      // fetched, and this batch was counted before Look reads IpuCard::config.
       FenceCard();
     });
     const uint32_t count = delivers ? Reserve() : 0;
@@ -63,7 +64,7 @@ class IpuReceiver : private IpuReservation {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  /// Returns whether frames are processed now; this includes frames that are only counted as drops.
+  /// Returns whether frames are processed now, even if only to count them as drops.
   bool Delivers() const {
     using namespace regs::ipu;
     return memory_.config % 2 == 0 && batch_.count <= settings_.batch_frames &&
@@ -117,7 +118,7 @@ class IpuReceiver : private IpuReservation {
     flits_ = team_.ScanExclusive(memory_.before, steered);
   }
 
-  /// Marks the frames that are not delivered: dropped or put back.
+  /// Marks the frames that are not delivered because they were dropped or put back.
   void MarkLeft(uint32_t count) {
     if (memory_.left == 0) return;
     team_.ForEach(batch_.count, [&](uint32_t i) {
@@ -134,8 +135,8 @@ class IpuReceiver : private IpuReservation {
     });
   }
 
-  /// Calls f(sorted frame, arrival index, queue, first descriptor), in any order, for each frame
-  /// that is delivered.
+  /// Calls f(sorted frame, arrival index, queue, first descriptor) for each frame that is
+  /// delivered, in any order.
   template <typename F>
   void ForDelivered(F f) const {
     team_.ForEach(ForQueues(), [&](uint32_t i) {
@@ -219,7 +220,7 @@ class IpuReceiver : private IpuReservation {
     StoreBytes(buffers, room, offset, quad.low, quad.high,
                bytes < sizeof(Quad) ? bytes : sizeof(Quad));
   }
-  /// Stores bytes of a frame at an unaligned address, or across two buffers.
+  /// Stores bytes of a frame that are unaligned in memory or span two buffers.
   [[gnu::noinline]] static void StoreBytes(const uint64_t* buffers, uint32_t room, uint32_t offset,
                                            uint64_t low, uint64_t high, uint32_t bytes) {
     for (uint32_t i = 0; i < bytes; ++i) {
@@ -231,7 +232,7 @@ class IpuReceiver : private IpuReservation {
   }
 
   /// Completes the descriptors of the batch in any order, then advances the heads of their rings.
-  /// Batches do so in ticket order.
+  /// Batches advance the heads in ticket order.
   void Complete() {
     using namespace regs::ipu;
     ForDelivered([&](uint32_t i, uint32_t arrival, uint32_t queue, uint32_t descriptor) {

@@ -47,8 +47,8 @@ class IpuRegisters {
     return bytes == 4 ? static_cast<uint32_t>(value) : value;
   }
 
-  /// Disables an endpoint whose host has violated the protocol, unless it was opened again after
-  /// `epoch`. Called by the endpoint's block.
+  /// Disables an endpoint whose host has violated the protocol, unless the endpoint has been
+  /// reopened since `epoch`. Called by the endpoint's block.
   void CloseFaulty(uint32_t queue, uint32_t epoch) {
     Change([&] {
       if (card_.endpoints[queue].epoch == epoch) ControlEndpoint(queue, false);
@@ -106,8 +106,8 @@ class IpuRegisters {
     }
   }
 
-  /// Computes the hash contributions of the key: bit b of the input contributes the 32 key bits
-  /// from bit b on (Microsoft RSS specification).
+  /// Computes the hash contributions of the key: bit b of the input contributes the 32 bits of the
+  /// key that start at bit b (Microsoft RSS specification).
   void SetKey() {
     const auto key_byte = [&](uint32_t at) -> uint64_t {
       if (at >= regs::ipu::kRssKeyBytes) return 0;
@@ -166,7 +166,7 @@ class IpuRegisters {
 
   uint32_t ReadPort(uint32_t offset) const {
     using namespace regs::ipu;
-    constexpr uint32_t kModelVersion = 1 << 16;  // 1.0.0, like the CPU's model.
+    constexpr uint32_t kModelVersion = 1 << 16;  // 1.0.0, like the CPU model.
     if (IsIn(offset, kStatistics, 8 * kStatisticCount)) {
       return Half(Load(&card_.counters.model[(offset - kStatistics) / 8]), offset);
     }
@@ -210,7 +210,8 @@ class IpuRegisters {
     if (reg == kRingEntries) Store(&ring.entries, static_cast<uint32_t>(value));
     if (reg == kRingBuffer) Store(&ring.buffer_bytes, static_cast<uint32_t>(value));
     if (reg != kRingControl) return;
-    // Within the lock, because another lane may open an endpoint or a link of this queue pair.
+    // Checked while the lock is held, because another lane may open an endpoint or a link for this
+    // queue pair.
     const auto is_free = [&] { return card_.gates[queue].has(IpuExchange::kNone); };
     if (transmit) {
       Lock(&card_.control_lock);
@@ -252,8 +253,7 @@ class IpuRegisters {
     });
   }
 
-  /// Disables the link of a queue pair and, if `enable` is set, opens it again. Called within
-  /// Change.
+  /// Disables a queue pair's link and, if `enable` is set, reopens it. Called within Change.
   void ControlLink(uint32_t queue, bool enable) {
     IpuRxSettings settings = card_.settings.rings[queue];
     const bool linked = card_.gates[queue].has(IpuExchange::kLink);
@@ -289,7 +289,7 @@ class IpuRegisters {
     StoreRelease(&ring.tail, tail);  // Announces descriptors.
   }
 
-  /// Handles a store of a receive ring's control register. Called within Change.
+  /// Handles a store to a receive ring's control register. Called within Change.
   void ControlRx(uint32_t queue, uint32_t control) {
     using namespace regs::ipu;
     IpuRing& ring = card_.rx[queue];
@@ -323,7 +323,7 @@ class IpuRegisters {
     Store(&card_.settings.batch_frames, frames == 0 ? 1u : frames);
   }
 
-  /// Enables or disables a transmit ring. Called with the control lock held.
+  /// Enables or disables a transmit ring. The caller must hold the control lock.
   void ControlTx(IpuRing& ring, bool enable) {
     const uint32_t off = (Load(&ring.epoch) | 1) + 1;
     Exchange(&ring.epoch, off);
@@ -391,7 +391,7 @@ class IpuRegisters {
     return ~uint64_t{0};
   }
 
-  /// Waits until all batches that were fetched are published.
+  /// Waits until all batches that have been fetched are published.
   static void AwaitBatches(const Wire& wire) {
     const uint64_t taken = Load(&wire.taken);
     while (static_cast<int64_t>(Load(&wire.published) - taken) < 0) Relax();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reservation of room for a batch that is sorted by queue: descriptors of rings, and entries and
-// slots of regions. Blocks reserve in the order of their batches.
+// Reserves room for a batch that has been sorted by queue: descriptors in rings, or entries and
+// slots in regions. Blocks reserve in batch order.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace sluice::device::grid {
 
-/// The part of a receive block that knows the queues of a batch's frames and their room.
+/// The part of a receive block that knows which queues a batch's frames belong to and how much room
+/// the queues have.
 class IpuReservation {
  protected:
   static constexpr uint8_t kLeft = kIpuDropped + 1;  ///< The frame was put back.
@@ -27,7 +28,7 @@ class IpuReservation {
   RingPlace Ring(uint32_t queue) const { return RingPlace(settings_.rings[queue].place); }
   bool IsOnCard(uint32_t queue) const { return (settings_.rings[queue].flags & kRxOnCard) != 0; }
   bool IsLinked(uint32_t queue) const { return (settings_.rings[queue].flags & kRxLinked) != 0; }
-  /// Returns the frames of a queue with a link, and their regions.
+  /// Returns the frames of a queue that has a link, and their regions.
   auto Spans(uint32_t queue) const {
     const auto flits = [this](uint32_t first, uint32_t end) {
       return memory_.before[end - 1] + Flits(memory_.lengths[memory_.arrivals[end - 1]]) -
@@ -51,8 +52,8 @@ class IpuReservation {
         team_(team),
         memory_(memory) {}
 
-  /// Reserves descriptors; batches do so in ticket order. Returns the number of frames of the batch
-  /// that are processed; the rest is put back.
+  /// Reserves descriptors. Batches are reserved in ticket order. Returns how many frames of the
+  /// batch are processed; the rest are put back.
   uint32_t Reserve() {
     for (uint32_t look = 0;; ++look) {
       Look();
@@ -95,11 +96,12 @@ class IpuReservation {
   Batch batch_{};
 
  private:
-  /// Number of checks for room before frames without room are put back.
+  /// Number of times that room is checked before frames without room are put back.
   static constexpr uint32_t kPatience = 64;
 
-  /// Returns the first sorted frame of a queue for which is_beyond(frame) is true, else the end of
-  /// the queue's frames. If is_beyond is true for a frame, it must be true for all later ones.
+  /// Returns the first sorted frame of a queue for which is_beyond(frame) is true, otherwise the
+  /// end of the queue's frames. If is_beyond is true for a frame, it must also be true for all
+  /// later frames.
   template <typename F>
   uint32_t FirstOf(uint32_t queue, F is_beyond) const {
     uint32_t first = memory_.starts[queue], last = memory_.starts[queue + 1];
@@ -109,27 +111,28 @@ class IpuReservation {
     }
     return first;
   }
-  /// Returns the first sorted frame of `queue` for which the queue has no room, else the end of the
-  /// queue's frames.
+  /// Returns the first sorted frame of `queue` for which the queue has no room, otherwise the end
+  /// of the queue's frames.
   uint32_t EndOfRoom(uint32_t queue) const {
     const uint32_t end = memory_.needs[memory_.starts[queue]] + memory_.rooms[queue];
     return FirstOf(queue, [&](uint32_t i) { return memory_.needs[i + 1] > end; });
   }
 
-  /// Reads the number of posted descriptors of each queue and finds the first frame without room.
+  /// Reads how many descriptors each queue has posted, and finds the first frame without room.
   void Look() {
     team_.One([&] {
       const bool agrees = !IsStale(wire_, batch_) && Load(&card_.config) == memory_.config;
       memory_.agrees = agrees ? 1 : 0;
       memory_.left = 0;
     });
-    // The register block may change links until it waits for this batch.
+    // If the settings have changed, the register block may be changing the links without waiting
+    // for this batch.
     if (memory_.agrees == 0) return;
     team_.ForEach(kIpuQueues, [&](uint32_t queue) {
       if (!HasFrames(queue)) return;
       if (IsLinked(queue)) return LookAtLink(queue);
       const IpuRing& ring = card_.rx[queue];
-      // The tail, which is loaded last, announces descriptors.
+      // The tail announces descriptors, so it is loaded last.
       const uint32_t reserved = Load(&ring.reserved), tail = LoadAcquire(&ring.tail);
       const uint32_t room = tail - reserved, most = Ring(queue).entries();
       memory_.bases[queue] = reserved;

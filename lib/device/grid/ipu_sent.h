@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that the host sends: a block copies them into its area of the card's memory, then counts
-// and checks them. Used by all blocks that send frames, for rings as well as for regions.
+// Frames that the host sends: a block copies them to its area of card memory, then counts and
+// checks them. Used by all blocks that send frames, for rings as well as for regions.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 
 namespace sluice::device::grid {
 
-/// Limits per queue and turn: descriptors or entries read, and flits of the frames sent. Both allow
-/// the longest frame.
+/// Limits per queue and turn: descriptors or entries read, and flits of the frames sent. Both are
+/// large enough for the longest frame.
 inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
 inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
 static_assert(kIpuSendFlits * kFlitBytes <= kIpuStagingBytes &&
               kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes &&
               kLoopFlits * kFlitBytes >= regs::ipu::kMaxFrameBytes);
 
-/// Indexed by frame, except `owners`.
+/// Indexed by frame, except for `owners`.
 struct IpuSentMemory {
   uint16_t lengths[kIpuSendWindow];  ///< Length of the frame; 0: it is not sent.
   uint32_t before[kIpuSendWindow];   ///< Flits of the frames before this one.
-  /// Frames that are not sent: the Statistic that counts the reason, or kNoOrder. Frames that are
-  /// sent: their numbers, once they are checked (verifier.h).
+  /// For a frame that is not sent: the Statistic that counts the reason, or kNoOrder. For a frame
+  /// that is sent: its number, once it has been checked (verifier.h).
   uint32_t orders[kIpuSendWindow];
   uint32_t flows[kIpuSendWindow];
   uint32_t scratch[kIpuSendWindow];
-  uint16_t owners[kIpuSendFlits];  ///< Index of the frame that each flit belongs to.
+  uint16_t owners[kIpuSendFlits];  ///< Index of the frame to which each flit belongs.
   // Not indexed:
   uint64_t now_ns;  ///< Time at which the frames were read.
   uint32_t lap;     ///< The newest lap on the wire at that time.
@@ -55,10 +55,10 @@ inline Quad LoadAcross(const uint8_t* from, uint32_t bytes) {
   return Truncate(quad, bytes);
 }
 
-/// The frames of one turn. All threads of the block call each method.
+/// The frames of one turn. All threads of the block must call each method.
 class IpuSent {
  public:
-  /// `staging` has room for kIpuStagingBytes.
+  /// `staging` must have room for kIpuStagingBytes bytes.
   IpuSent(IpuCard& card, const WireShape& shape, const Team& team, IpuSentMemory& memory,
           uint8_t* staging)
       : card_(card), shape_(shape), team_(team), memory_(memory), staging_(staging) {}
@@ -66,7 +66,8 @@ class IpuSent {
   uint32_t frames() const { return frames_; }
   uint32_t flits() const { return flits_; }
 
-  /// Selects as many of `count` frames, whose lengths are set, as fit into the staging memory.
+  /// Selects as many of `count` frames as fit into the staging memory. The frames' lengths must be
+  /// set.
   void Measure(uint32_t count) {
     team_.ForEach(count,
                   [&](uint32_t frame) { memory_.before[frame] = Flits(memory_.lengths[frame]); });
@@ -81,8 +82,8 @@ class IpuSent {
     flits_ = memory_.before[frames_];
   }
 
-  /// Copies the selected frames into the staging memory. load(frame, offset) returns 16 bytes of a
-  /// frame, or fewer and zeros at its end.
+  /// Copies the selected frames into the staging memory. load(frame, offset) must return 16 bytes
+  /// of a frame, padded with zeros at its end.
   template <typename LoadFn>
   void Read(LoadFn load) {
     FindOwners();
@@ -96,8 +97,8 @@ class IpuSent {
     Date();
   }
 
-  /// Like Read, for frames that are each in one piece at a multiple of 16 bytes: data_of(frame)
-  /// returns the address. Without branches, loads overlap. The bus reads whole quads.
+  /// Like Read, but each frame must be contiguous and 16-byte aligned: data_of(frame) returns its
+  /// address. Without branches, the loads overlap. The bus reads whole quads.
   template <typename DataOf>
   void ReadWhole(DataOf data_of) {
     FindOwners();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sorts the frames of a batch by queue with a counting sort. The frames of each queue are counted
-// per group of adjacent frames, and the counts are summed. The position of a frame then depends
-// only on these sums and on its group.
+// Sorts a batch's frames by queue with a counting sort. Each queue's frames are counted per group
+// of adjacent frames, and the counts are summed. A frame's position then depends only on these sums
+// and on its group.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ inline uint32_t BytesEqual(uint32_t word, uint32_t queue) {
 }
 
 /// Sorts frames by queue. queues[i] is frame i's queue, up to kIpuDropped; the array extends to the
-/// next multiple of kSortGroup, and the entries from `count` on are overwritten. `counts` has room
-/// for kSortCounts. On return, starts[q] is the number of frames for queues before q,
+/// next multiple of kSortGroup, and the entries from `count` on are overwritten. `counts` must have
+/// room for kSortCounts. On return, starts[q] is the number of frames for queues before q,
 /// starts[kIpuDropped + 1] is `count`, and `arrivals` lists the frames by queue, in order of
 /// arrival within each queue. Called by all threads.
 inline void SortByQueue(const Team& team, uint32_t count, uint8_t* queues, uint32_t* counts,

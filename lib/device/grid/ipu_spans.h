@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The places of a batch's frames in the regions of a link. A span is the part of a queue's frames
-// that one region receives.
+// The positions of a batch's frames in the regions of a link. A span is the run of a queue's frames
+// that go to the same region.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace sluice::device::grid {
 
 struct IpuSpan {
   uint16_t first;  ///< The first sorted frame.
-  uint16_t entry;  ///< Its entry in the region.
+  uint16_t entry;  ///< Its entry number in the region.
   uint16_t flit;   ///< Its slot, counted from the beginning of the region's data.
   uint8_t region;  ///< Number of the region.
 };
@@ -24,12 +24,12 @@ static_assert(kBatchFrames <= 0xffff && swap::kMaxRegionBytes / kFlitBytes <= 0x
 /// The spans of one queue of a batch, in a block's shared memory.
 struct IpuSpans {
   uint32_t count;
-  uint32_t open;  ///< Position of the first span's region.
+  uint32_t open;  ///< Queue position of the first span's region.
   IpuSpan list[swap::kMaxRegions];
 };
 
-/// Works on the spans of one queue: the sorted frames [first, last). Used by one thread, except for
-/// the methods that are const. FlitsOf(a, b), a function of the batch, returns the number of
+/// Handles the spans of one queue, which are the sorted frames [first, last). Must be used by one
+/// thread, except for const methods. FlitsOf(a, b), a function of the batch, returns the number of
 /// 64-byte units of the frames [a, b) without headroom.
 template <typename FlitsOf>
 class IpuSpanWalk {
@@ -43,8 +43,8 @@ class IpuSpanWalk {
         last_(last),
         flits_of_(flits_of) {}
 
-  /// Distributes frames over the regions with room. Returns the end of the frames that have room.
-  /// Requires the lock of the link.
+  /// Distributes frames over the regions that have room. Returns the end of the frames that have
+  /// room. The caller must hold the link's lock.
   uint32_t Look() {
     const swap::Geometry& geometry = link_.end.geometry;
     const uint32_t capacity = (geometry.region_bytes - geometry.DataOffset()) / kFlitBytes;
@@ -73,7 +73,7 @@ class IpuSpanWalk {
   }
 
   /// Reserves room for the frames before `end`. `full` means that frame `end` has no room; the open
-  /// region is then closed. Requires the lock, and that nothing has changed since Look.
+  /// region is then closed. The caller must have held the lock since Look.
   void Reserve(uint32_t end, bool full) {
     const uint32_t base = Load(&link_.reserved);
     Store(&link_.reserved, base + end - first_);
@@ -91,7 +91,7 @@ class IpuSpanWalk {
     if (full) link_.Close();
   }
 
-  /// Stores the entry of frame `frame`, of `length` bytes, and returns the frame's address.
+  /// Stores the entry for frame `frame`, which has `length` bytes, and returns the frame's address.
   uint8_t* Place(uint32_t frame, uint32_t length) const {
     uint32_t i = 0;
     while (i + 1 < spans_.count && spans_.list[i + 1].first <= frame) ++i;
@@ -104,7 +104,7 @@ class IpuSpanWalk {
     return region + offset;
   }
 
-  /// Publishes the frames before `end`, which are complete.
+  /// Publishes the frames before `end`, which must be complete.
   void Publish(uint32_t end) const {
     for (uint32_t i = 0; i < spans_.count && spans_.list[i].first < end; ++i) {
       const IpuSpan& span = spans_.list[i];
@@ -120,7 +120,7 @@ class IpuSpanWalk {
   }
 
  private:
-  /// Returns the number of slots of frames [begin, end).
+  /// Returns the number of slots that the frames [begin, end) occupy.
   uint32_t Slots(uint32_t begin, uint32_t end) const {
     return begin == end ? 0 : flits_of_(begin, end) + (end - begin) * headroom_;
   }

@@ -18,18 +18,19 @@ inline constexpr uint32_t kIpuDropped = kIpuQueues;
 struct Steered {
   uint32_t queue;  ///< Queue or kIpuDropped.
   uint32_t hash;
-  uint32_t word;  ///< Packet class and, in the upper half, kRx… flags. For a drop: its Statistic.
+  uint32_t word;  ///< Packet class and, in the upper half, kRx… flags. For a dropped frame: its
+                  ///< Statistic.
 };
 
-/// A frame of the wire in the card's memory; 64-byte aligned, padded with zeroes to the next
-/// multiple of 64.
+/// A frame from the wire, in card memory. It is 64-byte aligned and padded with zeroes to a
+/// multiple of 64 bytes.
 struct CardFrame {
   uint8_t* data;
   uint32_t length;
 };
 
 /// Returns the hash contribution of `bytes` bytes at `position` of the input. The first byte is the
-/// lowest of `word`.
+/// lowest byte of `word`.
 inline uint32_t HashOf(const IpuSettings& settings, uint32_t position, uint64_t word,
                        uint32_t bytes) {
   uint32_t hash = 0;
@@ -68,7 +69,7 @@ inline bool AcceptsTag(const IpuSettings& settings, uint32_t control, const Card
 /// Packs the hash and, in the upper half, Steered::word.
 inline uint64_t Classified(uint32_t hash, uint32_t word) { return hash | uint64_t{word} << 32; }
 
-/// Classifies a frame that is not plain, or whose checksums are to be verified.
+/// Classifies a frame that is not plain or whose checksums must be verified.
 [[gnu::noinline]] inline uint64_t ClassifyAny(const IpuSettings& settings, const uint8_t* data,
                                               uint32_t length) {
   using namespace regs::ipu;
@@ -98,12 +99,12 @@ inline uint64_t Classified(uint32_t hash, uint32_t word) { return hash | uint64_
   return Classified(hash, headers.packet_class | flags << 16);
 }
 
-/// Classifies a frame. `first` to `third` are its first 48 bytes.
+/// Classifies a frame whose first 48 bytes are `first` to `third`.
 inline uint64_t Classify(const IpuSettings& settings, const CardFrame& frame, Quad first,
                          Quad second, Quad third) {
   using namespace regs::ipu;
-  // Same condition as ipu::PlainClass: no tag, IPv4 without options or fragments, TCP or UDP with
-  // ports. Trailing comments give byte offsets in the frame.
+  // The condition is the same as in ipu::PlainClass: no tag, IPv4 without options or fragments, TCP
+  // or UDP with ports. Trailing comments give byte offsets in the frame.
   const auto type = static_cast<uint32_t>(first.high >> 32) & 0xff'ffff;   // 12 … 14
   const auto total = static_cast<uint32_t>(second.low & 0xffff);           // 16, 17
   const auto fragment = static_cast<uint32_t>(second.low >> 32) & 0xff3f;  // 20, 21
@@ -136,7 +137,7 @@ inline Steered Steer(const IpuSettings& settings, const CardFrame& frame) {
   if (frame.length < kMinFrameBytes) return Drop(kStatRxUndersize);
   const uint32_t most = settings.port[kMaxFrame / 4];
   if (frame.length > most || frame.length > kMaxFrameBytes) return Drop(kStatRxOversize);
-  // Another block may write the tag of the same frame if this batch was put back.
+  // If this batch was put back, another block may be writing the tag of the same frame.
   const Quad first = LoadQuad(frame.data), second = LoadQuad(frame.data + 16),
              third = LoadQuad(frame.data + 32);
   if (!AcceptsAddress(settings, control, first.low & 0xffff'ffff'ffff) ||

@@ -3,7 +3,7 @@
 // The transmit path of the packetized NIC on a card: a block reads posted descriptors of its
 // queues, then the frames that they refer to, completes the descriptors and checks the frames. It
 // does not compute checksums, because this wire does not verify them. Requests for segmentation or
-// VLAN insertion count as bad descriptors.
+// VLAN insertion are counted as bad descriptors.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ struct IpuTransmitMemory : IpuSentMemory {
   DmaCopy dma;
   // Indexed by queue.
   Quad looks[kIpuQueues];       ///< The first 16 bytes of the queue's IpuRing.
-  uint32_t epochs[kIpuQueues];  ///< Epoch to which `heads` belongs; 0: none yet.
+  uint32_t epochs[kIpuQueues];  ///< Epoch to which `heads` belongs; 0 if none yet.
   uint32_t heads[kIpuQueues];
-  uint32_t reports;    ///< Descriptors of this turn whose completion was reported.
-  uint32_t confirmed;  ///< Epoch of the current queue, read after it is marked busy.
+  uint32_t reports;    ///< Descriptors of this turn whose completion has been reported.
+  uint32_t confirmed;  ///< Epoch of the current queue, read after the queue was marked busy.
   uint32_t scattered;  ///< Not 0: some frames have several descriptors or unaligned bytes.
   // Indexed by descriptor.
-  uint64_t data[kIpuSendWindow];        ///< Address of the descriptor's bytes; 0: unreachable.
+  uint64_t data[kIpuSendWindow];        ///< Address of the descriptor's data; 0 if unreachable.
   uint32_t infos[kIpuSendWindow];       ///< See Info.
   uint16_t firsts[kIpuSendWindow + 1];  ///< First descriptor of each frame.
 };
@@ -43,7 +43,7 @@ class IpuTransmitter {
         block_(block),
         sent_(card, memory.shape, team_, memory, SendStaging(card, block)) {}
 
-  /// Polls each queue of this block once and sends the posted frames. The queues are distributed
+  /// Polls each of this block's queues once and sends the posted frames. The queues are distributed
   /// over `blocks` blocks.
   void Turn(uint32_t blocks) {
     if (block_ >= kIpuQueues) return;
@@ -66,8 +66,8 @@ class IpuTransmitter {
   }
 
  private:
-  /// Packed fields of a descriptor: length, end and report flags, whether it is refused, and the
-  /// minimum frame length for its checksums.
+  /// Packed fields of a descriptor: length, end and report flags, whether the descriptor is
+  /// rejected, and the minimum frame length that its checksums require.
   class Info {
    public:
     explicit Info(uint32_t word) : word_(word) {}
@@ -119,9 +119,9 @@ class IpuTransmitter {
     Release(queue, done);
   }
 
-  /// Reads descriptors and marks the queue busy. The register block waits for `busy` to clear
-  /// before it reports a ring as disabled. Conversely, a ring that was disabled before `busy` was
-  /// set is detected here.
+  /// Reads descriptors and marks the queue busy. The register block waits until `busy` is cleared
+  /// before it reports a ring as disabled. Conversely, this function detects a ring that was
+  /// disabled before `busy` was set.
   void ReadDescriptors(uint32_t queue, RingPlace ring, uint32_t count) {
     const uint32_t head = memory_.heads[queue];
     team_.Aside([&] {
@@ -141,7 +141,8 @@ class IpuTransmitter {
   }
 
   /// Lists the frames whose last descriptor is among the first `count` descriptors, and returns
-  /// their number. A run of kMaxSegments descriptors without an end counts as a frame as well.
+  /// their number. A run of kMaxSegments descriptors without an end flag is also treated as a
+  /// frame.
   uint32_t FindFrames(uint32_t count) {
     constexpr uint32_t kMost = regs::ipu::kMaxSegments;
     const auto list = [&](auto ends) {
@@ -170,8 +171,8 @@ class IpuTransmitter {
     return all == frames ? frames : list([&](uint32_t i) { return memory_.orders[i] != 0; });
   }
 
-  /// Determines the lengths of the frames, and selects as many of `frames` as fit into the staging
-  /// memory.
+  /// Determines the lengths of the frames, and selects as many of the `frames` frames as fit into
+  /// the staging memory.
   void Measure(uint32_t frames) {
     using namespace regs::ipu;
     team_.ForEach(frames, [&](uint32_t frame) {
@@ -239,7 +240,7 @@ class IpuTransmitter {
     return {low, high};
   }
 
-  /// Completes the descriptors that request a report; their data has been read.
+  /// Completes the descriptors that request a report. Their data must have been read.
   void Complete(uint32_t queue, RingPlace ring, uint32_t done) {
     const uint32_t head = memory_.heads[queue];
     team_.ForEach(done, [&](uint32_t i) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The loopback wire of a card: the blocks that send append the frames to the ring from which the
-// blocks that receive fetch batches. Each ring entry has space for the longest frame. Appends pass
-// two points in the order of their tickets, like batches (wire.h): reservation of entries and
-// publication of the frames.
+// blocks that receive fetch batches. Each ring entry has space for the longest frame. Like batches
+// (wire.h), appends reserve entries and publish frames in ticket order.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace sluice::device::grid {
 
-/// Number of ring entries and flits of each entry.
+/// Number of ring entries, and number of flits per entry.
 inline constexpr uint32_t kLoopEntries = 4096;
 inline constexpr uint32_t kLoopFlits = 152;
 
@@ -68,7 +67,7 @@ void LoopFrames(Card& card, const WireShape& shape, const Team& team, uint32_t c
     Store(&entry.length, length_of(frame));
     Store(&entry.rank, first_flit + flits[i]);
   });
-  // The shortest frames have one flit, so that most threads copy a flit if all frames are short.
+  // Only four threads copy each frame, because the shortest frames have only one flit.
   constexpr uint32_t kStride = 4;
   team.ForEach(count * kStride, [&](uint32_t i) {
     const Returned frame = frame_of(i / kStride);
@@ -89,8 +88,8 @@ void LoopFrames(Card& card, const WireShape& shape, const Team& team, uint32_t c
   });
 }
 
-/// Handles the frames that one queue sent if they have no tags. The arguments are those of
-/// HashFrames. Called by all threads.
+/// Handles the frames that one queue has sent, if the frames have no tags. The arguments are those
+/// of HashFrames. Called by all threads.
 template <typename FrameOf>
 void KeepFrames(Card& card, const WireShape& shape, const Team& team, uint32_t count, uint32_t* low,
                 uint32_t* high, FrameOf frame_of) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Accesses to memory that is shared by blocks of a grid, or by the card and its host. The functions
-// exist for two compilers: g++ compiles them to atomic builtins, clang to PTX (PTX ISA 7.5, "Memory
-// Consistency Model").
+// Accesses to memory that the blocks of a grid share, or that the card and its host share. The
+// functions support two compilers: g++ compiles them to atomic builtins, clang to PTX (PTX ISA 7.5,
+// "Memory Consistency Model").
 //
 // FenceCard orders accesses to card memory, FenceSystem accesses to host memory across PCIe. A
 // 16-byte access is one read or write on the bus; four of them by adjacent threads of a warp are
@@ -19,7 +19,7 @@ struct alignas(16) Quad {
   uint64_t high;
 };
 
-/// Clears the bytes of a quad from byte `bytes` on.
+/// Clears the bytes of a quad, starting at byte `bytes`.
 constexpr Quad Truncate(Quad quad, uint32_t bytes) {
   if (bytes < sizeof(Quad)) {
     if (bytes <= 8) quad.high = 0;
@@ -54,7 +54,7 @@ inline void StoreQuad(void* to, Quad quad) {
   asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low), "l"(quad.high)
                : "memory");
 }
-/// Loads a quad of host memory that announces other data, as LoadAcquire does for card memory: its
+/// Loads a quad in host memory that announces other data. Like LoadAcquire for card memory, but its
 /// scope includes the host. The order of the host's stores, this load, a barrier and the accesses
 /// of the block's other threads is transitive ("Causality Order").
 inline Quad LoadQuadAcquire(const void* from) {
@@ -65,20 +65,21 @@ inline Quad LoadQuadAcquire(const void* from) {
                : "memory");
   return quad;
 }
-/// Stores a quad that announces data, which each thread that stored it has fenced. Equivalent to
-/// StoreQuad, but distinct in PTX, so that a test finds data without a fence.
+/// Stores a quad that announces data. Each thread that stored some of the data must have executed a
+/// fence after it. Equivalent to StoreQuad, but distinct in PTX, so that a test can detect a
+/// missing fence.
 inline void PublishQuad(void* to, Quad quad) {
   asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low),
                "l"(quad.high)
                : "memory");
 }
-/// As PublishQuad, for a quad whose high half is the word that marks it valid.
+/// Like PublishQuad, for a quad whose high half contains the word that marks it valid.
 inline void PublishQuadHighLast(void* to, Quad quad) { PublishQuad(to, quad); }
 /// Loads card memory that no other thread writes concurrently.
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
-/// Loads card memory. Accesses of the block after it, and after a barrier, are ordered after the
-/// store by StoreRelease whose value it returns. Cheaper than FenceCard.
+/// Loads card memory. The block's accesses after this load and a barrier are ordered after the
+/// StoreRelease whose value it returns. Cheaper than FenceCard.
 inline uint32_t LoadAcquire(const uint32_t* from) {
   uint32_t value;
   asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
@@ -89,7 +90,8 @@ inline uint64_t LoadAcquire(const uint64_t* from) {
   asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
   return value;
 }
-/// Stores to card memory, after all accesses of the block before the last barrier.
+/// Stores to card memory. The store is ordered after all of the block's accesses before the last
+/// barrier.
 inline void StoreRelease(uint32_t* to, uint32_t value) {
   asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
@@ -97,8 +99,8 @@ inline void StoreRelease(uint64_t* to, uint64_t value) {
   asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
 
-/// Tries to acquire a lock in card memory. Called by one thread; accesses of the block after a
-/// barrier are ordered after it.
+/// Tries to acquire a lock in card memory. Called by one thread. The block's accesses after a
+/// subsequent barrier are ordered after the acquisition.
 inline bool TryLock(uint32_t* lock) {
   uint32_t old;
   asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], 0, 1;" : "=r"(old) : "l"(lock) : "memory");
@@ -134,23 +136,23 @@ inline uint32_t Max(uint32_t* to, uint32_t value) {
   return __nvvm_atom_max_gen_ui(reinterpret_cast<volatile unsigned*>(to), value);
 }
 
-/// Returns the card's time. Only one thread of a block should read it and share it: if all threads
-/// read it, the block stalls for more than ten microseconds.
+/// Returns the card's time. Only one thread of a block should read the time and share it: if all
+/// threads read it, the block stalls for more than 10 µs.
 inline uint64_t NowNs() {
   uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
-/// Returns the cycle count of the processor that executes the block. Cheap, unlike NowNs.
+/// Returns the cycle counter of the processor that executes the block. Cheap, unlike NowNs.
 inline uint64_t Cycles() {
   uint64_t cycles;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));
   return cycles;
 }
-/// Pauses between two attempts to get a lock, for which threads of one warp may compete.
+/// Pauses between two attempts to acquire a lock, for which the threads of one warp may compete.
 inline void Relax() { asm volatile("nanosleep.u32 20;"); }
-/// Called between two loads of a word by the only polling thread of a block. No pause is needed,
-/// because a load of card memory lasts long enough.
+/// Called between two loads of a word that only one thread of the block polls. No pause is needed,
+/// because a load of card memory takes long enough.
 inline void RelaxPoll() {}
 
 #else

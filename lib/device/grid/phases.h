@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures the time that the blocks of a card spend in the phases of their turns, except turns
-// without work.
+// Measures the time that a card's blocks spend in the phases of their turns. Turns without work are
+// not measured.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The register block: reads posted register accesses from the queues in host memory, applies them
-// in the order of each thread, and responds to the host's requests. A poll is one PCIe read per
-// line of entries, because each entry contains its lap and thus shows whether it is new
+// The register block: reads posted register accesses from the queues in host memory, applies each
+// thread's accesses in order, and responds to the host's requests. A poll is one PCIe read per line
+// of entries, because each entry contains its lap, which shows whether the entry is new
 // (bar/posted_queue.h).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace sluice::device::grid {
 
-/// Number of entries of a lane that a turn reads: two cache lines.
+/// Number of entries that a turn reads from a lane: two cache lines.
 inline constexpr uint32_t kLookAhead = 8;
 
 struct PostedMemory {
@@ -43,8 +43,8 @@ struct PostedEntry {
         value(quad.high) {}
 };
 
-/// Applies the new entries of a lane. `model` has the methods Write(offset, bytes, value, writes)
-/// and Read(offset, bytes). Called by one thread per lane.
+/// Applies the new entries of a lane. `model` must have the methods Write(offset, bytes, value,
+/// writes) and Read(offset, bytes). Called by one thread per lane.
 template <typename Model>
 void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
   uint8_t* const base = card.queue + card.layout.lanes + lane * card.layout.lane_bytes;
@@ -70,7 +70,7 @@ void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
   Store(reinterpret_cast<uint32_t*>(base + card.layout.head), head);
 }
 
-/// Handles the host's control line, which was read before. Called by one thread.
+/// Handles the host's control line, which must have been read. Called by one thread.
 inline void ServeControl(Card& card, const PostedMemory& memory) {
   const auto heartbeat = static_cast<uint32_t>(memory.control.high >> 32);
   const uint64_t now = NowNs();
@@ -100,9 +100,9 @@ inline void ServeRequest(Card& card, const Team& team, const PostedMemory& memor
   });
 }
 
-/// Polls the lanes in use once. The control line and the mask of the lanes in use are read once per
-/// eight turns, at the same time as the lanes. No lane is read before the link's epoch is known.
-/// Called by all threads.
+/// Polls the used lanes once. Every eighth turn also reads the control line and the mask of used
+/// lanes, at the same time as the lanes. No lane is read until the link's epoch is known. Called by
+/// all threads.
 template <typename Model>
 void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memory) {
   constexpr uint32_t kEntries = kLanes * kLookAhead;
@@ -146,7 +146,7 @@ void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memor
   });
   if (has_control) ServeRequest(card, team, memory);
   if (used == 0) return team.Sync();
-  team.ForEach(kTeamThreads, [&](uint32_t i) {  // Lanes diverge: each warp handles two.
+  team.ForEach(kTeamThreads, [&](uint32_t i) {  // Lanes diverge, so each warp handles only two.
     constexpr uint32_t kEach = kTeamThreads / kLanes;
     if (i % kEach == 0 && (used >> i / kEach & 1) != 0) ServeLane(card, model, memory, i / kEach);
   });

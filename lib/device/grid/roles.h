@@ -5,7 +5,7 @@
 
 namespace sluice::device::grid {
 
-/// Number of blocks of each role. Block 0, which serves the registers, is not included.
+/// Number of blocks per role, not including block 0, which serves the registers.
 struct Roles {
   uint32_t receivers = 1;
   uint32_t senders = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Returned frames without a tag, for example the answers to a client's requests. The card adds up a
-// hash of all these frames and copies a sample of them to host memory, where the process checks
-// them (emulator/recording.h). The copies are in a ring of slots. A card that finds no free slot
-// does not wait: the sample is then smaller.
+// Returned frames without a tag, for example the answers to a client's requests. The card adds up
+// the hashes of all these frames and copies some of the frames to a ring of slots in host memory,
+// where the process checks them (emulator/recording.h). If no slot is free, the card does not wait:
+// it copies fewer frames.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace sluice::device::grid {
 
 /// A slot of the ring, in host memory.
 struct alignas(64) Sample {
-  /// Longest frame that is copied.
+  /// Length of the longest frame that is copied.
   static constexpr uint32_t kMaxBytes = 1984;
 
-  uint64_t number;  ///< 1 + number of the sample; stored last, together with `length`.
+  uint64_t number;  ///< 1 + the sample's number; stored last, together with `length`.
   uint64_t length;
   uint8_t unused[48];
   uint8_t data[kMaxBytes];
@@ -40,8 +40,8 @@ inline Quad PartOf(const Returned& frame, uint32_t at) {
   return Truncate(LoadPlain(frame.data + at), frame.length - at);
 }
 
-/// Returns the hash of flit `number` of a frame. With w0 … w7, the flit's words in little-endian
-/// order, and h = the flit's number, the hash is h after h = MixBits(h ^ w) + w for each word w.
+/// Returns the hash of flit `number` of a frame. The hash h starts as the flit's number; then h =
+/// MixBits(h ^ w) + w for each of the flit's eight little-endian words w, in order.
 inline uint64_t HashFlit(const Returned& frame, uint32_t number) {
   uint64_t hash = number;
   for (uint32_t part = 0; part < kFlitBytes; part += sizeof(Quad)) {
@@ -51,20 +51,21 @@ inline uint64_t HashFlit(const Returned& frame, uint32_t number) {
   }
   return hash;
 }
-/// Combines the hashes of a frame's flits. `low` and `high` are the sums of the hashes' halves,
-/// modulo 2^32, so that any thread can add any flit.
+/// Combines the hashes of a frame's flits. `low` and `high` are the sums of the lower and upper
+/// halves of the flits' hashes, modulo 2^32. As sums, they do not depend on which thread adds which
+/// flit.
 constexpr uint64_t HashFrame(uint32_t length, uint32_t low, uint32_t high) {
   return MixBits((uint64_t{high} << 32 | low) ^ uint64_t{length} << 40);
 }
 
-/// Returns the sum of the hashes of `count` frames. frame_of(i) returns the i-th frame; its data is
-/// aligned to a flit, and a length of 0 means no frame. `low` and `high` are scratch space for
-/// `count` words. Called by all threads.
+/// Returns the sum of the hashes of `count` frames. frame_of(i) returns the i-th frame; its data
+/// must be aligned to a flit, and a length of 0 means no frame. `low` and `high` are scratch space
+/// for `count` words each. Called by all threads.
 template <typename FrameOf>
 uint64_t HashFrames(const WireShape& shape, const Team& team, uint32_t count, uint32_t* low,
                     uint32_t* high, FrameOf frame_of) {
   team.ForEach(count, [&](uint32_t i) { low[i] = high[i] = 0; });
-  // Frames may be longer than those that were sent. Each thread then hashes several flits.
+  // Frames may be longer than those that were sent; if so, each thread hashes several flits.
   const uint32_t stride = shape.largest;
   team.ForEach(count * stride, [&](uint32_t i) {
     const Returned frame = frame_of(i / stride);
@@ -100,7 +101,7 @@ inline uint64_t ReserveSamples(Wire& wire, uint32_t wanted) {
 }
 
 /// Copies every shape.verify-th returned frame to the ring. `before` is the number of frames that
-/// returned before these. Called by all threads; shape.verify is not 0.
+/// returned before these. Called by all threads; shape.verify must not be 0.
 template <typename FrameOf>
 void SampleFrames(Wire& wire, const WireShape& shape, const Team& team, uint64_t before,
                   uint32_t count, FrameOf frame_of) {

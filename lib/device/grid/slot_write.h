@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes of 64-byte slots in host memory: notifications and completions. Four threads of a warp
-// write one slot, which crosses the bus as one write. The build for CPUs writes the first quad
-// last, because it contains the word that marks the slot valid.
+// Writes 64-byte slots in host memory: notifications and completions. Four threads of a warp write
+// one slot, which crosses the bus as one write. The CPU build writes the first quad last, because
+// it contains the word that marks the slot valid.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct SlotWrite {
 
 inline constexpr uint32_t kSlotBytes = 64;
 
-/// Writes quad `part` of a slot. A single thread that writes all parts begins with part 3.
+/// Writes quad `part` of a slot. If a single thread writes all parts, it must begin with part 3.
 inline void WriteSlotPart(uint8_t* slot, uint32_t part, uint64_t word0, uint64_t word1,
                           uint64_t word2) {
   Quad quad{0, 0};
@@ -34,7 +34,7 @@ struct SlotWrites {
   uint32_t count;
   SlotWrite list[kMost];
 
-  /// Adds a write. Any thread may call it, at most kMost times between two calls of Flush.
+  /// Adds a write. May be called by any thread, at most kMost times between two calls of Flush.
   void Append(const SlotWrite& write) { list[Add(&count, 1u)] = write; }
 
   /// Writes the slots and empties the list. Called by all threads.

@@ -2,8 +2,8 @@
 //
 // The threads of one block. A block's code is a sequence of phases separated by barriers: all
 // threads execute a phase, then wait for each other. Between phases every thread runs the same code
-// on the same values. clang compiles a phase to the code of each card thread; g++ compiles it to
-// loops in one thread.
+// on the same values. clang compiles a phase to code that each thread on the card executes; g++
+// compiles it to loops in one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace sluice::device::grid {
 
-/// Number of threads in a block of the card.
+/// Number of threads in a block on the card.
 inline constexpr uint32_t kTeamThreads = 1024;
 inline constexpr uint32_t kWarpThreads = 32;
 
-/// Scratch space of Team's calls, in the block's shared memory.
+/// Scratch space for Team, in the block's shared memory.
 struct TeamMemory {
   uint64_t words[kTeamThreads / kWarpThreads + 1];
 };
 
-/// All threads of the block call each method with equal arguments. All methods except Lead and
-/// Aside end with a barrier.
+/// All threads of the block must call each method, with the same arguments. All methods except Lead
+/// and Aside end with a barrier.
 class Team {
  public:
   explicit Team(TeamMemory* memory) : memory_(memory) {}
@@ -72,7 +72,7 @@ class Team {
     if (Thread() == 0) f();
   }
 
-  /// As Lead, on the last thread, whose share of the next ForEach or Copy is the smallest.
+  /// Like Lead, but uses the last thread, which has the smallest share of the next ForEach or Copy.
   template <typename F>
   void Aside(F f) const {
     if (Thread() == kTeamThreads - 1) f();
@@ -101,7 +101,7 @@ class Team {
     return sum;
   }
 
-  /// Replaces each of `count` values by the sum of the values before it. Returns the total.
+  /// Replaces each of `count` values by the sum of all values before it. Returns the total.
   uint32_t ScanExclusive(uint32_t* values, uint32_t count) const {
     const uint32_t each = (count + kTeamThreads - 1) / kTeamThreads;
     const uint32_t first = Thread() * each, last = Least(first + each, count);
@@ -116,7 +116,7 @@ class Team {
       memory_->words[Thread() / kWarpThreads] = upto;
     }
     Sync();
-    // The low half is the sum of all warps, the high half the sum of the warps before this one.
+    // The low half is the sum over all warps, the high half the sum over the warps before this one.
     const auto words = static_cast<uint32_t>(memory_->words[Thread() % kWarpThreads]);
     const bool earlier = Thread() % kWarpThreads < Thread() / kWarpThreads;
     const uint64_t both = AllLanes(words | (earlier ? uint64_t{words} << 32 : 0));
@@ -133,8 +133,8 @@ class Team {
 
  private:
   static uint32_t Thread() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_tid_x()); }
-  /// Returns the sum of `value` over all threads of the warp. Callers may pack two sums of 32 bits
-  /// into one value if neither overflows.
+  /// Returns the sum of `value` over all threads of the warp. Callers may pack two 32-bit sums into
+  /// one value if neither overflows.
   static uint64_t AllLanes(uint64_t value) {
     for (uint32_t step = kWarpThreads / 2; step != 0; step /= 2) {
       const uint32_t low = ShuffleAcross(static_cast<uint32_t>(value), step);
@@ -198,12 +198,13 @@ class Team {
 #endif
 
  public:
-  /// Fences the stores to host memory that the threads made in ForEach or Copy with this count.
+  /// Orders the stores to host memory that the threads made in ForEach or Copy with the same count.
   void FenceStores(uint32_t count) const {
     ForEach(count < kTeamThreads ? count : kTeamThreads, [](uint32_t) { FenceSystem(); });
   }
 
-  /// Sorts `count` keys in ascending order; `count` is a power of two (Batcher's bitonic network).
+  /// Sorts `count` keys in ascending order with Batcher's bitonic network. `count` must be a power
+  /// of two.
   void Sort(uint32_t* keys, uint32_t count) const {
     for (uint32_t run = 2; run <= count; run *= 2) {
       for (uint32_t step = run / 2; step != 0; step /= 2) {

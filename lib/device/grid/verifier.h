@@ -3,10 +3,10 @@
 // Checks returned frames by their tags (emulator/tag.h): every frame's tag and length, the order
 // within each flow, and all bytes of some frames. Several blocks may check the tags and bytes of
 // frames that one queue of the host sends. They record the returns in the order in which the queue
-// sent the frames. The frames of a flow return through one queue.
+// sent the frames. All frames of a flow return through the same queue.
 //
-// A frame whose ring entry has already returned with a newer lap counts as late, because it may be
-// duplicated or reordered.
+// A frame is counted as late if its ring entry has already returned with a newer lap, because the
+// frame may then be either duplicated or reordered.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct Returned {
 };
 
 /// The number of a returned frame consists of its ring entry and, in the upper bits, its lap.
-/// Numbers grow in the order of sending, modulo 2^32.
-inline constexpr uint32_t kNoOrder = ~0u;  ///< The tag is wrong, or the frame returned before.
+/// Numbers increase in the order in which the frames are sent, modulo 2^32.
+inline constexpr uint32_t kNoOrder = ~0u;  ///< The tag is wrong, or the frame has already returned.
 inline constexpr uint32_t kEntryMask = (1u << kEntryBits) - 1;
 
-/// The tag of a frame. Reading it costs at most two loads, at any alignment.
+/// A frame's tag. Reading it takes at most two loads, at any alignment.
 struct Tag {
   uint32_t sequence, complement, entry, check;
 
@@ -35,7 +35,7 @@ struct Tag {
     const auto shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) % sizeof(Quad));
     const Quad first = LoadPlain(at - shift);
     const Quad second = shift == 0 ? Quad{0, 0} : LoadPlain(at - shift + sizeof(Quad));
-    // Extracts the 16 bytes that begin at byte `shift` of the two quads.
+    // Extracts the 16 bytes that start at byte `shift` of the two quads.
     const bool upper = shift >= 8;
     const uint64_t a = upper ? first.high : first.low, b = upper ? second.low : first.high,
                    c = upper ? second.high : second.low;
@@ -49,14 +49,14 @@ struct Tag {
   }
 };
 
-/// Extends the number of a frame to 64 bits; `lap` is the newest lap on the wire.
+/// Extends a frame's number to 64 bits; `lap` is the newest lap on the wire.
 inline uint64_t WholeOrder(uint32_t order, uint32_t lap) {
   const uint32_t behind = (lap - (order >> kEntryBits)) & (~0u >> kEntryBits);
   return uint64_t{lap - behind} << kEntryBits | (order & kEntryMask);
 }
 
 /// Results of the checks of a turn's frames, in the block's shared memory. Each array has room for
-/// all frames of a turn.
+/// all of the turn's frames.
 struct Findings {
   uint32_t* orders;   ///< Number of each frame, or kNoOrder.
   uint32_t* flows;    ///< Flow of each frame that has a number.
@@ -64,8 +64,7 @@ struct Findings {
 };
 
 /// Checks the tag and the length of frame `i`, and finds its number and its flow. `newest_lap` is
-/// the newest lap on the wire. Any thread may call it, and the frames of a queue may be checked in
-/// any order.
+/// the newest lap on the wire. May be called by any thread and for a queue's frames in any order.
 inline void CheckTag(Card& card, const WireShape& shape, const Returned& frame, uint64_t now_ns,
                      uint32_t newest_lap, const Findings& findings, uint32_t i) {
   Counters& counters = card.counters;
@@ -90,19 +89,21 @@ inline void CheckTag(Card& card, const WireShape& shape, const Returned& frame, 
     return refuse(WireEvent::kCorrupted);
   }
   const uint32_t behind = newest_lap - lap;
-  if (static_cast<int32_t>(behind) < 0) return refuse(WireEvent::kCorrupted);  // Not yet sent.
+  if (static_cast<int32_t>(behind) < 0)
+    return refuse(WireEvent::kCorrupted);  // The frame has not
+                                           // been sent yet.
   if (behind > ~0u >> kEntryBits) return refuse(WireEvent::kLate);
   const uint32_t order = lap << kEntryBits | entry;
   findings.orders[i] = order;
   findings.flows[i] = origin.flow;
-  // Without a rate limit, samples the latency of only one frame in four.
+  // Without a rate limit, the latency of only one frame in four is sampled.
   if (shape.per_ns != 0 || (order * 0x9e37'79b1u) >> 30 == 0) {
     Add(&counters.latency[LatencyBucket(now_ns > sent ? now_ns - sent : 0)], uint64_t{1});
   }
 }
 
-/// Records the return of a frame. Returns false if it returned before. Each lap of a ring entry is
-/// counted once, even if several threads record it at the same time.
+/// Records the return of a frame. Returns false if it had already returned. Each lap of a ring
+/// entry is counted only once, even if several threads record it at the same time.
 inline bool RecordReturn(Card& card, const WireShape& shape, uint32_t order, uint32_t newest_lap) {
   const auto lap = static_cast<uint32_t>(WholeOrder(order, newest_lap) >> kEntryBits);
   const uint32_t expected = Max(&shape.laps[order & kEntryMask], lap + 1);
@@ -115,17 +116,17 @@ inline bool RecordReturn(Card& card, const WireShape& shape, uint32_t order, uin
   return ahead >= 0;
 }
 
-/// Returns true if frame i begins a new run of ascending numbers; false for frame 0, which begins
-/// the first run. Frames of a flow are in order within a run.
+/// Returns whether frame i begins a new run of ascending numbers. Returns false for frame 0, which
+/// begins the first run. Within a run, the frames of each flow are in order.
 inline bool BeginsRun(const uint32_t* orders, uint32_t i) {
   return i != 0 && (orders[i] == kNoOrder || orders[i - 1] == kNoOrder ||
                     static_cast<int32_t>(orders[i] - orders[i - 1]) < 0);
 }
 
-/// Returns how many of `count` frames, which one queue sent in this order, returned after a later
-/// frame of their flow. `lap` is the newest lap on the wire, `late` the number of frames that
-/// returned after a later frame of an earlier turn. Runs of ascending numbers are checked in
-/// sequence.
+/// Returns how many of `count` frames, in the order in which one queue sent them, returned after a
+/// later frame of their flow. `lap` is the newest lap on the wire; `late` is the number of frames
+/// that returned after a later frame from an earlier turn. Runs of ascending numbers are checked
+/// one after another.
 inline uint64_t CountReordered(const WireShape& shape, const Team& team, const Findings& findings,
                                uint32_t count, uint32_t lap, uint64_t late) {
   const uint32_t* const orders = findings.orders;
@@ -160,10 +161,10 @@ inline uint64_t CountReordered(const WireShape& shape, const Team& team, const F
   return runs == 1 ? late : reordered;
 }
 
-/// Records the return of `count` frames, which one queue sent in this order, after CheckTag. Clears
-/// the numbers of the frames that returned before. Returns the number of the other frames. Turns of
-/// a queue call it in the order of the queue's frames. `lap` is the newest lap on the wire. Called
-/// by all threads.
+/// Records the return of `count` frames, in the order in which one queue sent them. CheckTag must
+/// have been called. Clears the numbers of frames that had already returned, and returns the number
+/// of the other frames. A queue's turns must call this function in the order of the queue's frames.
+/// `lap` is the newest lap on the wire. Called by all threads.
 inline uint64_t RecordReturns(Card& card, const WireShape& shape, const Team& team,
                               const Findings& findings, uint32_t count, uint32_t lap) {
   constexpr uint32_t kLateBit = 32;
@@ -184,10 +185,10 @@ inline uint64_t RecordReturns(Card& card, const WireShape& shape, const Team& te
   return static_cast<uint32_t>(sums);
 }
 
-/// Compares the bytes of `count` returned frames with the bytes sent, except those that
-/// applications change. Returns the number of frames that differ. frame_of(i) returns the i-th
-/// frame: its tag must be correct, or its data must be null, which skips the frame. `unequal` is
-/// scratch space for `count` words. Called by all threads.
+/// Compares the bytes of `count` returned frames with the bytes that were sent, except for bytes
+/// that applications change. Returns the number of frames that differ. frame_of(i) returns the i-th
+/// frame. The frame's tag must be correct, or its data must be null, in which case the frame is
+/// skipped. `unequal` is scratch space for `count` words. Called by all threads.
 template <typename FrameOf>
 uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, uint32_t* unequal,
                       FrameOf frame_of) {
@@ -210,8 +211,8 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
   return team.Sum(count, [&](uint32_t i) -> uint64_t { return unequal[i]; });
 }
 
-/// Compares the bytes of every shape.verify-th of `count` frames, after CheckTag. frame_of(i)
-/// returns the i-th frame. Called by all threads; shape.verify is not 0.
+/// Compares the bytes of every shape.verify-th of `count` frames. CheckTag must have been called.
+/// frame_of(i) returns the i-th frame. Called by all threads; shape.verify must not be 0.
 template <typename FrameOf>
 void CompareSamples(Card& card, const WireShape& shape, const Team& team, const Findings& findings,
                     uint32_t count, FrameOf frame_of) {

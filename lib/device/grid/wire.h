@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The source of frames in the card's memory. A ring of frames that the host built is sent
-// repeatedly; the tag in each frame, if there is one, changes with each lap (emulator/tag.h).
-// Receive blocks fetch batches in turn, then steer and copy them in parallel. Batches pass two
-// points in the order of their tickets: reservation of room, and publication of the frames.
+// The frame source in card memory. It repeatedly sends a ring of frames that the host built; the
+// tag in each frame, if any, changes with each lap (emulator/tag.h). Receive blocks take turns to
+// fetch batches, then steer and copy them in parallel. Batches pass two points in ticket order: the
+// reservation of room and the publication of the frames.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,31 @@
 
 namespace sluice::device::grid {
 
-/// A batch of consecutive frames of the ring.
+/// A batch of consecutive frames from the ring.
 struct Batch {
   uint64_t ticket;
-  uint64_t position;  ///< Number of frames fetched before this batch, since the upload of the ring.
+  uint64_t position;  ///< Number of frames fetched before this batch since the ring was uploaded.
   uint32_t entry;     ///< Ring index of the batch's first frame.
   uint32_t lap;
   uint32_t count;  ///< 0: no frame is due.
   uint32_t epoch;
   uint64_t now_ns;  ///< Time at which the batch was fetched.
-  uint64_t due_ns;  ///< Time at which its first frame was due, if the source has a rate.
+  uint64_t due_ns;  ///< Time at which the batch's first frame was due, if the source has a rate.
 };
 
-/// The state of the source's pace.
+/// The state of the source's pacing.
 struct Pace {
   uint64_t start_ns, base;
 };
 
-/// Returns how many frames of a loopback's ring may be fetched as one batch.
+/// Returns how many frames of a loopback ring may be fetched as one batch.
 inline uint32_t DueOfLoopback(const Wire& wire, const WireShape& shape, const Batch& batch) {
   const uint64_t waiting = LoadAcquire(&wire.loop_tail) - batch.position;
   uint32_t most =
       waiting < shape.batch_frames ? static_cast<uint32_t>(waiting) : shape.batch_frames;
   if (most == 0) return 0;
-  // Returns the position of the flit after `count` frames, or before them if `count` is 0.
+  // Returns the position of the flit after the first `count` frames or, if `count` is 0, of the
+  // first flit.
   const auto flit = [&](uint32_t count) {
     const uint32_t entry = (batch.entry + count - (count != 0)) % shape.entries;
     const Quad frame = LoadQuad(&shape.frames[entry]);
@@ -55,7 +56,7 @@ inline uint32_t DueOfLoopback(const Wire& wire, const WireShape& shape, const Ba
   return least;
 }
 
-/// Sets the number of frames of `batch` that may be sent now (emulator/pacer.h), and the time at
+/// Sets the number of frames in `batch` that may be sent now (emulator/pacer.h), and the time at
 /// which the first of them was due.
 inline void SetDue(Card& card, Wire& wire, const WireShape& shape, bool on, Pace pace,
                    Batch& batch) {
@@ -93,16 +94,16 @@ inline void SetDue(Card& card, Wire& wire, const WireShape& shape, bool on, Pace
   batch.due_ns = batch.now_ns - static_cast<uint64_t>(since_first / shape.per_ns);
 }
 
-/// Fetches the next batch if it is the turn of receive block `block` of `blocks`, and frames are
-/// due. Fetches less than a full batch only if all earlier batches have passed the reservation:
-/// otherwise many small batches would wait for each other, while more frames become due. Called by
+/// Fetches the next batch if it is the turn of receive block `block` of `blocks` and frames are
+/// due. Fetches less than a full batch only if all earlier batches have passed the reservation;
+/// otherwise many small batches would wait for each other while more frames became due. Called by
 /// one thread.
 inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
                         uint32_t blocks) {
   Batch batch{};
   batch.ticket = LoadAcquire(&wire.taken);
   if (batch.ticket % blocks != block) return batch;
-  // These loads overlap with each other.
+  // These loads overlap.
   const uint32_t epoch = Load(&wire.epoch), on = Load(&card.wire_on);
   const uint64_t reserved = Load(&wire.reserved);
   const Pace pace = {Load(&wire.start_ns), Load(&wire.base)};
@@ -133,7 +134,7 @@ inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t
 }
 
 /// Puts back a batch and all batches that were fetched after it. Called by one thread between
-/// AwaitTurn and EndTurn of the reservation.
+/// AwaitTurn and EndTurn for the reservation.
 inline void PutBack(Wire& wire, const Batch& batch) {
   Store(&wire.back_position, batch.position);
   Store(&wire.back_entry, batch.entry);
@@ -141,21 +142,21 @@ inline void PutBack(Wire& wire, const Batch& batch) {
   FenceCard();
   Store(&wire.back_epoch, batch.epoch + 1);
 }
-/// Returns true if an earlier batch was put back after this one was fetched. Called between
+/// Returns whether an earlier batch was put back after this one was fetched. Called between
 /// AwaitTurn and EndTurn, like PutBack.
 inline bool IsStale(const Wire& wire, const Batch& batch) {
   return Load(&wire.back_epoch) != batch.epoch;
 }
 
-/// Waits for the turn of a ticket at one of the two points. Called by one thread; blocks with
+/// Waits until it is a ticket's turn at one of the two points. Called by one thread; blocks with
 /// earlier tickets pass in bounded time.
 inline void AwaitTurn(const uint64_t* point, uint64_t ticket) {
   while (LoadAcquire(point) != ticket) RelaxPoll();
 }
 inline void EndTurn(uint64_t* point, uint64_t ticket) { StoreRelease(point, ticket + 1); }
 
-/// Ends the publication of a batch whose first `count` frames were delivered or dropped. The ring
-/// entries of a loopback are then free. Called by one thread.
+/// Ends the publication of a batch whose first `count` frames were delivered or dropped. For a
+/// loopback, the ring entries are then free. Called by one thread.
 inline void EndPublish(Wire& wire, const WireShape& shape, const Batch& batch, uint32_t count) {
   if (shape.looped != 0 && count != 0) StoreRelease(&wire.loop_head, batch.position + count);
   EndTurn(&wire.published, batch.ticket);
@@ -167,14 +168,14 @@ inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) 
   return entry >= shape.entries ? entry - shape.entries + shape.repeat_from : entry;
 }
 
-/// Returns the time from which the latency of frame `i` of a batch is measured: if the source has a
-/// rate, the time at which the frame was due.
+/// Returns the time from which the latency of frame `i` of a batch is measured: the time at which
+/// the frame was due, if the source has a rate.
 inline uint64_t SentNs(const WireShape& shape, const Batch& batch, uint32_t i) {
   if (shape.per_ns == 0) return batch.now_ns;
   return batch.due_ns + static_cast<uint64_t>(static_cast<double>(i) / shape.per_ns);
 }
 
-/// Writes the tag of frame `i` of a batch into the ring's frame, unless frames have no tags.
+/// Writes the tag to frame `i` of a batch in the ring, unless frames have no tags.
 inline void Stamp(const WireShape& shape, const Batch& batch, uint32_t i, const RingFrame& frame) {
   if (shape.tagged == 0) return;
   const uint32_t entry = EntryOf(shape, batch, i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's clock and the timestamps of PTP frames that the device holds for the host.
+// The device's clock, and the timestamps of PTP frames that the device keeps for the host.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Clock {
   void Set(uint64_t now_ns) { offset_ns_ = now_ns - elapsed_ns_; }
   void Adjust(int64_t by_ns) { offset_ns_ += static_cast<uint64_t>(by_ns); }
 
-  /// Store the current time as the frame's timestamp. Return false, and store nothing, if the host
+  /// Store the current time as the frame's timestamp. Return false and store nothing if the host
   /// has not yet cleared the previous timestamp.
   bool StampReceived() { return Stamp(received_ns_); }
   bool StampSent() { return Stamp(sent_ns_); }
@@ -28,7 +28,7 @@ class Clock {
   void ClearReceived() { received_ns_ = 0; }
   void ClearSent() { sent_ns_ = 0; }
 
-  /// Restores the power-on state, except the model's time.
+  /// Restores the power-on state, except for the model's time.
   void Reset() { offset_ns_ = received_ns_ = sent_ns_ = 0; }
 
  private:

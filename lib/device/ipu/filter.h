@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port's filter by destination address and outer VLAN tag.
+// The port's filter on destination addresses and outer VLAN tags.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline uint16_t TagOf(const WireFrame& frame) {
   return static_cast<uint16_t>(frame.data[14] << 8 | frame.data[15]);
 }
 
-/// The filter tables. The host writes them in words, through the register map.
+/// The filter tables. The host writes them word by word, through the register map.
 class Filter {
  public:
   /// Returns whether the port accepts a frame. `control` and `station` are the values of
@@ -65,7 +65,7 @@ class Filter {
   std::array<uint32_t, regs::ipu::kVlanTableBytes / 4> vlans_{};
   std::array<uint64_t, regs::ipu::kAddresses> addresses_{};
   uint32_t used_ = 0;  ///< Index of the last valid entry plus 1.
-  uint32_t low_ = 0;   ///< Low half of an entry whose high half is not yet written.
+  uint32_t low_ = 0;   ///< Low half of an entry whose high half has not been written yet.
 };
 
 }  // namespace sluice::device::ipu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds flow rules that have had no hits for longer than their timeout. It reads the existing hit
-// counts periodically, so that frames cost nothing extra.
+// Finds flow rules that have had no hits for longer than their timeout. Hit counts, which are kept
+// anyway, are read periodically, so aging has no cost per frame.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ struct FlowUse {
 class FlowAges {
  public:
   bool empty() const { return rules_.empty(); }
-  /// Adds a rule that ages after `patience_ns` without a hit. `cookie` is the host's name for the
-  /// rule.
+  /// Adds a rule that ages after `patience_ns` without a hit. `cookie` identifies the rule to the
+  /// host.
   void Add(FlowUse& use, uint64_t cookie, uint64_t patience_ns, uint64_t now_ns);
   void Remove(FlowUse& use);
   void Clear();
 
-  /// Checks some of the rules. Returns true if there are aged rules to report now, and there were
+  /// Checks some of the rules. Returns true if there are now aged rules to report and there were
   /// none before the call.
   bool Look(uint64_t now_ns);
-  /// Returns the cookie of an aged rule that was not reported yet, and marks the rule as reported.
-  /// Returns nullopt if all aged rules are reported.
+  /// Returns the cookie of an aged rule that has not been reported yet, and marks the rule as
+  /// reported. Returns nullopt if all aged rules have been reported.
   std::optional<uint64_t> Pop();
 
  private:
@@ -57,7 +57,7 @@ class FlowAges {
   uint32_t next_ = 0;  ///< Next rule to check.
   uint64_t next_round_ns_ = 0;
   uint32_t popped_ = 0;  ///< Rule at which Pop continues.
-  uint32_t untold_ = 0;  ///< Rules in kAged.
+  uint32_t untold_ = 0;  ///< Number of rules in state kAged.
 };
 
 }  // namespace sluice::device::ipu

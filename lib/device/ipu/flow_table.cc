@@ -32,7 +32,7 @@ FlowKey Select(const FlowKey& full, uint32_t fields) {
   return key;
 }
 
-/// Returns the shape of a frame with an IP header.
+/// Returns the shape of a frame that has an IP header.
 uint32_t ShapeOf(const WireFrame& frame, const Headers& headers) {
   constexpr uint32_t kLinkClass = 0x00f;
   uint32_t shape = 0;

@@ -2,7 +2,8 @@
 //
 // The device's exact-match table. A rule may select any of these fields: the 5-tuple, the Ethernet
 // addresses, the VLAN tags, and whether the frame is a fragment. Rules that select the same fields
-// form a profile. A lookup tries the profiles in use; those with more fields come first.
+// form a profile. A lookup tries all profiles in use, starting with those that select the most
+// fields.
 #pragma once
 
 #include <array>
@@ -16,41 +17,41 @@
 
 namespace sluice::device::ipu {
 
-/// The key of a rule. Fields that the rule does not select are zero, except the IP version.
+/// A rule's key. Fields that the rule does not select are zero, except for the IP version.
 struct FlowKey {
   uint32_t fields;    ///< regs::ipu::kFlowMatch… bits.
-  uint32_t protocol;  ///< Format of kFlowProtocol.
-  uint32_t ports;     ///< Format of kFlowPorts.
+  uint32_t protocol;  ///< In the format of kFlowProtocol.
+  uint32_t ports;     ///< In the format of kFlowPorts.
   std::array<uint8_t, 16> source;
   std::array<uint8_t, 16> destination;
-  uint32_t shape;         ///< Format of kFlowShape.
-  uint64_t ether_source;  ///< Format of kFlowEtherSource; the upper 16 bits are 0.
+  uint32_t shape;         ///< In the format of kFlowShape.
+  uint64_t ether_source;  ///< In the format of kFlowEtherSource; the upper 16 bits are 0.
   uint64_t ether_destination;
 
   friend bool operator==(const FlowKey&, const FlowKey&) = default;
 };
 
 struct FlowEntry {
-  uint32_t action = 0;  ///< Format of kFlowAction.
+  uint32_t action = 0;  ///< In the format of kFlowAction.
   uint32_t mark = 0;
   FlowUse use;
   uint64_t hit_bytes = 0;
-  uint64_t cleared_hits = 0;  ///< Value of hits at the last kQueryAndClear.
+  uint64_t cleared_hits = 0;  ///< Value of `hits` at the last kQueryAndClear.
   uint64_t cleared_bytes = 0;
 };
 
 /// A rule's timeout and the cookie that reports it.
 struct FlowAge {
   uint64_t patience_ns = 0;  ///< 0: the rule does not age.
-  uint64_t cookie = 0;       ///< Format of kFlowCookie.
+  uint64_t cookie = 0;       ///< In the format of kFlowCookie.
 };
 
 class FlowTable {
  public:
   bool empty() const { return profiles_.empty(); }
 
-  /// Adds a rule. Ignores the parts of the key that its fields do not select. Returns kOk, kExists
-  /// or kFull.
+  /// Adds a rule. Ignores the parts of the key that are not selected by its fields. Returns kOk,
+  /// kExists or kFull.
   regs::ipu::FlowStatus Add(FlowKey key, FlowEntry entry, FlowAge age, uint64_t now_ns);
   /// Returns kOk and copies the rule to `removed`, or returns kAbsent.
   regs::ipu::FlowStatus Remove(FlowKey key, FlowEntry* removed);
@@ -59,8 +60,8 @@ class FlowTable {
   void Clear();
   FlowAges& ages() { return ages_; }
 
-  /// Returns the first matching rule in the order of the profiles, or null. Frames without an IP
-  /// header match no rule.
+  /// Returns the first matching rule, in profile order, or null. Frames without an IP header match
+  /// no rule.
   FlowEntry* Lookup(const WireFrame& frame, const Headers& headers);
 
  private:
