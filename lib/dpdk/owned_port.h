@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An ethdev that another ethdev or a wire owns. Applications do not use it, and it may be released
-// at any time.
+// An ethdev that is owned by another ethdev or by a wire. Applications do not use it. It may be
+// released at any time.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -14,12 +14,13 @@
 
 namespace sluice::dpdk {
 
-/// Owns a port and is notified of its release. All functions except gone() are control path.
+/// Owns a port and is notified of its release. All functions except gone() are for the control
+/// path.
 class OwnedPort {
  public:
-  /// Acquires the port. On failure returns null and stores in `*other` the name of the port's
-  /// owner, or an empty string if no owner id is available. Uses the first 63 characters of
-  /// `owner`, a display name.
+  /// Acquires the port. `owner` is a display name, of which the first 63 characters are used. On
+  /// failure, returns null and stores the name of the port's owner in `*other`, or an empty string
+  /// if no owner id is available.
   static std::unique_ptr<OwnedPort> Acquire(uint16_t port, std::string_view owner,
                                             std::string* other) {
     rte_eth_dev_owner mine{};
@@ -34,10 +35,10 @@ class OwnedPort {
     }
     return std::unique_ptr<OwnedPort>(new OwnedPort(port, mine.id));
   }
-  /// Releases the ownership; the port's state is unchanged.
+  /// Releases the ownership. The port's state is unchanged.
   ~OwnedPort() {
     // For a released port, ethdev unregisters callbacks only through RTE_ETH_ALL. A callback that
-    // stays registered would be called for the next port of that number.
+    // stayed registered would be called for the next port with that number.
     rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, OnDestroy, this);
     if (!gone()) rte_eth_dev_owner_unset(id_, owner_);
   }
@@ -45,7 +46,7 @@ class OwnedPort {
   OwnedPort& operator=(const OwnedPort&) = delete;
 
   uint16_t id() const { return id_; }
-  /// Returns whether the port was released; its number may then belong to another port. May be
+  /// Returns whether the port has been released; its number may then belong to another port. May be
   /// called by any thread.
   bool gone() const { return gone_.load(std::memory_order_acquire); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Differences between the supported releases of DPDK: 22.11, 24.11 and 25.11
+// Hides the differences between the supported DPDK releases: 22.11, 24.11 and 25.11
 // (docs/dpdk-releases.md). All other code uses their common API, so that `#if RTE_VERSION` occurs
 // only here.
 #pragma once
@@ -37,7 +37,7 @@ inline int AddToDict(rte_tel_data* dict, const char* name, uint64_t value) {
 #endif
 }
 
-/// Calls `function` once on a new control thread of EAL and waits for it. Returns false if the
+/// Runs `function` on a new EAL control thread and waits for it to return. Returns false if the
 /// thread cannot be created.
 template <typename Function>
 bool CallOnControlThread(Function function) {
@@ -61,8 +61,8 @@ bool CallOnControlThread(Function function) {
 }
 
 /// Adds a port to a capture file. Must be called before the port's first frame is written. Returns
-/// false if the file cannot be written. Has no effect with 22.11, which lists all ports when it
-/// opens the file.
+/// false if the file cannot be written. Has no effect in 22.11, which lists all ports when it opens
+/// the file.
 inline bool AddToCapture([[maybe_unused]] rte_pcapng* file, [[maybe_unused]] uint16_t port) {
 #if SLUICE_DPDK_SINCE(25, 11)
   constexpr uint16_t kLinkTypeEthernet = 1;
@@ -86,7 +86,7 @@ inline rte_mbuf* CopyForCapture(uint16_t port, uint32_t queue, const rte_mbuf* f
 #endif
 }
 
-/// Computes CRC-32 as used by Ethernet and gzip.
+/// Computes the CRC-32 that Ethernet and gzip use.
 inline uint32_t Crc32(const void* bytes, uint32_t length) {
 #if SLUICE_DPDK_SINCE(25, 11)
   static const rte_net_crc* const crc = rte_net_crc_set_alg(RTE_NET_CRC_AVX512, RTE_NET_CRC32_ETH);
@@ -119,15 +119,16 @@ inline bool IsNewerEalOption(std::string_view name) {
   return std::find(options.begin(), options.end(), name) != options.end();
 }
 
-/// Name of the bonding driver's argument for a member port.
+/// Name of the bonding driver's argument that names a member port.
 inline constexpr const char* kBondMember = SLUICE_DPDK_SINCE(24, 11) ? "member" : "slave";
 
 // ---------------------------------------------------------------- for drivers
 
-/// Result type of a driver's count of received descriptors: unsigned, or int since 25.11.
+/// Result type of a driver function that counts received descriptors: unsigned; int since 25.11.
 using QueueCount = std::invoke_result_t<eth_rx_queue_count_t, void*>;
 
-/// Report Toeplitz as the supported and as the active RSS hash function. 22.11 has no such fields.
+/// Report Toeplitz as both the supported and the active RSS hash function. 22.11 has no such
+/// fields.
 inline void OfferToeplitz([[maybe_unused]] rte_eth_dev_info* info) {
 #if SLUICE_DPDK_SINCE(24, 11)
   info->rss_algo_capa |= RTE_ETH_HASH_ALGO_CAPA_MASK(TOEPLITZ);
@@ -146,7 +147,7 @@ inline void ReportToeplitz([[maybe_unused]] rte_eth_rss_conf* conf) {
 
 namespace sluice::dpdk {
 
-/// Per-queue statistics with the fields q_ipackets etc. Up to 25.07 they are a part of
+/// Per-queue statistics with fields such as q_ipackets. Up to 25.07, they are part of
 /// rte_eth_stats.
 #if SLUICE_DPDK_SINCE(25, 11)
 using QueueStats = eth_queue_stats;
@@ -154,8 +155,8 @@ using QueueStats = eth_queue_stats;
 using QueueStats = rte_eth_stats;
 #endif
 
-/// A driver's statistics function. Its outputs are zeroed before the call. `queues` is null if
-/// per-queue statistics are not requested.
+/// A driver's statistics function. Its outputs are zeroed before the call. If per-queue statistics
+/// are not requested, `queues` is null.
 using GetStats = int(rte_eth_dev* dev, rte_eth_stats* stats, QueueStats* queues);
 
 /// Adapts a statistics function to the operation `stats_get`.
@@ -181,8 +182,8 @@ inline int CallStatsGet(rte_eth_dev* dev, rte_eth_stats* stats, QueueStats* queu
 /// A driver's function that returns packet types, terminated by RTE_PTYPE_UNKNOWN.
 using ListPacketTypes = const uint32_t*(rte_eth_dev* dev);
 
-/// Adapts that function to the operation `dev_supported_ptypes_get`, which also returns the count
-/// since 24.11.
+/// Adapts a function of this type to the operation `dev_supported_ptypes_get`, which also returns
+/// the count since 24.11.
 template <ListPacketTypes* kList>
 inline constexpr eth_dev_supported_ptypes_get_t kSupportedPtypesGet =
 #if SLUICE_DPDK_SINCE(24, 11)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory for many frames, on hugepages if the host allows it, so that the thread that steps the
-// device has few TLB misses. A real wire causes none.
+// device has few TLB misses. A real wire would cause none.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,8 +18,8 @@ struct FreeBytes {
 };
 using AlignedBytes = std::unique_ptr<uint8_t, FreeBytes>;
 
-/// Returns at least `bytes` bytes, uninitialised, aligned to 2 MiB; null if memory cannot be
-/// allocated.
+/// Returns at least `bytes` bytes of uninitialised memory, aligned to 2 MiB, or null if memory
+/// cannot be allocated.
 inline AlignedBytes AllocateBytes(size_t bytes) {
   constexpr size_t kHugepageBytes = size_t{2} << 20;
   bytes = (bytes + kHugepageBytes - 1) & ~(kHugepageBytes - 1);

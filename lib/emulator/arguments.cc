@@ -75,7 +75,7 @@ bool ReadVerify(string_view text, VerifyMode* mode) {
   return text == "full" || text == "sampled" || text == "off";
 }
 
-/// Sets the defaults that depend on the wire and its faults.
+/// Sets the defaults that depend on the wire and on its faults.
 void SetDefaults(Arguments* out) {
   const bool generator = out->wire == Arguments::WireKind::kGenerator;
   const bool replay = out->wire == Arguments::WireKind::kReplay;
@@ -87,8 +87,8 @@ void SetDefaults(Arguments* out) {
   out->pause = rate == 0;
 }
 
-/// Returns one line with the reason why a card cannot execute the model; empty if it can or if no
-/// card is requested.
+/// Returns a one-line reason why a card cannot execute the model; empty if it can or if no card was
+/// requested.
 std::string WhyNotOnCard(const Arguments& arguments) {
   if (arguments.on.kind == OnOptions::Kind::kCpu) return "";
   using Kind = Arguments::WireKind;

@@ -40,12 +40,12 @@
 
 namespace sluice::emulator {
 
-/// All arguments with resolved defaults.
+/// All arguments, with defaults filled in.
 struct Arguments {
   enum class WireKind { kLoopback, kGenerator, kReplay, kPort, kCable, kLibrary };
 
   WireKind wire = WireKind::kLoopback;
-  GeneratorOptions generator;  ///< Only for kGenerator; without the destination.
+  GeneratorOptions generator;  ///< Only for kGenerator; does not include the destination.
   ReplayOptions replay;        ///< Only for kReplay.
   std::string port;            ///< Name of the ethdev; only for kPort.
   std::string cable;           ///< Name of the cable; only for kCable.
@@ -61,8 +61,8 @@ struct Arguments {
 /// Returns the keys above.
 std::span<const char* const> KnownKeys();
 
-/// Parses the arguments. Each key may be given once. If an argument is wrong, returns nullopt and
-/// sets `error` to one line that names the argument and the fix.
+/// Parses the arguments. Each key may be given once. If an argument is invalid, returns nullopt and
+/// sets `error` to a one-line message that names the argument and the fix.
 std::optional<Arguments> ParseArguments(std::span<const std::pair<std::string, std::string>> given,
                                         std::string* error);
 

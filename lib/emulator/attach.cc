@@ -30,7 +30,7 @@ namespace {
 constexpr std::string_view kDeviceKey = "device";
 constexpr std::string_view kDeviceUidKey = "device_uid";
 
-/// A model in this process.
+/// A model that runs in this process.
 class Instance final : public Attachment {
  public:
   ~Instance() override {

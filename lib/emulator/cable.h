@@ -24,18 +24,18 @@ namespace sluice::emulator {
 
 /// Returns the path of the socket through which the ends of the cable `name` connect: in this
 /// user's runtime folder, or `name` itself if it contains a '/'. If the name is invalid, returns
-/// nullopt and sets `error` to one line.
+/// nullopt and sets `error` to a one-line message.
 std::optional<std::string> CablePath(std::string_view name, std::string* error);
 
 class CableWire final : public Wire {
  public:
-  /// Time that the second end waits for an answer from the first before it starts unconnected.
+  /// Time for which the second end waits for an answer from the first before it starts unconnected.
   static constexpr std::chrono::milliseconds kPatience{2000};
 
-  /// Joins the other end if it listens; otherwise listens for it. `nic` names the model in the log.
-  /// `mac` is the model's address; it is changed if the other end has the same address, as vdevs of
-  /// the same name do. On failure, for example if the cable already has two ends or its name is
-  /// invalid, returns null and sets `error` to one line.
+  /// Joins the other end if that is listening; otherwise listens for it. `nic` names the model in
+  /// the log. `mac` is the model's address; it is changed if the other end has the same address, as
+  /// vdevs with the same name do. On failure, for example if the cable already has two ends or its
+  /// name is invalid, returns null and sets `error` to a one-line message.
   static std::unique_ptr<CableWire> Create(const std::string& name, std::string_view nic,
                                            MacAddress* mac, std::string* error,
                                            std::chrono::milliseconds patience = kPatience);
@@ -43,7 +43,7 @@ class CableWire final : public Wire {
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
   void Consumed(uint32_t count) override;
   /// Frames for which the ring has no room wait in a queue (see Ready). Frames for which the queue
-  /// has no room, and all frames without the other end, are dropped and counted.
+  /// has no room are dropped and counted, and so are all frames while there is no other end.
   void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
   bool Ready() override;
   /// Returns the carrier. Also checks periodically whether the other end has connected or is gone.
@@ -55,13 +55,13 @@ class CableWire final : public Wire {
   using enum CableCounters::Kind;
   /// Interval between checks for the other end, which need system calls.
   static constexpr uint64_t kTurn_ns = 10'000'000;
-  /// Time for which frames from an end that is gone may wait for the device.
+  /// Time for which frames from an end that has gone may wait for the device.
   static constexpr uint64_t kDrain_ns = 100'000'000;
-  /// Room for the frames that a device sends at once.
+  /// Room for the frames that a device can send at once.
   static constexpr uint32_t kWaitingFrames = 1024;
   static constexpr size_t kWaitingBytes = size_t{16} << 20;
 
-  /// Sender and receiver of frames to and from the other end.
+  /// Sends frames to the other end and receives frames from it.
   struct Ends {
     explicit Ends(CableLink& link) : sender(link.transmit()), receiver(link.receive()) {}
     CableSender sender;
@@ -71,7 +71,7 @@ class CableWire final : public Wire {
   CableWire(std::string path, std::string who, const MacAddress& mac)
       : link_(std::move(path), std::move(who), mac) {}
   void Turn(uint64_t now_ns);
-  /// Called after the link was joined.
+  /// Called after the link has been joined.
   void Begin();
   /// Called after the connection has ended: counts the frames that are lost.
   void Finish();

@@ -15,14 +15,14 @@ using coherent::Kind;
 using coherent::Pair;
 using coherent::Seen;
 
-/// Prefetch distance in lines from the written frame, and number of lines prefetched per frame. The
-/// hardware prefetcher fetches the rest during the copy.
+/// Distance in cache lines from the written frame to the prefetched lines, and number of lines
+/// prefetched per frame. The hardware prefetcher fetches the rest during the copy.
 constexpr uint32_t kLinesAhead = 16;
 constexpr uint32_t kLinesTaken = 4;
-/// Prefetch distance in frames, if frames have the same size.
+/// Prefetch distance in frames, assuming that all frames have the same size.
 constexpr uint32_t kFramesAhead = 8;
 
-/// Process number of the host, which owns all endpoints of frames.
+/// Process number of the host, which owns all frame endpoints.
 constexpr uint64_t kHost = 0;
 static_assert(kMinFrameBytes == coherent::kMinFrameBytes &&
               kMaxFrameBytes == coherent::kMaxFrameBytes);
@@ -41,8 +41,8 @@ bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t byt
   const uint32_t head = coherent::RecordBytes(0, geometry.headroom_bytes);
   if (geometry.LineCapacity() < head + kMinFrameBytes) return false;
   max_frame_ = std::min(geometry.LineCapacity() - head, kMaxFrameBytes) & ~7u;
-  // Half a line is reserved for returned frames that outgrow their records, unless a single frame
-  // needs it.
+  // Reserves half a line for returned frames that outgrow their records, unless a single frame
+  // needs more than half.
   fill_bytes_ = std::max(geometry.LineCapacity() / 2, head + max_frame_);
   end_ =
       std::make_unique<coherent::NicEnd>(memory_, coherent::NicOptions{.process = kHost}, now_ns);
@@ -54,8 +54,8 @@ void FrameEndpoint::Disable(Statistics& statistics) {
   if (filling_) statistics[kStatLineRxDiscards] += writer_.count();
   for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
     Sending& sending = Of(pair);
-    // While a load waits for its answer, the host still owns the frames that it returned with the
-    // load, and counts them itself.
+    // While a load is pending, the host still owns the frames that it returned with the load, and
+    // counts them itself.
     if (!sending.busy || end_->Waits(pair)) continue;
     while (sending.frames.Next()) {
       const coherent::Record record = sending.frames.record();
@@ -78,8 +78,8 @@ void FrameEndpoint::Abandon(Statistics& statistics) {
 
 void FrameEndpoint::Serve(uint64_t now_ns, Statistics& statistics) {
   // Frames are sent in the order in which the host returned them, across both pairs. A transmit
-  // line is accepted only if it was returned before the receive line was polled. While frames of a
-  // transmit line are unsent, receive lines are not polled.
+  // line is accepted only if it was returned before the receive line was polled. Receive lines are
+  // not polled until all frames of a transmit line have been sent.
   const bool sends = end_->HasLoaded(Pair::kTransmit);
   if (!Of(Pair::kTransmit).busy && !Look(Pair::kReceive, now_ns, statistics)) return;
   Answer(statistics);
@@ -128,7 +128,7 @@ void FrameEndpoint::AcceptReturn(Pair pair, Statistics& statistics) {
 bool FrameEndpoint::Begin() {
   uint64_t number = end_->number(Pair::kReceive);
   if (!end_->Waits(Pair::kReceive)) {
-    if (Of(Pair::kReceive).busy) return false;  // The line to fill still contains frames to send.
+    if (Of(Pair::kReceive).busy) return false;  // The line's frames must be sent first.
     ++number;
   }
   writer_ = coherent::FrameWriter(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An endpoint of cache lines that replaces a queue pair's rings. Frames from the wire are written
-// to the line that the host loads, or will load next; frames that the host returns in lines are
+// A cache-line endpoint, which replaces a queue pair's rings. Frames from the wire are written to
+// the line that the host has loaded or will load next; frames that the host returns in lines are
 // sent.
 //
 //   state of load n (the last)     the line of n                the other line
@@ -27,34 +27,35 @@ namespace sluice::device::ipu {
 
 class FrameEndpoint {
  public:
-  /// Opens the endpoint in [base, base + bytes). Returns false, and opens nothing, if the memory
-  /// does not contain a valid endpoint for frames.
+  /// Opens the endpoint in [base, base + bytes). Returns false and opens nothing if the memory does
+  /// not contain a valid endpoint for frames.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint64_t now_ns);
   /// Closes the endpoint; its memory is not accessed again before the next Enable. Frames in it are
-  /// counted as discarded, except those that the host still owns because its load waits.
+  /// counted as discarded, except those that the host still owns because its load is pending.
   void Disable(Statistics& statistics);
-  /// Closes the endpoint of a dead host: counts all frames that it held without accessing its
-  /// memory.
+  /// Closes the endpoint of a dead host: without accessing the endpoint's memory, counts all frames
+  /// that the host held.
   void Abandon(Statistics& statistics);
   bool enabled() const { return end_ != nullptr; }
   /// Returns whether all memory of the endpoint is still mapped.
   bool Reachable(const bar::DmaSpace& dma) const { return dma.Translate(base_, bytes_) != nullptr; }
 
-  // The methods below require enabled().
+  // The methods below may be called only while enabled() is true.
 
   /// Polls the host's loads, accepts the lines that it returns and delivers received frames.
   /// Disables the endpoint if the host violates the protocol.
   void Serve(uint64_t now_ns, Statistics& statistics);
 
   uint32_t MaxFrame() const { return max_frame_; }
-  /// Writes one frame of at most MaxFrame() bytes. Serve or Answer delivers it once a load waits.
-  /// Returns false if no line has room.
+  /// Writes one frame of at most MaxFrame() bytes. Serve or Answer delivers the frame once a load
+  /// is pending. Returns false if no line has room.
   bool Write(const WireFrame& frame, Statistics& statistics);
-  /// Writes leading frames that have kMinFrameBytes to min(`max_length`, MaxFrame()) bytes and for
-  /// which there is room. Returns their number and adds their lengths to `bytes`.
+  /// Writes frames until it reaches one whose length is not between kMinFrameBytes and
+  /// min(`max_length`, MaxFrame()), or for which there is no room. Returns the number of written
+  /// frames and adds their lengths to `bytes`.
   uint32_t WritePlain(std::span<const WireFrame> frames, uint32_t max_length, uint64_t* bytes,
                       Statistics& statistics);
-  /// Delivers the written frames if a load waits.
+  /// Delivers the written frames if a load is pending.
   void Answer(Statistics& statistics);
 
   bool pending() const { return sending_[0].busy || sending_[1].busy; }
@@ -63,7 +64,7 @@ class FrameEndpoint {
   uint32_t Run(TxStaging& staging, FrameSink& sink, Statistics& statistics, uint32_t budget);
 
  private:
-  /// Frames that the host returned in a line of one pair and that are not sent yet.
+  /// Frames that the host returned in a line of one pair and that have not been sent yet.
   struct Sending {
     std::span<uint8_t> payload;
     coherent::FrameWalker frames{{}, 0};
@@ -71,10 +72,11 @@ class FrameEndpoint {
   };
 
   Sending& Of(coherent::Pair pair) { return sending_[static_cast<size_t>(pair)]; }
-  /// Handles the loads and returned lines of one pair. Returns false if the endpoint was closed.
+  /// Handles the loads and returned lines of one pair. Returns false if this has closed the
+  /// endpoint.
   bool Look(coherent::Pair pair, uint64_t now_ns, Statistics& statistics);
   void AcceptReturn(coherent::Pair pair, Statistics& statistics);
-  /// Begins to fill a line. Returns false if none is free.
+  /// Begins to fill a line. Returns false if no line is free.
   bool Begin();
   /// Returns the address for a frame of `length` bytes in the current line, or null if no line has
   /// room.

@@ -17,8 +17,8 @@ namespace {
 
 using namespace regs::ipu;  // NOLINT: this file decodes that register map
 
-/// Return the RSS field bit for hashing the frame's addresses alone (AddressBit), or its addresses
-/// and ports (PortBit); 0 if the frame lacks them.
+/// Return the RSS field bit for hashing only the frame's addresses (AddressBit), or its addresses
+/// and ports (PortBit). Return 0 if the frame does not have them.
 uint32_t AddressBit(const Headers& headers) {
   return headers.ip_version == 4 ? kRssIpv4 : headers.ip_version == 6 ? kRssIpv6 : 0;
 }
@@ -107,7 +107,7 @@ std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
   const bool treated = (port_[kPortControl / 4] & (kPortVlanStrip | kPortTimesync)) != 0;
   const std::optional<Statistic> ending =
       treated ? PlaceTreated(route, frame, pause) : PlaceAt(route, frame, pause);
-  // A frame that waits will be classified again, so its hit is not counted yet.
+  // A frame that must wait will be classified again, so its hit is not counted yet.
   if (ending && route.rule != nullptr) {
     ++route.rule->use.hits;
     route.rule->hit_bytes += frame.length;
@@ -307,7 +307,7 @@ std::span<const Counter> IpuNic::Counters() {
 
 void IpuNic::Reset() {
   for (uint32_t i = 0; i < kMaxQueues; ++i) {
-    rx_[i].Disable();  // Publishes completed descriptors.
+    rx_[i].Disable();  // Publishes the completed descriptors.
     rx_[i] = {};
     tx_[i] = {};
     links_[i].Disable();
@@ -674,7 +674,7 @@ uint64_t IpuNic::ReadEndpoint(uint32_t queue, uint32_t offset) const {
   }
 }
 
-// Decodes the registers of IpuNic from kPortTables on (regs/ipu_port.h) on the control path.
+// Decodes the registers of IpuNic starting at kPortTables (regs/ipu_port.h) on the control path.
 
 void IpuNic::WriteClock(uint32_t offset, uint64_t value) {
   if (offset == kClock) clock_.Set(value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Model of the packetized NIC with the registers of regs/ipu.h: descriptor rings, links of swapped
-// regions or endpoints of cache lines, RSS, flow rules, filters and statistics. It has neither
-// threads nor a clock; lib/emulator steps it. tests/device/ipu tests it descriptor by descriptor.
+// Model of the packetized NIC with the registers of regs/ipu.h: descriptor rings, region links or
+// cache-line endpoints, RSS, flow rules, filters and statistics. It has neither threads nor a
+// clock; lib/emulator steps it. tests/device/ipu tests it descriptor by descriptor.
 #pragma once
 
 #include <array>
@@ -29,26 +29,27 @@ namespace sluice::device::ipu {
 struct IpuConfig {
   /// Number of queue pairs; clamped to 1 … kMaxQueues.
   uint32_t queue_pairs = regs::ipu::kMaxQueues;
-  uint32_t endpoints = regs::ipu::kMaxQueues;  ///< Format of kEndpoints; at most queue_pairs.
+  uint32_t endpoints = regs::ipu::kMaxQueues;  ///< In the format of kEndpoints; at most
+                                               ///< queue_pairs.
 };
 
-/// See Device. Accesses all host memory through `dma`, which outlives the model. Invalid addresses,
-/// doorbells and descriptors only increment counters.
+/// See Device. Accesses all host memory through `dma`, which must outlive the model. Invalid
+/// addresses, doorbells and descriptors only increment counters.
 class IpuNic final : public Device {
  public:
   IpuNic(const bar::DmaSpace& dma, const IpuConfig& config);
 
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
-  /// Drives the device's clock, timeouts of endpoint loads and aging of rules.
+  /// Drives the device's clock, the timeouts of endpoint loads and the aging of rules.
   void SetTime(uint64_t now_ns) override { clock_.SetTime(now_ns); }
   void SetInterrupts(InterruptSink* sink) override { interrupts_ = sink; }
   void SetPermanentAddress(std::span<const uint8_t, 6> address) override;
   void SetCarrier(bool up) override { carrier_ = up; }
-  /// While mastering is disabled, links and endpoints are rejected as if their memory were
+  /// While bus mastering is disabled, links and endpoints are rejected as if their memory were
   /// unmapped, and an endpoint that is disabled is abandoned.
   void SetMastering(bool on) override { mastering_ = on; }
-  /// Disables rings, links and endpoints that lost a part of their memory, and counts a fault
+  /// Disables rings, links and endpoints that have lost part of their memory, and counts a fault
   /// for each.
   void MemoryTaken() override;
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
@@ -79,26 +80,26 @@ class IpuNic final : public Device {
   void DisableEndpoint(uint32_t queue);
   /// Returns whether the queue pair has rings or a link.
   bool HasRingOrLink(uint32_t queue) const;
-  /// Access the registers of page 0 from kPortTables on.
+  /// Access the registers of page 0, starting at kPortTables.
   void WritePortTables(uint32_t offset, uint32_t value);
   uint32_t ReadPortTables(uint32_t offset) const;
   void WriteClock(uint32_t offset, uint64_t value);
-  /// Handles a store of kRingInterrupt.
+  /// Handles a store to kRingInterrupt.
   void Arm(uint32_t queue, uint64_t value);
-  /// Raises the interrupts of the armed receive queues in the bit mask.
+  /// Raises the interrupts of those receive queues in the bit mask that are armed.
   void Fire(uint32_t queues);
   void RunFlowCommand(uint32_t command);
-  /// Returns the aging parameters of the rule to be added, from the registers.
+  /// Returns the registers' aging parameters for the rule to be added.
   FlowAge Age() const;
   /// Returns whether the settings require more information about a frame than its packet class.
-  /// Called after each change of settings.
+  /// Called whenever settings change.
   bool NeedsClassify() const;
   bool Accepts(const WireFrame& frame) const;
-  /// Parses, hashes, verifies and looks up a frame, as far as these functions are enabled.
+  /// Parses, hashes, verifies and looks up a frame, except for functions that are disabled.
   Route Classify(const WireFrame& frame);
   /// Delivers or drops one frame. Returns kStatRxFrames if the frame was written to the host, or
-  /// the counter of its drop. Returns nullopt if the frame must wait for room (`pause`) or for
-  /// descriptors in remote memory.
+  /// the counter that counts its drop. Returns nullopt if the frame must wait for room (`pause`) or
+  /// for descriptors in remote memory.
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
                                               bool pause);
@@ -108,8 +109,8 @@ class IpuNic final : public Device {
                                                   bool pause);
   std::optional<regs::ipu::Statistic> PlaceInEndpoint(FrameEndpoint& endpoint,
                                                       const WireFrame& frame, bool pause);
-  /// Writes leading frames that need no classification, if the settings allow it; counts them and
-  /// returns their number.
+  /// Writes leading frames that need no classification, if the settings allow it. Counts these
+  /// frames and returns their number.
   uint32_t PlacePlain(std::span<const WireFrame> frames);
   /// Serves all links and endpoints. For an idle link or endpoint, this costs a few load
   /// instructions.
@@ -118,7 +119,7 @@ class IpuNic final : public Device {
   const bar::DmaSpace& dma_;
   const uint32_t queue_pairs_;
   const uint32_t endpoint_count_;
-  uint64_t permanent_address_ = 0;  ///< Format of kPermanentAddress.
+  uint64_t permanent_address_ = 0;  ///< In the format of kPermanentAddress.
   bool carrier_ = true;
   bool mastering_ = true;
   Clock clock_;
@@ -139,18 +140,20 @@ class IpuNic final : public Device {
     uint64_t bytes;
   };
 
-  std::array<uint32_t, regs::ipu::kStatistics / 4> port_{};  ///< Register file of page 0, by word.
+  std::array<uint32_t, regs::ipu::kStatistics / 4> port_{};  ///< Register file of page 0, indexed
+                                                             ///< by word.
   std::array<std::array<QueueRegisters, 2>, regs::ipu::kMaxQueues> queue_registers_{};  ///< RX, TX.
   std::array<LinkRegisters, regs::ipu::kMaxQueues> link_registers_{};
   std::array<EndpointRegisters, regs::ipu::kMaxQueues> endpoint_registers_{};
   uint32_t flow_status_ = 0;
-  uint64_t flow_hits_ = 0;  ///< Format of kFlowHits.
+  uint64_t flow_hits_ = 0;  ///< In the format of kFlowHits.
   uint64_t flow_hit_bytes_ = 0;
   RssHash rss_;
   FlowTable flows_;
   bool classify_ = false;  ///< Result of NeedsClassify().
   Filter filter_;
-  uint32_t clock_low_ = 0;  ///< Low half of a clock register whose high half is not yet written.
+  uint32_t clock_low_ = 0;  ///< Low half of a clock register whose high half has not been written
+                            ///< yet.
   /// Scratch space for a frame whose VLAN tag is removed.
   std::array<uint8_t, regs::ipu::kMaxFrameBytes> untagged_;
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
@@ -160,9 +163,10 @@ class IpuNic final : public Device {
   uint32_t linked_ = 0;         ///< Bit mask of queue pairs with an enabled link.
   uint32_t with_endpoint_ = 0;  ///< Bit mask of queue pairs whose endpoint was enabled.
   uint32_t unpublished_ = 0;    ///< Bit mask of RX queues with unpublished completions.
-  uint32_t armed_ = 0;          ///< Bit mask of RX queues that interrupt at their next completion.
+  uint32_t armed_ = 0;          ///< Bit mask of RX queues that raise an interrupt at their next
+                                ///< completion.
   TxStaging staging_;
-  uint32_t next_tx_ = 0;  ///< Next queue pair of the round robin.
+  uint32_t next_tx_ = 0;  ///< Next queue pair in the round robin.
 
   Statistics statistics_{};
   std::array<Counter, regs::ipu::kStatisticCount> counters_ =

@@ -13,8 +13,8 @@ namespace {
 using namespace regs::ipu;  // NOLINT: the limits and counters of this device
 
 /// Bytes of a frame that are prefetched; the hardware prefetcher fetches the rest during the copy.
-/// The lines are prefetched for writing, because the device owns the region that it sends, and
-/// fills it next.
+/// The lines are prefetched for writing, because the device owns the region that it is sending, and
+/// will fill it next.
 constexpr uint32_t kPrefetchBytes = 4 * kCacheLine;
 
 }  // namespace

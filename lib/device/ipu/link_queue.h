@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A link of swapped regions that replaces a queue pair's rings. Frames from the wire are written
-// into the NIC's regions, frames in the host's regions are sent, and the host's offers are
-// answered.
+// A region link, which replaces a queue pair's rings. It writes frames from the wire to the NIC's
+// regions, sends the frames in the host's regions, and answers the host's offers.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ class LinkQueue {
   /// Returns whether all memory of the link is still mapped.
   bool Reachable(const bar::DmaSpace& dma) const { return dma.Translate(base_, bytes_) != nullptr; }
 
-  // The methods below require enabled().
+  // The methods below may be called only while enabled() is true.
 
   /// Answers the host's offers. Returns true if regions were swapped, which may have made room or
   /// brought frames to send.
@@ -36,8 +35,9 @@ class LinkQueue {
   uint32_t MaxFrame() const { return link_->MaxFrame(); }
   /// Writes one frame of at most MaxFrame() bytes. Returns false if no region has room.
   bool Write(const WireFrame& frame, Statistics& statistics);
-  /// Writes leading frames that have kMinFrameBytes to min(`max_length`, MaxFrame()) bytes and for
-  /// which there is room. Returns their number and adds their lengths to `bytes`.
+  /// Writes frames until it reaches one whose length is not between kMinFrameBytes and
+  /// min(`max_length`, MaxFrame()), or for which there is no room. Returns the number of written
+  /// frames and adds their lengths to `bytes`.
   uint32_t WritePlain(std::span<const WireFrame> frames, uint32_t max_length, uint64_t* bytes);
 
   bool pending() const { return link_->Sending(); }
@@ -49,7 +49,7 @@ class LinkQueue {
   std::unique_ptr<swap::NicLink> link_;
   uint64_t base_ = 0;  ///< Bus address of link_.
   uint64_t bytes_ = 0;
-  uint64_t bad_entries_ = 0;  ///< The part of link_'s count that is already in the statistics.
+  uint64_t bad_entries_ = 0;  ///< The bad entries of link_ that the statistics already include.
   uint64_t faults_ = 0;
 };
 

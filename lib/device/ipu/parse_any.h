@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Inline implementation of parser.h for its two users: the model on the CPU, and the model on a
-// card (device/grid), where only compiler builtins are available.
+// Inline implementation of parser.h, which is used by the CPU model and by the model on a card
+// (device/grid). On a card, only compiler builtins are available.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline constexpr uint32_t kMaxExtensions = 8;
 inline uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 inline uint16_t Load16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
 
-/// Sets the transport header's part of the packet class, and has_ports if the frame contains the
+/// Sets the transport header's part of the packet class. Sets has_ports if the frame contains the
 /// ports.
 inline void ParseTransport(bool fragment, Headers& headers) {
   if (fragment) {
@@ -65,7 +65,7 @@ inline void ParseTransport(bool fragment, Headers& headers) {
 }
 
 /// Returns whether the IPv4 options contain an incomplete source route. RFC 791 section 3.1: a
-/// route's third byte points to the next hop, and beyond the option's end after the last hop.
+/// route's third byte points to the next hop or, after the last hop, beyond the end of the option.
 inline bool HasStopsAhead(const uint8_t* option, uint32_t left) {
   constexpr uint8_t kEnd = 0, kNone = 1, kLooseRoute = 131, kStrictRoute = 137;
   while (left >= 2 && option[0] != kEnd) {
@@ -131,7 +131,7 @@ inline void ParseIpv6(const WireFrame& frame, uint32_t at, Headers& headers) {
 }
 
 inline uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t initial) {
-  // Adds little-endian words, and swaps the bytes of the sum once at the end (RFC 1071, 2(B)).
+  // Adds little-endian words and swaps the bytes of the sum once, at the end (RFC 1071, 2(B)).
   uint64_t sum = static_cast<uint64_t>(__builtin_bswap16(static_cast<uint16_t>(initial))) +
                  __builtin_bswap16(static_cast<uint16_t>(initial >> 16));
   uint32_t at = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's header parser: Ethernet, up to two VLAN tags, IPv4 with options, IPv6 with extension
-// headers, and whether ports follow. Reads nothing beyond the frame. Headers that it cannot parse
-// stay unclassified.
+// The device's header parser. It parses Ethernet, up to two VLAN tags, IPv4 with options, and IPv6
+// with extension headers, and determines whether ports follow. It does not read beyond the end of
+// the frame. Headers that it cannot parse remain unclassified.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ struct Headers {
   uint16_t packet_class;  ///< regs::ipu::kClass… codes.
   uint16_t ip_offset;     ///< Valid if ip_version != 0.
   uint16_t l4_offset;     ///< Valid if ip_version != 0; within the frame.
-  uint16_t ip_end;     ///< End of the datagram according to its length field, limited to the frame.
-  uint8_t ip_version;  ///< 4, 6, or 0: no complete IP header.
-  uint8_t protocol;    ///< Protocol after the last parsed IP or extension header.
-  bool has_ports;      ///< TCP or UDP, not fragmented, and the frame contains the ports.
-  /// An incomplete source route (IPv4 option, IPv6 routing header). The transport checksum then
-  /// covers the final destination, which differs from the one in the IP header.
+  uint16_t ip_end;        ///< End of the datagram according to its length field, but not beyond the
+                          ///< end of the frame.
+  uint8_t ip_version;     ///< 4 or 6; 0 if there is no complete IP header.
+  uint8_t protocol;       ///< Protocol after the last parsed IP or extension header.
+  bool has_ports;         ///< TCP or UDP, not fragmented, and the frame contains the ports.
+  /// The packet has an incomplete source route (IPv4 option or IPv6 routing header). The transport
+  /// checksum then covers the final destination, which differs from the one in the IP header.
   bool source_routed;
 };
 
@@ -30,7 +31,7 @@ struct Headers {
 /// according to the outer tag. The frame must have the minimum length that ParseAny requires.
 uint16_t LinkClass(const WireFrame& frame);
 
-/// Parses a frame; `frame.length` is at least regs::ipu::kMinFrameBytes.
+/// Parses a frame. `frame.length` must be at least regs::ipu::kMinFrameBytes.
 Headers ParseAny(const WireFrame& frame);
 
 /// Classifies the most common frames in a few instructions: no VLAN tag, IPv4 without options or
@@ -54,7 +55,7 @@ inline uint16_t PlainClass(const WireFrame& frame) {
   return protocol == 6 ? kIpv4 | regs::ipu::kClassTcp : 0;
 }
 
-/// Returns the result of ParseAny, but is faster for plain frames.
+/// Like ParseAny, but faster for plain frames.
 inline Headers Parse(const WireFrame& frame) {
   const uint16_t packet_class = PlainClass(frame);
   if (packet_class == 0) [[unlikely]]

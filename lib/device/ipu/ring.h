@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Functions that receive and transmit rings share.
+// Functions shared by receive and transmit rings.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ inline bool HasRing(const bar::DmaSpace& dma, uint64_t base, uint32_t entries,
   return MapRing(dma, base, entries) == ring;
 }
 
-/// Stores the high word with release order: a thread that reads `high` sees the frame's bytes and
-/// the low word.
+/// Stores the high word with release order, so that a thread that reads it also sees the frame's
+/// bytes and the low word.
 inline void StoreHigh(regs::ipu::Descriptor& descriptor, uint64_t high) {
   std::atomic_ref<uint64_t>(descriptor.high).store(high, std::memory_order_release);
 }

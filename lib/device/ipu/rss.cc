@@ -7,7 +7,7 @@ RssHash::RssHash() { SetKey(std::array<uint8_t, regs::ipu::kRssKeyBytes>{}); }
 
 void RssHash::SetKey(std::span<const uint8_t, regs::ipu::kRssKeyBytes> key) {
   for (uint32_t position = 0; position < kMaxInput; ++position) {
-    // Key bits [8·position, 8·position + 40): input bit b selects the 32 bits from bit b on.
+    // Key bits [8·position, 8·position + 40): input bit b selects the 32 bits that start at bit b.
     uint64_t bits = 0;
     for (uint32_t i = 0; i < 5; ++i) {
       const uint32_t at = position + i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One receive ring: fetches descriptors ahead, writes frames into their buffers and completes the
+// One receive ring: prefetches descriptors, writes frames to their buffers and completes the
 // descriptors in place, in batches of at most kWriteBackBatch.
 #pragma once
 
@@ -22,7 +22,7 @@ struct RxMetadata {
   uint64_t high;  ///< Packet class and flags.
 };
 
-/// kWaiting: descriptors are posted but have not arrived from remote memory.
+/// kWaiting: descriptors have been posted but have not arrived from remote memory.
 enum class RxOutcome { kWritten, kNoDescriptor, kOversize, kDmaFault, kWaiting };
 
 /// Indices are free-running and masked on use: written_back ≤ head ≤ fetched ≤ tail ≤ written_back
@@ -30,11 +30,12 @@ enum class RxOutcome { kWritten, kNoDescriptor, kOversize, kDmaFault, kWaiting }
 /// (release) and sets `tail` through its doorbell.
 class RxQueue {
  public:
-  /// Enables the ring. Returns false, and leaves the queue disabled, if the values are invalid.
-  /// `clock` outlives the ring and provides the timestamps of kRingStamp; null disables them.
+  /// Enables the ring. Returns false and leaves the queue disabled if the values are invalid.
+  /// `clock` must outlive the ring and provides the timestamps for kRingStamp; null disables
+  /// timestamps.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries, uint32_t buffer_bytes,
               bool scatter, const Clock* clock);
-  /// Publishes completed descriptors and disables the ring.
+  /// Publishes the completed descriptors and disables the ring.
   void Disable();
   bool enabled() const { return ring_ != nullptr; }
   /// Called after the host has removed memory. Buffers are looked up again. If the ring itself was
@@ -44,17 +45,17 @@ class RxQueue {
   /// Returns the number of completions that the host can see; free-running.
   uint32_t published() const { return written_back_; }
 
-  /// Handles a doorbell. Returns false and ignores it if the ring is disabled, or if it posts more
-  /// descriptors than the ring has.
+  /// Handles a doorbell. Returns false and ignores the doorbell if the ring is disabled, or if the
+  /// doorbell posts more descriptors than the ring has.
   bool SetTail(uint32_t tail);
 
-  /// Returns whether enough descriptors are posted for a frame of `length` bytes.
+  /// Returns whether enough descriptors have been posted for a frame of `length` bytes.
   bool HasRoom(uint32_t length) const {
     return tail_ - head_ >= (length <= buffer_bytes_ ? 1 : Segments(length));
   }
 
-  /// Writes one frame; requires enabled(). On kDmaFault the descriptors are completed with length
-  /// 0, so that the host gets its buffers back.
+  /// Writes one frame. enabled() must be true. On kDmaFault, the descriptors are completed with
+  /// length 0, so that the host gets its buffers back.
   RxOutcome Write(const bar::DmaSpace& dma, const WireFrame& frame, const RxMetadata& metadata) {
     if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
     if (frame.length > simple_bytes_) [[unlikely]]
@@ -70,9 +71,9 @@ class RxQueue {
     return RxOutcome::kWritten;
   }
 
-  /// Writes leading frames that are TCP or UDP over plain IPv4, of at most `max_length` bytes, each
-  /// into one mapped buffer. Stops before the first frame of another kind or without a buffer.
-  /// Returns their number and adds their lengths to `bytes`.
+  /// Writes frames that are TCP or UDP over plain IPv4 and have at most `max_length` bytes, each to
+  /// one mapped buffer. Stops before the first frame that is not of this kind or has no such
+  /// buffer. Returns the number of written frames and adds their lengths to `bytes`.
   uint32_t WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame> frames,
                       uint32_t max_length, uint64_t* bytes);
 
@@ -80,12 +81,13 @@ class RxQueue {
   void WriteBack();
 
  private:
-  /// Maximum number of descriptors that are fetched ahead. It is at least the number of segments of
-  /// the longest frame.
+  /// Maximum number of descriptors that are fetched ahead. At least the number of segments of the
+  /// longest frame.
   static constexpr uint32_t kFetchMax = 128;
   static constexpr uint32_t kFetchLow = 32;
   static constexpr uint32_t kFetchBatch = 32;
-  static constexpr uint32_t kWriteBackBatch = 32;  ///< Its descriptors fill whole cache lines.
+  static constexpr uint32_t kWriteBackBatch = 32;  ///< One batch of descriptors fills whole cache
+                                                   ///< lines.
   static_assert(kFetchMax % kWriteBackBatch == 0);
   static_assert(kFetchMax * regs::ipu::kMinBuffer >= regs::ipu::kMaxFrameBytes);
 
@@ -94,7 +96,7 @@ class RxQueue {
     completed_[head_ % kWriteBackBatch] = {low, high | regs::ipu::kDone};
     if (++head_ % kWriteBackBatch == 0) WriteBack();
   }
-  /// Fetches at most kFetchBatch posted descriptors, or none if they are remote and have not
+  /// Fetches up to kFetchBatch posted descriptors. Fetches none if they are remote and have not
   /// arrived.
   void Fetch(const bar::DmaSpace& dma);
   /// Reports the descriptors written back since index `first`, and the contents of their buffers,
@@ -104,12 +106,13 @@ class RxQueue {
   RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,
                           const RxMetadata& metadata);
 
-  const bar::DmaSpace* dma_ = nullptr;  ///< Not null while there is a ring.
+  const bar::DmaSpace* dma_ = nullptr;  ///< Not null while the queue has a ring.
   regs::ipu::Descriptor* ring_ = nullptr;
   uint64_t base_ = 0;
   uint32_t mask_ = 0;
   uint32_t buffer_bytes_ = 0;
-  uint32_t simple_bytes_ = 0;     ///< Maximum length of frames that are only copied to one buffer.
+  uint32_t simple_bytes_ = 0;     ///< Maximum length of frames that only need to be copied to one
+                                  ///< buffer.
   uint32_t stamp_bytes_ = 0;      ///< Timestamp bytes before each buffer.
   const Clock* clock_ = nullptr;  ///< Not null if frames get timestamps.
   bool scatter_ = false;
@@ -117,9 +120,9 @@ class RxQueue {
   uint32_t head_ = 0;
   uint32_t fetched_ = 0;
   uint32_t tail_ = 0;
-  /// Completed, not yet visible: [written_back, head).
+  /// Completed but not yet visible to the host: [written_back, head).
   alignas(64) std::array<regs::ipu::Descriptor, kWriteBackBatch> completed_{};
-  /// Buffers of the descriptors [head, fetched); null if the address is not mapped.
+  /// Buffers of the descriptors [head, fetched). Null if the buffer's address is not mapped.
   std::array<uint8_t*, kFetchMax> buffers_{};
 };
 

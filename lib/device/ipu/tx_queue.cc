@@ -24,7 +24,7 @@ using packet::StoreBe32;
 /// Reads a frame that is in several pieces, in order. Callers must not read beyond the last piece.
 class PieceReader {
  public:
-  /// `high` are the high words of the pieces' descriptors, which contain the lengths.
+  /// `high` contains the high words of the pieces' descriptors, which contain the lengths.
   PieceReader(const uint8_t* const* data, const uint64_t* high) : data_(data), high_(high) {}
 
   void Read(uint8_t* to, uint32_t bytes) {
@@ -46,8 +46,8 @@ class PieceReader {
 
 constexpr uint32_t kIpv6Header = 40;
 constexpr uint8_t kTcp = 6;
-constexpr uint8_t kFinAndPush = 0x09;     ///< Only in the last segment.
-constexpr uint8_t kWindowReduced = 0x80;  ///< Only in the first segment (RFC 3168, 6.1.2).
+constexpr uint8_t kFinAndPush = 0x09;     ///< Kept only in the last segment.
+constexpr uint8_t kWindowReduced = 0x80;  ///< Kept only in the first segment (RFC 3168, 6.1.2).
 
 /// Offsets of each segment's headers and their total length.
 struct Layout {
@@ -89,10 +89,10 @@ void Finish(uint8_t* frame, const Layout& layout, uint32_t at, uint32_t payload,
   StoreBe16(tcp + 16, ~OnesComplementSum(tcp, tcp_bytes, pseudo));
 }
 
-/// Splits a frame of `length` bytes, at most kMaxLargeFrameBytes, into segments and sends them.
-/// `pieces` reads the frame, and `command` is the high word of its first descriptor. Updates each
-/// segment's lengths, identification, sequence number, flags and checksums (RFC 9293, 3.1). Returns
-/// false and sends nothing if the command or the IP header is invalid.
+/// Splits a frame of `length` bytes (at most kMaxLargeFrameBytes) into segments and sends the
+/// segments. `pieces` reads the frame, and `command` is the high word of its first descriptor.
+/// Updates each segment's lengths, identification, sequence number, flags and checksums (RFC 9293,
+/// 3.1). Returns false and sends nothing if the command or the IP header is invalid.
 bool SendSegments(uint64_t command, uint32_t length, PieceReader pieces, TxStaging& staging,
                   FrameSink& sink, Statistics& statistics) {
   const Layout layout(command);
@@ -126,8 +126,8 @@ void StoreBigEndian(uint8_t* at, uint16_t value) {
   at[1] = static_cast<uint8_t>(value);
 }
 
-/// Inserts the checksums that the first descriptor requests. Returns false if its offsets are
-/// outside the frame.
+/// Inserts the checksums requested by the first descriptor. Returns false if the descriptor's
+/// offsets are outside the frame.
 bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
   const uint32_t ip = static_cast<uint8_t>(high >> kTxIpOffsetShift);
   const uint32_t ip_bytes = static_cast<uint8_t>(high >> kTxIpLengthShift);
@@ -336,7 +336,7 @@ uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& s
       if (done == plain_end) continue;
       uint32_t segments = Segments(done, fetched);
       if (segments == 0) {
-        if (fetched - done < kMaxSegments) break;  // the rest of the frame is not posted yet
+        if (fetched - done < kMaxSegments) break;  // The rest of the frame has not been posted yet.
         segments = kMaxSegments;
         ++statistics[kStatTxBadDescriptor];
       } else {

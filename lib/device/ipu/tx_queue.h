@@ -16,7 +16,7 @@
 namespace sluice::device::ipu {
 
 /// `head` and `tail` are free-running, masked on use, and accessed only by the device thread. A
-/// frame is begun only when all its segments are posted.
+/// frame is begun only once all of its segments have been posted.
 class TxQueue {
  public:
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries);
@@ -31,7 +31,8 @@ class TxQueue {
   bool SetTail(uint32_t tail);
 
   /// Copies up to `budget` frames into `staging` and completes their descriptors. Returns the
-  /// number of frames that were sent or dropped. `clock` provides requested timestamps.
+  /// number of frames that were sent or dropped. `clock` provides the timestamps that descriptors
+  /// request.
   uint32_t Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& sink,
                Statistics& statistics, Clock& clock, uint32_t budget);
 
@@ -39,22 +40,23 @@ class TxQueue {
   static constexpr uint32_t kWindow = 64;
   static_assert(kWindow > regs::ipu::kMaxSegments);
 
-  /// Reads descriptors from head on and returns their number. Returns 0 if they or their data are
-  /// in remote memory and have not arrived.
+  /// Reads descriptors, starting at head, and returns their number. Returns 0 if the descriptors or
+  /// their data are in remote memory and have not arrived.
   uint32_t Fetch(const bar::DmaSpace& dma);
   /// Returns how many of `count` descriptors have arrived from remote memory.
   uint32_t Arrived(const bar::DmaSpace& dma, uint32_t count);
   /// Returns whether all data of the first `count` entries of the window has arrived.
   bool DataArrived(const bar::DmaSpace& dma, uint32_t count) const;
-  /// Reports to remote memory that the window was read and that its first `done` entries are
+  /// Reports to remote memory that the window has been read and that its first `done` entries are
   /// complete.
   void ReportProgress(const bar::DmaSpace& dma, uint32_t fetched, uint32_t done);
-  /// Returns the number of segments of the frame that begins at window entry `first`; 0 if its end
-  /// is not among the `fetched` entries, or if it has more than kMaxSegments.
+  /// Returns the number of segments of the frame that begins at window entry `first`. Returns 0 if
+  /// the end of the frame is not among the `fetched` entries, or if the frame has more than
+  /// kMaxSegments.
   uint32_t Segments(uint32_t first, uint32_t fetched) const;
-  /// Sends the window entries [first, end) up to the first one that is not a plain frame: a whole
-  /// frame with mapped data, a valid length and no offloads. Returns the index after the last entry
-  /// sent.
+  /// Sends the window entries [first, end) until it reaches one that is not a plain frame. A plain
+  /// frame is a whole frame with mapped data, a valid length and no offloads. Returns the index
+  /// after the last entry sent.
   uint32_t SendPlain(uint32_t first, uint32_t end, TxStaging& staging, FrameSink& sink,
                      Statistics& statistics);
   void Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameSink& sink,
@@ -66,8 +68,8 @@ class TxQueue {
   uint32_t mask_ = 0;
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
-  /// The window: high words of the descriptors from head on, and addresses of their data; null if
-  /// not mapped.
+  /// The window: high words of the descriptors starting at head, and addresses of their data (null
+  /// if not mapped).
   std::array<uint64_t, kWindow> high_{};
   std::array<const uint8_t*, kWindow> data_{};
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Staging memory in which all rings, links and endpoints collect frames to be sent in bursts.
+// Staging memory in which all rings, links and endpoints collect frames so that they are sent in
+// bursts.
 #pragma once
 
 #include "device/frame_staging.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Queue of the calls that wait for one process: a ring whose capacity is fixed when the process is
+// The queue of calls waiting for one process: a ring whose capacity is fixed when the process is
 // added.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace sluice::device::rpc {
 
-/// A call in the device: index of its slot. A call is in at most one of the dispatcher's queues.
+/// Identifies a call in the device; the index of its slot. A call is in at most one of the
+/// dispatcher's queues.
 using CallId = uint32_t;
 
 /// A first-in, first-out queue.

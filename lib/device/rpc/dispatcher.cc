@@ -13,8 +13,8 @@ Dispatcher::Dispatcher(const DispatcherConfig& config, Placement& placement)
   config_.cores = std::clamp(config_.cores, 1u, kMaxCores);
   config_.queue_capacity = std::max(config_.queue_capacity, 1u);
   config_.suspended_capacity = std::max(config_.suspended_capacity, 1u);
-  // When a process ends, its calls end and its cores may be assigned to others. Each call that
-  // times out may also get a core.
+  // When a process ends, its calls end and its cores may be assigned to other processes. Each call
+  // that times out may also be delivered to a core.
   actions_.reserve(config_.queue_capacity + config_.suspended_capacity + 5 * size_t{kMaxCores} +
                    kMaxProcesses + 2 * kTimeOutsPerTick);
 }
@@ -35,9 +35,9 @@ void Dispatcher::SetState(Core& core, CoreState state, uint64_t now, uint64_t bo
 
 bool Dispatcher::AddProcess(ProcessId id, uint32_t max_cores) {
   if (id >= kMaxProcesses || processes_[id].known || max_cores == 0) return false;
-  // Capacity beyond suspended_capacity is for calls that continue at once because too many are
-  // suspended. There is at most one per core, since a core begins no call while another waits to
-  // continue.
+  // The capacity beyond suspended_capacity is for calls that continue at once because too many are
+  // suspended. There is at most one such call per core, because a core does not begin a call while
+  // another is waiting to continue.
   const uint32_t resumed = config_.suspended_capacity + kMaxCores;
   processes_[id] = {.known = true,
                     .max_cores = max_cores,
@@ -297,7 +297,7 @@ void Dispatcher::Kill(ProcessId id) {
     if (core.state == CoreState::kWaiting) core.state = CoreState::kLeaving;
   }
   process.waiting = 0;
-  Review(id, 0);  // This call can only withdraw the process, which does not use the time.
+  Review(id, 0);  // This call can only withdraw the process, and that does not depend on the time.
   Do(Kind::kKill, kKills, {.kind{}, .process = id});
 }
 
@@ -312,7 +312,8 @@ void Dispatcher::Leave(CoreId id, uint64_t now) {
   placement_.Left(id, now);
 }
 
-// The part of the dispatcher that assigns cores to processes that want one, and handles idle cores.
+// The part of the dispatcher that assigns cores to processes that want one, and that handles idle
+// cores.
 
 void Dispatcher::Review(ProcessId id, uint64_t now) {
   Process& process = processes_[id];
@@ -347,8 +348,8 @@ bool Dispatcher::Fill(CoreId id, uint64_t now) {
 }
 
 void Dispatcher::Supply(uint64_t now) {
-  // Repeats as long as a core finds a process: a process that gets a core may want another, and a
-  // core that was checked earlier may serve it.
+  // Repeats as long as a process gets a core, because a process that gets a core may want another,
+  // and a core that was already checked may now serve it.
   for (bool found = true; found && wanting_ != 0;) {
     found = false;
     for (uint32_t id = 0; wanting_ != 0 && id < config_.cores; ++id) {
@@ -433,8 +434,8 @@ void Dispatcher::RetireIdle(uint64_t now) {
   }
 }
 
-// Suspended calls, which wait for other calls. They release their core and continue when the answer
-// arrives, when it times out, or at once if too many calls are suspended already.
+// Suspended calls wait for other calls. They release their core and continue when the answer
+// arrives, when the wait times out, or at once if too many calls are already suspended.
 
 Dispatcher::Actions Dispatcher::Resume(ProcessId id, CallId call, uint64_t now) {
   actions_.clear();

@@ -13,18 +13,18 @@ namespace sluice::device::rpc {
 
 /// The way in which a call reached its process.
 enum class Path : uint8_t {
-  kDirect,    ///< A core waited in the process.
+  kDirect,    ///< A core was waiting in the process.
   kQueued,    ///< The call waited until a core of the process was free.
   kSwitched,  ///< A core was switched to the process.
 };
 
-/// Trace of a call; times are in nanoseconds of the device's clock.
+/// Trace of a call. Times are in nanoseconds on the device's clock.
 struct CallTrace {
   uint32_t xid = 0;
   ProcessId process = 0;
   CoreId core = 0;
   Path path = Path::kDirect;
-  bool buffer = false;          ///< The arguments were in a buffer instead of lines.
+  bool buffer = false;          ///< The arguments were in a buffer instead of in lines.
   uint64_t code = 0;            ///< Address of the procedure.
   uint32_t argument_bytes = 0;  ///< Bytes of the unmarshalled arguments.
   uint32_t result_bytes = 0;    ///< Bytes of the results before marshalling.
@@ -38,14 +38,14 @@ class HostPort {
  public:
   virtual ~HostPort() = default;
 
-  /// Signals the process that runs on `core` to end its handler.
+  /// Signals the process that is running on `core` to end its handler.
   virtual void Interrupt(CoreId core, ProcessId process) = 0;
-  /// Requests the end of the process; RpcNic::Gone must follow.
+  /// Requests that the process be killed; RpcNic::Gone must follow.
   virtual void Kill(ProcessId process) = 0;
   /// Requests that the kernel on a retired core loads its endpoint again.
   virtual void Wake(CoreId core) = 0;
-  /// See Dispatcher::Starved. Returns nullopt if the device's time is unrelated to the time of the
-  /// host's CPUs.
+  /// See Dispatcher::Starved. Returns nullopt if the device's clock is unrelated to the clock of
+  /// the host's CPUs.
   virtual std::optional<uint64_t> Starved(CoreId /*core*/, ProcessId /*process*/) { return {}; }
   /// Reports an answered call. Called only if RpcNicConfig::traces is set.
   virtual void Answered(const CallTrace& trace) = 0;

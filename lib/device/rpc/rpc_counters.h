@@ -14,7 +14,7 @@
 namespace sluice::device::rpc {
 
 enum class RpcCounter : uint8_t {
-  // Frames that are not calls to this device; dropped.
+  // Frames that are not calls to this device and are dropped.
   kNotUdp,
   kMalformed,
   kFragment,
@@ -22,11 +22,11 @@ enum class RpcCounter : uint8_t {
   kBadChecksum,
   kTruncated,  ///< The frame ends within the call's header.
   kNotACall,
-  kNotOurPort,  ///< No service uses the port.
-  kNoSlot,      ///< All slots of the device are in use.
-  kDuplicate,   ///< Repetition of a call that still waits.
-  // Calls that are answered with an error. The frame of a call that was begun counts as kReceived,
-  // too; other frames count only here.
+  kNotOurPort,  ///< No service uses the UDP port.
+  kNoSlot,      ///< All of the device's slots are in use.
+  kDuplicate,   ///< Repetition of a call that is still waiting.
+  // Calls that are answered with an error. If the call had begun, its frame is also counted in
+  // kReceived; other frames are counted only here.
   kRpcMismatch,
   kAuthError,
   kProgUnavail,
@@ -36,13 +36,13 @@ enum class RpcCounter : uint8_t {
   kSystemErr,
   // Executed calls and replies.
   kReceived,   ///< Calls that reached a process.
-  kSent,       ///< Replies to these calls, and errors.
-  kUnsent,     ///< Errors to frames that arrived while there was no room for replies, and
+  kSent,       ///< Replies to these calls, and error replies.
+  kUnsent,     ///< Errors for frames that arrived while there was no room for replies, and
                ///< fragmented replies that the interface did not accept.
   kUnreplied,  ///< Handlers that requested no reply.
-  // Results and nested calls of services.
+  // Results and nested calls from services.
   kBadResults,     ///< Results that do not match the procedure's type: SYSTEM_ERR.
-  kNestedRefused,  ///< Nested calls that reached no service; the continuation gets the reason.
+  kNestedRefused,  ///< Nested calls that could not be made; the continuation gets the reason.
   kNestedOrphans,  ///< Nested calls that ended after the call that waited for them.
 };
 inline constexpr uint32_t kRpcCounters = 24;
@@ -73,9 +73,9 @@ inline constexpr auto kRpcCounterNames =
                                            {RpcCounter::kNestedRefused, "rpc_nested_refused"},
                                            {RpcCounter::kNestedOrphans, "rpc_nested_orphans"}});
 
-/// Returns the counter of a frame that must be dropped regardless of its port. `error` is the error
-/// of the frame as found by ReadCallFrame, `call` the error of its message. Returns nullopt if the
-/// frame is a call or is answered with an error.
+/// Returns the counter for a frame that must be dropped regardless of its port. `error` is the
+/// frame error that ReadCallFrame found, and `call` is the error in the frame's message. Returns
+/// nullopt if the frame is a call or gets an error reply.
 constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
                                            ::sluice::rpc::CallError call) {
   using ::sluice::rpc::CallError;
@@ -101,7 +101,7 @@ constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
   return std::nullopt;
 }
 
-/// Returns the counter of an error that answers a call.
+/// Returns the counter for calls that get this error reply.
 constexpr RpcCounter CounterOf(::sluice::rpc::AcceptStat stat) {
   using ::sluice::rpc::AcceptStat;
   switch (stat) {
@@ -117,7 +117,7 @@ constexpr RpcCounter CounterOf(::sluice::rpc::AcceptStat stat) {
       return RpcCounter::kSystemErr;
   }
 }
-/// Returns the counter of a message that is not an executable call.
+/// Returns the counter for messages that are not executable calls.
 constexpr RpcCounter CounterOf(::sluice::rpc::CallError error) {
   return error == ::sluice::rpc::CallError::kRpcVersion ? RpcCounter::kRpcMismatch
                                                         : RpcCounter::kAuthError;

@@ -18,7 +18,8 @@ using wire::AcceptStat;
 using wire::FrameError;
 using wire::UnmarshalError;
 
-// The device's control path and its step: receives frames, polls loads and sends frames.
+// The device's control path and its step function, which receives frames, polls loads and sends
+// frames.
 
 RpcNic::RpcNic(const RpcNicConfig& config, Placement& placement, HostPort& host)
     : config_(config),
@@ -187,7 +188,7 @@ bool RpcNic::AnswerPending(End& end, CoreId core) {
   return false;
 }
 
-// Path from frame to line: decoding, unmarshalling, and execution of the dispatcher's actions.
+// The path from frame to line: decodes and unmarshals calls, and executes the dispatcher's actions.
 
 bool RpcNic::Drop(const wire::CallFrame& read, FrameError error) {
   std::optional<RpcCounter> drop = DropOf(error, read.error);
@@ -216,7 +217,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   if (slots_.empty()) return Count(RpcCounter::kNoSlot);
   const ProcessId process = found.process;
   const std::span<const uint8_t> xdr(read.call.arguments, read.call.argument_bytes);
-  // Unmarshals directly into the line if a core waits at it.
+  // Unmarshals directly to the line if a core is waiting there.
   const std::optional<CoreId> core = dispatcher_.WaitingCore(process);
   End* end = core ? &User(process, *core) : nullptr;
   if (end != nullptr && !end->nic->Waits(Pair::kReceive)) end = nullptr;
@@ -253,7 +254,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
 bool RpcNic::WaitsAlready(const WireFrame& frame, const wire::CallFrame& read,
                           const Services::Found& found) const {
   const packet::Datagram& datagram = read.datagram;
-  // Compares the bytes from the IP addresses to the UDP ports.
+  // Compares the bytes from the IP addresses through the UDP ports.
   const uint32_t path = datagram.l3 + (datagram.ipv6 ? 8u : 12u);
   const std::span<const uint8_t> xdr(read.call.arguments, read.call.argument_bytes);
   return dispatcher_.queue(found.process).HasAny([&](CallId id) {
@@ -326,7 +327,7 @@ void RpcNic::Do(const Action& action) {
       return Switch(action);
     case Kind::kYieldNow: {
       End& end = User(action.process, action.core);
-      // A core that was already asked to leave does not need another answer.
+      // A core that has already been asked to leave does not need another answer.
       const bool asked = end.nic->state(Pair::kReceive) != coherent::State::kAway;
       if (!end.nic->YieldNow() && !asked) end.pending = Pending::kYieldNow;
       return;
@@ -396,7 +397,7 @@ void RpcNic::Switch(const Action& action) {
   End& user = User(action.process, action.core);
   user.pending = Pending::kNone;
   user.switched = true;
-  // The core left the user endpoint before the kernel got it back.
+  // The core left the user endpoint before the kernel got it back. Consume that event.
   while (user.nic->Look(Pair::kReceive, now_ns_) == coherent::Seen::kLeft) {
   }
   user.nic->Resume();
@@ -408,8 +409,7 @@ void RpcNic::Switch(const Action& action) {
 }
 
 void RpcNic::Wake(CoreId core) {
-  // A core that was answered TRYAGAIN loads again itself; only a core that was answered RETIRE
-  // sleeps.
+  // A core that got the answer TRYAGAIN loads again by itself; only a core that got RETIRE sleeps.
   if (kernels_[core].pending == Pending::kRetire) {
     kernels_[core].pending = Pending::kNone;
   } else {
@@ -428,8 +428,8 @@ void RpcNic::Interrupt(const Action& action) {
 }
 
 // Handles nested calls: passes them from the line of one process to the queue of another, and the
-// results back to the continuation. They are treated like calls from the wire, including XDR, so
-// that neither process can distinguish them or harm the other process.
+// results back to the continuation. Nested calls are handled like calls from the wire, including
+// XDR, so that neither process can tell the difference or harm the other.
 
 static_assert(static_cast<uint32_t>(NestedStatus::kProgUnavail) ==
                   static_cast<uint32_t>(AcceptStat::kProgUnavail) &&
@@ -449,7 +449,7 @@ Done RpcNic::DoneOf(const End& end) const {
 
 void RpcNic::Suspend(const End& end, const Action& action) {
   CallSlot& slot = slots_[action.call];
-  // Checks apply to a copy, because the process may still write to its line.
+  // Check a copy, because the process may still write to its line.
   const std::span<const uint8_t> payload = end.nic->returned(Pair::kReceive).payload;
   std::memcpy(scratch_.data(), payload.data(), payload.size());
   Continuation& continuation = slot.continuation;
@@ -574,7 +574,7 @@ void RpcNic::ForgetResults(ProcessId callee) {
   }
 }
 
-// Path from line to frame: results, and errors of the protocol.
+// The path from line to frame: results, and protocol errors.
 
 void RpcNic::Reply(End& end, CallId call) {
   CallSlot& slot = slots_[call];
@@ -611,7 +611,7 @@ std::optional<uint32_t> RpcNic::MarshalResults(const End& end, CallSlot& slot, u
     return {};
   }
   if (returned.status != static_cast<uint64_t>(AcceptStat::kSuccess)) return {};
-  // Checks apply to a copy, because the process may still write to its line.
+  // Check a copy, because the process may still write to its line.
   const std::span<const uint8_t> payload = returned.payload;
   std::memcpy(scratch_.data(), payload.data(), payload.size());
   slot.trace.result_bytes = static_cast<uint32_t>(payload.size());
@@ -652,7 +652,8 @@ void RpcNic::EndWith(CallId call, AcceptStat stat) {
   Orphan(call);
   if (slot.nested) return EndNested(call, static_cast<NestedStatus>(stat));
   if (!replies_.Begin().full()) return SendError(call, stat);
-  // The call keeps its slot, because a process that ends may end all its calls at once.
+  // The call keeps its slot until the error is sent, because the end of a process may end all its
+  // calls at once.
   slot.error = stat;
   errors_.Push(call);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's table of services: their programs, the types of their procedures, and the address of
-// each procedure in the process.
+// The device's service table: the programs, the types of their procedures, and the address of each
+// procedure in its process.
 #pragma once
 
 #include <array>
@@ -27,7 +27,8 @@ struct Entry {
 struct Service {
   uint16_t port = 0;           ///< UDP port.
   wire::Table table;           ///< Must be valid.
-  std::vector<Entry> entries;  ///< Indexed by procedure of the table, while the process runs.
+  std::vector<Entry> entries;  ///< Indexed by procedure of the table; filled while the process
+                               ///< runs.
   uint64_t incarnation = 0;    ///< The kernel's name for the process.
 };
 
@@ -48,7 +49,7 @@ class Services {
     ProcessId process = 0;  ///< Valid if the lookup succeeded.
   };
   Found Find(uint16_t port, const wire::Call& call) const;
-  /// Searches all ports. If several services have the program, returns the one that was added
+  /// Searches all ports. If several services provide the program, returns the one that was added
   /// first.
   Found Find(uint32_t program, uint32_t version, uint32_t procedure) const;
 

@@ -12,7 +12,7 @@ using pcie_switch::Tlp;
 using pcie_switch::TlpKind;
 using pcie_switch::WindowReport;
 
-/// Returns whether the device supports the node that `setup` describes; the setup is not trusted.
+/// Returns whether the device supports the node that `setup` describes. The setup is not trusted.
 bool CanBe(const NodeSetup& setup) {
   if (setup.action != SetupAction::kOpen || setup.max_message > kMostBytes) return false;
   if (setup.ring != 0) return setup.slots != 0;
@@ -37,7 +37,7 @@ void ChainDevice::Accept(const Tlp& tlp) {
   if (tlp.kind == TlpKind::kCompletion) return reads_.Complete(tlp);
   const uint64_t offset = tlp.address - BarOf(port_);
   const uint64_t index = offset >> kSlotShift;
-  // Registers are write-only, and longer writes are invalid.
+  // Registers are write-only. A TLP longer than the maximum payload is invalid.
   if (tlp.kind != TlpKind::kWrite || index >= kNodeSlots || tlp.length > pcie_switch::kMaxPayload)
     return;
   NodeSlot& slot = slots_[index];

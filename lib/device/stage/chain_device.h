@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device that is attached to the programmable switch: dispatches TLPs from its link to its nodes
-// and sends the nodes' TLPs. Each node uses the streaming or the legacy interface, as the CPU
-// configured it. The users of this class process the messages: Stage (stage.h), or a NIC.
+// A device that is attached to the programmable switch: it dispatches TLPs from its link to its
+// nodes and sends the nodes' TLPs. The CPU configures each node to use either the streaming or the
+// legacy interface. The user of this class, Stage (stage.h) or a NIC, processes the messages.
 #pragma once
 
 #include <array>
@@ -19,31 +19,32 @@
 
 namespace sluice::device::stage {
 
-/// A slot for a node of the device.
+/// A slot for one of the device's nodes.
 struct NodeSlot {
   NodeSetup setup;
   std::optional<pcie_switch::StreamWriter> writer;
   std::optional<pcie_switch::StreamReader> reader;
   std::optional<DescriptorQueue> queue;
-  /// The window's report has arrived: the writer continues where the device's predecessor ended.
+  /// The window's report has arrived: the writer continues where the device's predecessor stopped.
   bool resumed = false;
-  bool asked = false;    ///< The window's report was requested.
-  bool drained = false;  ///< The window was flushed for the last time.
+  bool asked = false;    ///< The window's report has been requested.
+  bool drained = false;  ///< The window has been flushed for the last time.
   Fetch fetch;
   pcie_switch::WindowReport report;
 
   bool draining() const { return setup.action == SetupAction::kDrain; }
-  /// Returns whether new messages may be sent: no answer waits for credits.
+  /// Returns whether new messages may be sent. They may not while answers are waiting for credits.
   bool MayPut() const { return writer && resumed && !drained && writer->waiting() == 0; }
 };
 
-/// A device's nodes and its link to the switch. Used by one thread. The link's memory outlives it.
+/// A device's nodes and its link to the switch. Used by one thread. The link's memory must outlive
+/// this object.
 class ChainDevice {
  public:
   ChainDevice(LinkMemory& link, pcie_switch::PortId port)
       : from_switch_(link.to_device), to_switch_(link.to_switch), reads_(port), port_(port) {}
 
-  /// Handles all TLPs that have arrived. Returns false if none had arrived.
+  /// Handles all TLPs that have arrived. Returns false if there were none.
   bool Receive();
   /// Sends the pending TLPs for which the link has room and that flow control allows. Returns false
   /// if none was sent.
@@ -51,7 +52,7 @@ class ChainDevice {
   std::span<NodeSlot> slots() { return slots_; }
 
  private:
-  /// Maximum number of consecutive message TLPs of one node.
+  /// Maximum number of consecutive message TLPs from one node.
   static constexpr uint32_t kTurn = 64;
 
   void Accept(const pcie_switch::Tlp& tlp);
@@ -62,7 +63,7 @@ class ChainDevice {
   LinkWriter to_switch_;
   Reads reads_;
   pcie_switch::PortId port_;
-  uint32_t used_ = 0;  ///< Slots from this index on are unused.
+  uint32_t used_ = 0;  ///< Slots with this index or higher are unused.
   std::array<NodeSlot, kNodeSlots> slots_;
 };
 

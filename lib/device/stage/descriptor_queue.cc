@@ -15,8 +15,8 @@ using pcie_switch::PortId;
 using pcie_switch::Tlp;
 using pcie_switch::TlpKind;
 
-/// Returns a TLP for a write of `bytes` bytes, whose payload the caller fills, or null if the link
-/// is full.
+/// Returns a TLP that writes `bytes` bytes, or null if the link is full. The caller must fill in
+/// the payload.
 Tlp* BeginWrite(LinkWriter& link, PortId port, uint64_t address, uint32_t bytes) {
   Tlp* const tlp = link.Place();
   if (tlp == nullptr) return nullptr;
@@ -139,8 +139,8 @@ void DescriptorQueue::StoreDescriptors() {
   }
 }
 
-/// Requests posted descriptors in one read. Their number is limited by the free jobs, the ring's
-/// end and the size of the read.
+/// Requests posted descriptors in one read. Their number is limited by the number of free jobs, the
+/// end of the ring and the maximum read size.
 bool DescriptorQueue::AskForDescriptors(LinkWriter& link, Reads& reads) {
   if (arrived_ != fetched_ || fetched_ == rung_) return false;
   const uint32_t slot = fetched_ % setup_.slots;

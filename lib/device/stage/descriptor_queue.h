@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The legacy interface of a node: a doorbell gives the number of descriptors; the device fetches
-// them and their data, and writes results and records. The driver is either the switch (records
-// precede results, in the window) or a CPU (records are in a separate ring in host memory, written
-// after the results). NodeSetup::completions selects the place of the records.
+// the descriptors and their data, and writes results and records. The driver is either the switch,
+// for which records are in the window and precede the results, or a CPU, for which records are in a
+// separate ring in host memory and are written after the results. NodeSetup::completions selects
+// where records are written.
 #pragma once
 
 #include <array>
@@ -18,11 +19,12 @@
 
 namespace sluice::device::stage {
 
-/// The device's side of one node with the legacy interface. Used by one thread. Jobs are in the
-/// order of their descriptors.
+/// The device's side of one node with the legacy interface. Used by one thread. Jobs are in
+/// descriptor order.
 class DescriptorQueue {
  public:
-  static constexpr uint32_t kDepth = kMaxBatch;  ///< Maximum number of descriptors in the device.
+  static constexpr uint32_t kDepth = kMaxBatch;  ///< Maximum number of descriptors that the device
+                                                 ///< holds.
   static constexpr uint32_t kFetchBatch =
       pcie_switch::kMaxReadRequest / sizeof(pcie_switch::LegacyDescriptor);
 
@@ -32,9 +34,9 @@ class DescriptorQueue {
     std::vector<uint8_t> result;  ///< A record, followed by space for the result.
     Fetch fetch;
     bool bad = false;     ///< The descriptor is invalid.
-    uint32_t asked = 0;   ///< Bytes of the data that were requested.
-    uint32_t length = 0;  ///< Bytes of the result.
-    uint32_t sent = 0;    ///< Bytes sent of the result and its record.
+    uint32_t asked = 0;   ///< Number of data bytes that have been requested.
+    uint32_t length = 0;  ///< Length of the result in bytes.
+    uint32_t sent = 0;    ///< Number of bytes of the result and its record that have been sent.
 
     /// Returns whether the data arrived without errors and can be processed.
     bool good() const { return !bad && !fetch.refused; }
@@ -45,21 +47,21 @@ class DescriptorQueue {
 
   DescriptorQueue(const NodeSetup& setup, uint8_t owner) : setup_(setup), owner_(owner) {}
 
-  /// Handles the doorbell: `posted` is the cumulative number of descriptors. Ignores a number by
-  /// which more descriptors would wait than the ring has slots.
+  /// Handles the doorbell: `posted` is the cumulative number of descriptors. Ignores the doorbell
+  /// if more descriptors would be waiting than the ring has slots.
   void Ring(uint32_t posted) {
     if (posted - fetched_ <= setup_.slots) rung_ = posted;
   }
   /// Returns the number of leading unanswered jobs whose data has arrived or was refused.
   uint32_t Ready() const;
-  /// Returns the i-th unanswered job; its reads have ended if i < Ready().
+  /// Returns the i-th unanswered job; its reads have completed if i < Ready().
   Job& job(uint32_t i) { return jobs_[(answered_ + i) % kDepth]; }
   /// Answers job(0). `length` is the size of the result in job(0).room().
   void Answer(Outcome outcome, uint32_t length, uint32_t key);
 
   /// Sends results, records and read requests. Returns false if none could be sent.
   bool Send(LinkWriter& link, Reads& reads, pcie_switch::PortId port);
-  /// Returns whether all posted descriptors are finished.
+  /// Returns whether all posted descriptors have been finished.
   bool idle() const { return recorded_ == rung_; }
 
  private:
@@ -75,9 +77,9 @@ class DescriptorQueue {
   // Cumulative counts of descriptors, in descending order.
   uint32_t rung_ = 0;
   uint32_t fetched_ = 0;   ///< Descriptors requested.
-  uint32_t arrived_ = 0;   ///< Descriptors arrived in jobs_.
-  uint32_t asked_ = 0;     ///< Descriptors whose data was requested completely.
-  uint32_t answered_ = 0;  ///< Jobs answered by the executor.
+  uint32_t arrived_ = 0;   ///< Descriptors that have arrived in jobs_.
+  uint32_t asked_ = 0;     ///< Descriptors whose data has been requested completely.
+  uint32_t answered_ = 0;  ///< Jobs that the executor has answered.
   uint32_t written_ = 0;   ///< Results written.
   uint32_t recorded_ = 0;  ///< Records written.
   Fetch descriptors_fetch_;

@@ -2,9 +2,9 @@
 //
 // A PCIe link between a device and a port of the switch, in memory that two threads or two
 // processes share: a ring of TLPs per direction, with one writer and one reader. Writer and reader
-// do not trust each other: each keeps a private copy of its count and copies TLPs before it reads
-// them. Once the writer's count is more than a ring ahead, the reader ignores the writer
-// permanently.
+// do not trust each other: each keeps a private copy of its own count, and the reader copies each
+// TLP before it evaluates it. If the writer's count is ever more than a ring ahead, the reader
+// ignores the writer from then on.
 #pragma once
 
 #include <algorithm>
@@ -24,11 +24,11 @@ struct LinkDirection {
   struct alignas(64) Count {
     uint32_t value;
   };
-  Count written;  ///< TLPs, cumulative; stored with release order.
-  Count read;     ///< TLPs, cumulative; stored with release order.
+  Count written;  ///< Number of TLPs written so far; stored with release order.
+  Count read;     ///< Number of TLPs read so far; stored with release order.
   std::array<pcie_switch::Tlp, kLinkTlps> tlps;
 };
-/// Shared memory of a link. All zeroes is a valid empty link.
+/// Shared memory of a link. If it is all zeroes, the link is valid and empty.
 struct LinkMemory {
   LinkDirection to_switch;
   LinkDirection to_device;
@@ -54,9 +54,9 @@ class LinkWriter {
     }
     return &direction_->tlps[written_ % kLinkTlps];
   }
-  /// Commits the TLP at Place; the reader sees it after Publish.
+  /// Commits the TLP at Place. The reader sees the TLP after Publish.
   void Commit() { ++written_; }
-  /// Copies a TLP, without unused payload bytes, to Place, which must not be null.
+  /// Copies a TLP, without unused payload bytes, to Place(), which must not return null.
   void Put(const pcie_switch::Tlp& tlp) {
     std::memcpy(static_cast<void*>(Place()), &tlp,
                 offsetof(pcie_switch::Tlp, payload) + PayloadBytes(tlp));
@@ -72,7 +72,7 @@ class LinkWriter {
   LinkDirection* direction_;
   uint32_t written_ = 0;
   uint32_t published_ = 0;
-  uint32_t read_ = 0;  ///< Last value read of the reader's count.
+  uint32_t read_ = 0;  ///< The reader's count when it was last read.
 };
 
 class LinkReader {
@@ -85,7 +85,7 @@ class LinkReader {
     const pcie_switch::Tlp& tlp = direction_->tlps[read_ % kLinkTlps];
     std::array<uint8_t, offsetof(pcie_switch::Tlp, payload)> head;
     std::memcpy(head.data(), &tlp, head.size());
-    // Clears all bits except the lowest: other bytes are invalid as bool.
+    // A bool must be 0 or 1, so all bits except the lowest are cleared.
     head[offsetof(pcie_switch::Tlp, refused)] &= 1;
     std::memcpy(static_cast<void*>(&out), head.data(), head.size());
     std::memcpy(out.payload.data(), tlp.payload.data(), PayloadBytes(out));
@@ -98,7 +98,7 @@ class LinkReader {
     released_ = read_;
     std::atomic_ref(direction_->read.value).store(read_, std::memory_order_release);
   }
-  /// Returns whether the writer's count was invalid. If so, no more TLPs arrive.
+  /// Returns whether the writer's count was invalid. If so, no more TLPs are read.
   bool broken() const { return broken_; }
 
  private:
@@ -114,7 +114,7 @@ class LinkReader {
   LinkDirection* direction_;
   uint32_t read_ = 0;
   uint32_t released_ = 0;
-  uint32_t written_ = 0;  ///< Last value read of the writer's count.
+  uint32_t written_ = 0;  ///< The writer's count when it was last read.
   bool broken_ = false;
 };
 

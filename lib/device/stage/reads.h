@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Outstanding DMA reads of a device, indexed by tag.
+// A device's outstanding DMA reads, indexed by tag.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace sluice::device::stage {
 
-/// State of one or more reads into the same memory.
+/// State of one or more reads to the same memory.
 struct Fetch {
-  uint32_t missing = 0;  ///< Bytes that were requested but have not arrived.
-  bool refused = false;  ///< A part was refused and will not arrive.
+  uint32_t missing = 0;  ///< Bytes that have been requested but have not arrived.
+  bool refused = false;  ///< A read was refused, so its data will not arrive.
   bool done() const { return missing == 0; }
 };
 
@@ -26,8 +26,8 @@ class Reads {
 
   explicit Reads(pcie_switch::PortId port) : port_(port) {}
 
-  /// Reads up to kMaxReadRequest bytes for slot `owner`. `to` and `fetch` stay valid until the data
-  /// has arrived, or until Forget. Returns false if no tag is free or the link is full.
+  /// Reads up to kMaxReadRequest bytes for slot `owner`. `to` and `fetch` must stay valid until the
+  /// data has arrived or Forget is called. Returns false if no tag is free or the link is full.
   bool Start(LinkWriter& link, uint64_t address, uint32_t bytes, uint8_t* to, Fetch& fetch,
              uint8_t owner) {
     if (used_ == kTags) return false;
@@ -47,7 +47,7 @@ class Reads {
     return true;
   }
 
-  /// Handles a completion. Ignores unexpected ones.
+  /// Handles a completion. Ignores unexpected completions.
   void Complete(const pcie_switch::Tlp& tlp) {
     if (tlp.tag >= kTags) return;
     Read& read = reads_[tlp.tag];

@@ -75,7 +75,7 @@ bool Stage::ServeQueue(DescriptorQueue& queue) {
   return ready != 0;
 }
 
-/// Processes the first `count` messages of the batch. Lengths that the executor returns are not
+/// Processes the first `count` messages of the batch. The lengths that the executor returns are not
 /// trusted.
 void Stage::Run(uint32_t count) {
   const auto batch = std::span(batch_).first(count);

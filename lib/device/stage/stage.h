@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An accelerator that is attached to the programmable switch: receives messages through the
+// An accelerator that is attached to the programmable switch. It receives messages through the
 // interface of each of its nodes, runs the executor and sends the results. It accepts a message
-// only if the answer can be sent, so that a device that occurs twice in a chain does not deadlock.
+// only if it can send the answer, so that a chain that contains the same device twice does not
+// deadlock.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace sluice::device::stage {
 
-/// Counters of a stage. One writer; any thread may read. Initially zero.
+/// Counters of a stage. One thread writes them; any thread may read them. Initially zero.
 struct StageCounters {
   alignas(64) std::atomic<uint64_t> steps;  ///< Increases while the stage runs.
   std::atomic<uint64_t> batches;
@@ -29,7 +30,7 @@ struct StageCounters {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
-/// One accelerator with its executor. Used by one thread. All references outlive it.
+/// An accelerator with its executor. Used by one thread. All references must outlive it.
 class Stage {
  public:
   Stage(LinkMemory& link, pcie_switch::PortId port, Executor& executor, StageCounters& counters)
@@ -39,8 +40,8 @@ class Stage {
   bool Step();
 
  private:
-  /// Limit of a streaming batch in bytes, not counting its first message. Each message counts with
-  /// the node's maximum message size.
+  /// Limit of a streaming batch in bytes, not counting its first message. Each message is counted
+  /// as having the node's maximum message size.
   static constexpr uint32_t kBatchBytes = 1u << 20;
 
   bool ServeStream(NodeSlot& slot);

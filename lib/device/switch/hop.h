@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State that the switch keeps for each node of a stream: a Lane for the sending half, a Hop for the
-// receiving half.
+// State that the switch keeps for each node of a stream: a Lane for the sending half and a Hop for
+// the receiving half.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace sluice::device::pcie_switch {
 
-/// Sending half of a node. Its TLPs wait in a ring.
+/// Sending half of a node. The node's TLPs wait in a ring.
 struct Lane {
   bool used = false;
   StreamId stream = 0;
@@ -20,19 +20,19 @@ struct Lane {
   PortId owner = 0;
   bool legacy = false;  ///< The node writes records instead of message headers.
   uint16_t ring = 0;
-  uint32_t capacity = 0;  ///< Granules of the ring.
+  uint32_t capacity = 0;  ///< Size of the ring in granules.
   uint64_t control = 0;
 
   bool closed = false;
-  bool discarding = false;  ///< The rest of a dropped message may follow.
-  bool coming = false;      ///< The rest of a message is expected.
+  bool discarding = false;  ///< The rest of a dropped message may still arrive.
+  bool coming = false;      ///< The rest of a message is still expected.
   uint32_t offset = 0;      ///< Expected offset in the window.
   uint32_t end = 0;         ///< End offset of the message.
   uint64_t sequence = 0;    ///< Number of the current or last message.
-  NodeMask targets = 0;     ///< Targets of that message.
-  Held about{};             ///< Description of that message, without data.
+  NodeMask targets = 0;     ///< Targets of the current or last message.
+  Held about{};             ///< Description of the current or last message, without its data.
 
-  uint64_t messages = 0;  ///< Messages received completely.
+  uint64_t messages = 0;  ///< Number of messages received completely.
   uint64_t received = 0;  ///< Granules received.
   uint64_t freed = 0;
   uint64_t reported = 0;  ///< Value of `freed` last reported to the sender.
@@ -57,23 +57,23 @@ struct Hop {
   bool busy = false;      ///< A message is being sent to the node.
   uint16_t lane = 0;      ///< Lane of that message.
   uint64_t sequence = 0;  ///< Number of that message in the lane.
-  uint32_t done = 0;      ///< Bytes already sent of the message's next TLP.
-  bool partial = false;   ///< A part of the message was sent.
-  bool aborted = false;   ///< The receiver must be informed that the message was aborted.
-  uint32_t turn = 0;      ///< Lane of the stream that is checked first.
-  uint64_t messages = 0;  ///< Messages sent completely.
+  uint32_t done = 0;      ///< Number of bytes of the message's next TLP that have been sent.
+  bool partial = false;   ///< Part of the message has been sent.
+  bool aborted = false;   ///< The receiver must be told that the message was aborted.
+  uint32_t turn = 0;      ///< Lane that is checked first for the next message.
+  uint64_t messages = 0;  ///< Number of messages sent completely.
 
-  uint64_t sent = 0;      ///< Bytes, cumulative; messages begin at whole granules.
-  uint64_t consumed = 0;  ///< Bytes that the device has released.
+  uint64_t sent = 0;      ///< Total bytes sent; messages begin at granule boundaries.
+  uint64_t consumed = 0;  ///< Total bytes that the device has released.
 
   // Members for legacy nodes.
   std::vector<uint8_t> memory;  ///< The descriptor ring, followed by a data slot per descriptor.
   std::vector<Slot> slots;
   uint32_t posted = 0;  ///< Descriptors, cumulative.
-  uint32_t filled = 0;  ///< Bytes of the current message that are in the slot.
+  uint32_t filled = 0;  ///< Bytes of the current message that have been copied to the slot.
 
-  /// Called when the device has received the state: increments a counted state (StateRule::kCount),
-  /// so that it is not sent twice, even if the message is aborted.
+  /// Called when the device has received the state. Increments a counted state (StateRule::kCount),
+  /// so that the same count is never sent twice, even if the message is aborted.
   void CountState() {
     if (spec.state_rule != StateRule::kCount) return;
     StoreTo(spec.state.data(), LoadFrom<uint64_t>(spec.state.data()) + 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The match-action pipeline: stages in a fixed order, each a table. The first three stages process
-// a message once; then it is copied for each target, and the last three process every copy.
+// The match-action pipeline: a fixed sequence of stages, each of which is a table. The first three
+// stages process a message once; then the message is copied for each target, and the last three
+// stages process every copy.
 //
 //   window   {window}                  exact    the sender, and whether it may write there
 //   select   {stream, node}            exact    the policy's input: a key, a hash, a counter
@@ -27,10 +28,10 @@ inline constexpr uint32_t kStageCount = 6;
 
 /// Parameters of a pipeline.
 struct PipelineShape {
-  uint32_t stages = 10;  ///< Minimum: kStageCount; 10 x 10 cycles at 3 GHz are 33.3 ns.
+  uint32_t stages = 10;  ///< At least kStageCount. 10 x 10 cycles at 3 GHz are 33.3 ns.
   uint32_t cycles_per_stage = 10;
   uint64_t hertz = 3'000'000'000;
-  /// Number of entries of each table.
+  /// Number of entries in each table.
   std::array<uint32_t, kStageCount> capacity{256, 256, 1024, 256, 256, kMaxAccess};
 
   static constexpr uint32_t kMaxAccess = 16;  ///< One entry per port.
@@ -43,7 +44,7 @@ struct PipelineShape {
 /// The stages with their tables and registers. Used by one thread.
 class Pipeline {
  public:
-  /// `registers` is the number of counters that instructions may use.
+  /// `registers` is the number of counters available to instructions.
   Pipeline(const PipelineShape& shape, uint32_t registers);
 
   /// Runs the action of the entry that matches. Returns false if none does.

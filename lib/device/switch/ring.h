@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Buffers that hold the TLPs of messages until they were sent to all their targets.
+// Buffers that hold the TLPs of messages until they have been sent to all targets.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ struct Held {
   std::array<uint32_t, 2> key{};
   uint64_t sequence = 0;  ///< Number of the message in its lane.
   uint16_t lane = 0;
-  NodeMask targets = 0;  ///< Remaining targets. The element is freed when `targets` becomes 0.
+  NodeMask targets = 0;  ///< Targets that the element has not been sent to. The element is freed
+                         ///< when `targets` becomes 0.
   uint16_t length = 0;   ///< Bytes in `data`, which excludes the message's header.
   uint8_t granules = 0;
   bool first = false;
@@ -32,7 +33,7 @@ class Ring {
   explicit Ring(uint32_t granules = 0) : slots_(granules), free_(granules) {}
 
   bool Fits(uint32_t granules) const { return granules <= free_; }
-  /// Appends an element that the caller fills; `granules` must fit.
+  /// Appends an element, which the caller must fill in. There must be room for `granules`.
   Held& Push(uint32_t granules) {
     assert(Fits(granules) && granules != 0 && size_ < slots_.size());
     free_ -= granules;

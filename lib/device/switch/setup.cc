@@ -17,8 +17,8 @@ uint16_t FreeIndex(std::vector<Element>& elements) {
   return static_cast<uint16_t>(elements.size() - 1);
 }
 
-/// Returns the nodes that could get a message twice: as a target and as the replacement of a dead
-/// target, or as the replacement of two dead targets.
+/// Returns the nodes that could get a message twice: both as a target and in place of a dead
+/// target, or in place of two dead targets.
 NodeMask Twice(const StreamSpec& spec, NodeMask targets) {
   NodeMask once = 0, twice = 0;
   for (NodeId target = 0; target < spec.nodes.size(); ++target) {
@@ -49,7 +49,7 @@ std::string InvalidPolicy(const Policy& policy, size_t nodes) {
 
 }  // namespace
 
-// Control path: streams, policies, ranges and access rights.
+// Control path: opens streams and sets up policies, address ranges and access rights.
 
 Switch::Switch(const SwitchParameters& parameters)
     : parameters_(parameters),
@@ -269,7 +269,7 @@ std::vector<State> Switch::States(StreamId stream) const {
   return states;
 }
 
-// Checks of a stream before it is set up: sizes, edges, and room in the tables.
+// Checks a stream before it is set up: sizes, edges, and room in the tables.
 
 std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask receivers) const {
   const NodeSpec& about = spec.nodes[node];
@@ -322,7 +322,7 @@ std::string Switch::NoRoomFor(const StreamSpec& spec, NodeMask receivers) const 
   if (wrong.empty()) wrong = short_of(Stage::kSelect, senders, "select");
   if (wrong.empty()) wrong = short_of(Stage::kPolicy, edges, "policy");
   if (wrong.empty()) wrong = short_of(Stage::kRoute, targets, "route");
-  // If devices die, every node may need an entry.
+  // If devices die, every node may need an entry in the health table.
   const Table& health = pipeline_.table(Stage::kHealth);
   if (wrong.empty() && pipeline_.table(Stage::kRoute).size() + targets > health.capacity())
     wrong = "table health has too few entries for all nodes";

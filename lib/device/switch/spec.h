@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Specification of a stream, passed by a CPU to open it, and the switch's counters.
+// The specification with which a CPU opens a stream, and the switch's counters.
 #pragma once
 
 #include <array>
@@ -24,15 +24,15 @@ using PortMask = uint16_t;
 inline constexpr uint32_t kMaxNodes = 16;  ///< Maximum number of nodes per stream.
 inline constexpr PortMask kAllPorts = 0xffff;
 
-/// Addresses of the switch itself: registers, memory and windows. Each register, memory and window
-/// belongs to one node.
+/// Addresses of the switch itself: registers, memory areas and windows. Each of them belongs to one
+/// node.
 inline constexpr uint64_t kSwitchBase = 1ull << 40;
 /// Registers of 8 bytes, one per node: the number of bytes that the node has consumed.
 inline constexpr uint64_t kRegisters = kSwitchBase;
 inline constexpr uint64_t kGlueMemory = kSwitchBase + (1ull << 32);
 inline constexpr uint64_t kWindows = kSwitchBase + (1ull << 36);
 inline constexpr uint64_t kSwitchEnd = kSwitchBase << 1;
-/// A window is 16 MiB of addresses that have no memory.
+/// A window is a range of 16 MiB of addresses without memory.
 inline constexpr uint32_t kWindowShift = 24;
 inline constexpr uint32_t kGlueShift = 28;
 /// Maximum message size: the message and its header must fit into the window.
@@ -40,7 +40,7 @@ inline constexpr uint32_t kLongestMessage = (1u << kWindowShift) - kGranule;
 
 /// Targets of the messages that match a value.
 struct Edge {
-  /// Compared with the selected value in the bits of `mask`; the first match wins.
+  /// Compared with the selected value, but only in the bits of `mask`; the first match wins.
   uint64_t value = 0;
   uint64_t mask = 0;
   NodeMask targets = 0;  ///< Each target gets a copy.
@@ -54,7 +54,7 @@ struct Policy {
 };
 
 constexpr NodeMask Bit(NodeId node) { return static_cast<NodeMask>(1u << node); }
-/// Returns all nodes that a policy can send to.
+/// Returns all nodes to which a policy can send.
 inline NodeMask TargetsOf(const Policy& policy) {
   NodeMask all = 0;
   for (const Edge& edge : policy.edges) all |= edge.targets;
@@ -71,10 +71,10 @@ enum class OnDeath : uint8_t {
   kBypass,  ///< Messages are sent to another node.
   kFail,    ///< The stream fails.
 };
-/// Change of a node's state from message to message.
+/// How a node's state changes from message to message.
 enum class StateRule : uint8_t {
   kFixed,
-  kCount,  ///< The first 8 bytes, a number, are incremented for each message.
+  kCount,  ///< The first 8 bytes are a number that is incremented for each message.
 };
 
 struct NodeSpec {
@@ -82,34 +82,34 @@ struct NodeSpec {
   NodeKind kind = NodeKind::kPush;
   Policy out;  ///< A node without edges does not send.
 
-  /// Address of two words in the device that the switch writes, 8 bytes each. At +0: granules of
-  /// its messages that have left the switch (WindowReport::freed). At +8: after an aborted message,
-  /// the position of the next message in the stream of all received bytes.
+  /// Address of two 8-byte words in the device, written by the switch. At +0: number of granules of
+  /// the device's messages that have left the switch (WindowReport::freed). At +8: after an aborted
+  /// message, the position of the next message in the stream of all received bytes.
   uint64_t control = 0;
 
-  /// Size of the switch's buffer for the TLPs that the node sends; equals the node's credits.
+  /// Size of the switch's buffer for the TLPs that the node sends. Equal to the node's credits.
   uint32_t window_granules = 64;
 
-  // Members of a node that receives (the target of an edge).
-  uint64_t buffer = 0;        ///< Address of its streaming buffer.
-  uint32_t buffer_bytes = 0;  ///< Whole granules, at least the longest message.
+  // Members for a node that receives messages, which is the target of an edge.
+  uint64_t buffer = 0;        ///< Address of the node's streaming buffer.
+  uint32_t buffer_bytes = 0;  ///< A whole number of granules, at least the longest message.
   uint32_t command = 0;
   State state{};
   StateRule state_rule = StateRule::kFixed;
   OnDeath on_death = OnDeath::kFail;
-  NodeId bypass = 0;  ///< Node that gets its messages with OnDeath::kBypass.
+  NodeId bypass = 0;  ///< Node that gets this node's messages with OnDeath::kBypass.
 
-  // Members of a legacy node.
-  uint64_t doorbell = 0;  ///< The switch writes 4 bytes: the number of posted descriptors.
-  /// Maximum number of messages in the device; a power of two, because 32-bit sequences wrap
-  /// around.
+  // Members for a legacy node.
+  uint64_t doorbell = 0;  ///< The switch writes the number of posted descriptors here, in 4 bytes.
+  /// Maximum number of messages in the device. Must be a power of two, because 32-bit sequence
+  /// numbers wrap around.
   uint32_t slots = 0;
 };
 
 /// A chain of accelerators. Edges lead only to later nodes.
 struct StreamSpec {
   std::vector<NodeSpec> nodes;
-  uint32_t max_message = 0;  ///< Maximum bytes after the header, at every node.
+  uint32_t max_message = 0;  ///< Maximum number of bytes after the header, at every node.
 };
 /// Returns the nodes that are targets of an edge.
 inline NodeMask Receivers(const StreamSpec& spec) {
@@ -118,26 +118,26 @@ inline NodeMask Receivers(const StreamSpec& spec) {
   return all;
 }
 
-/// Reason for which a message, or a TLP outside a message, was dropped.
+/// Reason why a message, or a TLP outside a message, was dropped.
 enum class Drop : uint8_t {
   kNone,
-  kNoWindow,    ///< TLP: unassigned address.
-  kNotOwner,    ///< TLP: window of another device.
+  kNoWindow,    ///< TLP: its address is not assigned.
+  kNotOwner,    ///< TLP: the window belongs to another device.
   kForbidden,   ///< Copy of a message, or TLP: the source may not write to the target port.
   kNoEdge,      ///< No edge of the policy matches.
   kTooLong,     ///< The length in the header exceeds the stream's maximum.
   kBadHeader,   ///< The first TLP has an incomplete header, or more bytes than the header's length.
   kCut,         ///< Another message began, or the window was closed, before this one ended.
-  kGap,         ///< TLP: not contiguous with the previous bytes.
+  kGap,         ///< TLP: its data does not continue the previous bytes.
   kOverrun,     ///< The sender had no credits.
   kClosed,      ///< TLP: its stream is closed or has failed, or its device is dead.
   kStageDead,   ///< The receiving device is dead.
   kSenderDied,  ///< The sending device died before the message ended.
   kStreamFailed,  ///< The message was in the switch when its stream failed.
-  kBadCredit,     ///< TLP: invalid credits, more than were sent or less than before.
-  kBadRecord,     ///< A legacy device's result without a pending descriptor.
+  kBadCredit,     ///< TLP: the credits are invalid: more than were sent, or fewer than before.
+  kBadRecord,     ///< A legacy device sent a result for which no descriptor is pending.
   kRefused,       ///< A legacy device could not process the message.
-  kBadRead,       ///< TLP: read of memory that the reader does not own.
+  kBadRead,       ///< TLP: the reader does not own the memory that it reads.
 };
 inline constexpr auto kDropNames = base::Names<Drop, 18>({{Drop::kNone, "none"},
                                                           {Drop::kNoWindow, "no_window"},
@@ -161,21 +161,21 @@ using Drops = std::array<uint64_t, kDropNames.size()>;
 
 /// Result of Open.
 struct Opened {
-  std::string error;  ///< One line; empty on success.
+  std::string error;  ///< One-line message; empty on success.
   StreamId stream = 0;
   /// Indexed by node: its window, its register for consumed bytes, and a legacy node's descriptor
-  /// ring. 0 if the node has none.
+  /// ring. 0 for each that the node does not have.
   std::vector<uint64_t> windows;
   std::vector<uint64_t> registers;
   std::vector<uint64_t> rings;
 };
 
-/// Data that a flush read of a window returns to its owner. The owner's earlier writes are
-/// included.
+/// Data that a flush read of a window returns to the window's owner. It covers the owner's earlier
+/// writes.
 struct WindowReport {
-  uint64_t messages = 0;  ///< Messages received completely since the stream was opened.
-  uint64_t received = 0;  ///< Granules, cumulative, including dropped ones.
-  uint64_t freed = 0;     ///< Granules of `received` that have left the switch.
+  uint64_t messages = 0;  ///< Number of messages received completely since the stream was opened.
+  uint64_t received = 0;  ///< Total granules received, including dropped ones.
+  uint64_t freed = 0;     ///< Number of `received` granules that have left the switch.
 };
 
 }  // namespace sluice::device::pcie_switch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device's side of a stream: writes messages to a window and reads them from a streaming buffer.
-// Both directions use credits. The code does not depend on the policy or the peer.
+// A device's side of a stream, which writes messages to a window and reads them from a streaming
+// buffer. Both directions use credits. The code does not depend on the policy or the peer.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,8 @@ class StreamWriter {
     std::copy(data.begin(), data.end(), bytes.begin() + sizeof header);
     waiting_.push_back(std::move(bytes));
   }
-  /// Copies the next write to `out`. Returns false if the queue is empty or credits are missing.
+  /// Copies the next write to `out`. Returns false if the queue is empty or there are not enough
+  /// credits.
   bool Next(Tlp& out) {
     if (waiting_.empty()) return false;
     const std::vector<uint8_t>& bytes = waiting_.front();
@@ -68,19 +69,19 @@ class StreamWriter {
   /// Handles the switch's write to NodeSpec::control: the number of granules that have left the
   /// switch.
   void SetFreed(uint64_t freed) { freed_ = std::max(freed_, freed); }
-  /// Drops queued messages, and continues after a restart from the result of a flush read of the
+  /// Drops queued messages. After a restart, continues from the result of a flush read of the
   /// window.
   void Resume(const WindowReport& report) {
     waiting_.clear();
     offset_ = 0;
     sent_ = report.received;
-    SetFreed(report.freed);  // A later value may already be known.
+    SetFreed(report.freed);  // A later value may already have arrived.
   }
   /// Disables credits, so that only the port's flow control applies.
   void IgnoreCredits() { granules_ = ~0u; }
   size_t waiting() const { return waiting_.size(); }
-  /// Returns the number of granules that were sent and have not left the switch; at least 0, even
-  /// if the switch reports more than were sent.
+  /// Returns the number of granules that have been sent but have not left the switch. If the switch
+  /// reports more than were sent, returns 0.
   uint64_t outstanding() const { return sent_ - std::min(sent_, freed_); }
 
  private:
@@ -88,8 +89,8 @@ class StreamWriter {
   uint64_t granules_;
   PortId port_;
   std::deque<std::vector<uint8_t>> waiting_;
-  std::vector<std::vector<uint8_t>> spare_;  ///< Buffers of sent messages, for reuse.
-  uint32_t offset_ = 0;                      ///< Offset in the first waiting message.
+  std::vector<std::vector<uint8_t>> spare_;  ///< Buffers of sent messages, kept for reuse.
+  uint32_t offset_ = 0;                      ///< Offset in the first message of the queue.
   uint64_t sent_ = 0;
   uint64_t freed_ = 0;
 };
@@ -101,12 +102,12 @@ class StreamReader {
       : buffer_(buffer), bytes_(bytes), register_(reg), port_(port) {}
 
   bool Owns(uint64_t address) const { return address - buffer_ < bytes_.size(); }
-  /// Handles a write to the buffer, in order. Ignores a write without credits, because it would
-  /// overwrite unconsumed bytes, and a write that leaves a gap, because the skipped bytes are not a
-  /// message.
+  /// Handles a write to the buffer; writes must be passed in order. Ignores a write that exceeds
+  /// the credits, because it would overwrite unconsumed bytes, and a write that leaves a gap,
+  /// because the skipped bytes are not a message.
   void Accept(const Tlp& tlp) {
     const uint64_t at = tlp.address - buffer_;
-    // Messages begin at whole granules; skipped bytes are padding.
+    // Messages begin at granule boundaries; skipped bytes are padding.
     const uint64_t skipped = (at + bytes_.size() - received_ % bytes_.size()) % bytes_.size();
     const uint64_t end = received_ + skipped + tlp.length;
     if (skipped >= kGranule || end - begin_ > bytes_.size()) return;
@@ -151,7 +152,8 @@ class StreamReader {
     return true;
   }
   MessageHeader Front() const { return HeaderAt(begin_); }
-  /// Writes a TLP with the consumed bytes to `out`. Returns false if the switch already knows them.
+  /// Writes a TLP that reports the consumed bytes to `out`. Returns false if the switch already
+  /// knows their number.
   bool Credits(Tlp& out) {
     if (begin_ == reported_) return false;
     reported_ = begin_;

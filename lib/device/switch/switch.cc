@@ -11,9 +11,9 @@ bool Within(uint64_t address, uint64_t base, uint64_t end) {
   return address >= base && address < end;
 }
 
-constexpr uint32_t kFreeShare = 4;  ///< Credits are returned when 1/kFreeShare of a window is free.
+constexpr uint32_t kFreeShare = 4;  ///< Credits are returned once 1/kFreeShare of a window is free.
 
-/// Copies `count` bytes from offset `from` of a header (if any) followed by the data.
+/// Copies `count` bytes, starting at offset `from`, of a header (if any) followed by the data.
 void CopyPiece(const MessageHeader* header, const Held& held, uint32_t from, uint32_t count,
                uint8_t* to) {
   const uint32_t header_bytes = header != nullptr ? sizeof *header : 0;
@@ -32,7 +32,7 @@ void Append(std::string& out, Number number) {
 
 }  // namespace
 
-// Input side: classifies a TLP and finds the nodes that get its message.
+// Input side: classifies a TLP and determines which nodes get its message.
 
 bool Switch::Accept(PortId port, const Tlp& tlp) {
   const uint32_t most = tlp.kind == TlpKind::kRead ? kMaxReadRequest : kMaxPayload;
@@ -50,7 +50,8 @@ bool Switch::Accept(PortId port, const Tlp& tlp) {
   if (Within(tlp.address, kRegisters, kGlueMemory)) {
     AcceptCredits(port, tlp);
   } else {
-    Count(Drop::kForbidden);  // Devices may only read the switch's memory for legacy devices.
+    Count(Drop::kForbidden);  // The only switch memory that devices may read is the memory for
+                              // legacy devices.
   }
   return true;
 }
@@ -108,7 +109,7 @@ bool Switch::AcceptStream(PortId port, const Tlp& tlp) {
   const auto offset = static_cast<uint32_t>(tlp.address & ((1u << kWindowShift) - 1));
   const bool follows = lane.coming && offset == lane.offset && tlp.length <= lane.end - lane.offset;
   if (lane.closed) {
-    // A legacy device may answer after its stream failed.
+    // A legacy device may still answer after its stream has failed.
     if (lane.legacy && offset == 0 && tlp.length >= sizeof(LegacyRecord))
       Answered(hops_[streams_[lane.stream].hops[lane.node]],
                LoadFrom<LegacyRecord>(tlp.payload.data()));
@@ -202,7 +203,7 @@ NodeMask Switch::Targets(Fields& fields) {
   return targets;
 }
 
-/// Stores a TLP of a message until it was sent to all targets.
+/// Stores a message's TLP until it has been sent to all targets.
 void Switch::Hold(Lane& lane, const Tlp& tlp, uint32_t skip, bool first) {
   const uint32_t granules = Granules(tlp.length);
   Held& held = rings_[lane.ring].Push(granules);
@@ -220,7 +221,7 @@ void Switch::Hold(Lane& lane, const Tlp& tlp, uint32_t skip, bool first) {
   std::memcpy(held.data.data(), tlp.payload.data() + skip, held.length);
   lane.coming = !held.last;
   lane.messages += held.last;
-  if (held.targets == 0) Reclaim(lane.ring);  // All targets have died meanwhile.
+  if (held.targets == 0) Reclaim(lane.ring);  // All targets have died in the meantime.
 }
 
 /// Aborts the message that is being received, if any, and counts `reason`.
@@ -256,7 +257,7 @@ void Switch::AcceptCredits(PortId port, const Tlp& tlp) {
   Count(Drop::kBadCredit);
 }
 
-/// Answers a read as unsupported. The read gets no answer if the port already has the maximum
+/// Answers a read with "unsupported request". Does not answer if the port already has the maximum
 /// number of waiting completions.
 void Switch::Refuse(PortId port, const Tlp& tlp) {
   if (ports_[port].first.size() >= parameters_.port_tlps) return;
@@ -319,7 +320,7 @@ bool Switch::Next(PortId port, Tlp& out) {
   }
   for (const uint16_t lane : leaving.lanes)
     if (ReturnCredits(lanes_[lane], out)) return true;
-  // Round robin over the nodes and the TLPs outside streams.
+  // Round robin over the nodes and over the TLPs outside streams.
   const auto turns = static_cast<uint32_t>(leaving.hops.size()) + 1;
   for (uint32_t i = 0; i < turns; ++i) {
     const uint32_t turn = (leaving.turn + i) % turns;
@@ -339,7 +340,8 @@ bool Switch::Next(PortId port, Tlp& out) {
 }
 
 /// Writes the returned credits for the lane's sender to `out`: all of them if the lane is empty,
-/// else once they are worth a TLP (kFreeShare). Returns false if there is nothing to send.
+/// otherwise only when there are enough to be worth a TLP (kFreeShare). Returns false if there is
+/// nothing to send.
 bool Switch::ReturnCredits(Lane& lane, Tlp& out) {
   if (lane.control == 0 || lane.legacy || parameters_.flow_control == FlowControl::kPort)
     return false;
@@ -365,8 +367,8 @@ Held* Switch::Pending(const Hop& hop, uint16_t lane, bool begins) {
   return nullptr;
 }
 
-/// Selects the lane of the next message; messages of different lanes are never interleaved.
-/// Messages of dead devices come first, because they are older than those that bypass the device.
+/// Selects the lane of the next message; messages from different lanes are never interleaved.
+/// Messages from dead devices come first, because they are older than those that bypass the device.
 bool Switch::BeginSending(Hop& hop) {
   const std::vector<uint16_t>& lanes = streams_[hop.stream].lanes;
   const auto count = static_cast<uint32_t>(lanes.size());
@@ -435,7 +437,7 @@ bool Switch::Send(Hop& hop, Tlp& out) {
   return true;
 }
 
-/// Updates the state after a whole TLP was sent to a node.
+/// Updates the state after a whole TLP has been sent to a node.
 void Switch::Sent(Hop& hop, Held& held) {
   held.targets &= static_cast<NodeMask>(~(1u << hop.node));
   hop.done = 0;
@@ -454,8 +456,8 @@ void Switch::Reclaim(uint16_t index) {
   }
 }
 
-// Handles messages when a device dies or a stream fails: each is dropped and counted, or
-// redirected. None is delivered partially.
+// Handles messages when a device dies or a stream fails. Each message is either dropped and
+// counted, or redirected. No message is delivered partially.
 
 void Switch::Withdraw(uint16_t index, uint64_t sequence, NodeMask targets) {
   Lane& lane = lanes_[index];
@@ -498,7 +500,7 @@ void Switch::SetHealth(const Hop& hop) {
 }
 
 /// Redirects messages of a lane from node `from` to `to`, or drops them if `to` is kNowhere or may
-/// not receive them. Only for messages whose sending to `from` has not begun.
+/// not receive them. Sending to `from` must not have begun.
 void Switch::Redirect(uint16_t index, NodeId from, NodeId to) {
   Lane& lane = lanes_[index];
   NodeMask instead = 0;
@@ -636,11 +638,12 @@ void Switch::AppendState(std::string& out) const {
   for (const uint64_t number : pipeline_.registers()) Append(out, number);
 }
 
-// Legacy devices: the switch acts as the driver. It holds the descriptor ring and the data in
-// internal memory, rings the doorbell, answers the device's reads, and converts the record and the
+// Legacy devices: the switch acts as the driver. It keeps the descriptor ring and the data in
+// internal memory, rings the doorbell, answers the device's reads, and turns the record and the
 // result that the device writes to the window into a message.
 
-/// Marks the descriptor of a record as answered and returns its slot, or null if it is not pending.
+/// Marks a record's descriptor as answered and returns its slot, or null if the descriptor is not
+/// pending.
 const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
   Slot& slot = hop.slots[record.sequence % hop.slots.size()];
   if (!slot.used || slot.sequence != record.sequence) return nullptr;
@@ -662,7 +665,7 @@ bool Switch::HasRoomForResult(const Hop& hop) const {
 }
 
 bool Switch::Feed(Hop& hop, Tlp& out) {
-  hop.aborted = false;  // A legacy device has not seen a partial message.
+  hop.aborted = false;  // A legacy device does not see partial messages.
   for (;;) {
     const uint32_t slot = hop.posted % static_cast<uint32_t>(hop.slots.size());
     if (!hop.busy) {

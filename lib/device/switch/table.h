@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Parts of a pipeline stage: instructions on fields and registers, and a table that selects them.
-// Tables have fixed sizes, like the memories of a chip.
+// Tables have fixed sizes, like memories on a chip.
 #pragma once
 
 #include <array>
@@ -20,21 +20,21 @@ constexpr uint64_t HashOf(uint64_t value) {
 
 /// Operands of instructions.
 enum class Field : uint8_t {
-  kWindow,     ///< Number of the written window.
+  kWindow,     ///< Number of the window that was written.
   kSource,     ///< Port from which the message came.
   kSourceBit,  ///< 1 << kSource.
   kStream,
-  kNode,    ///< Node of the stream that sent the message.
+  kNode,    ///< Stream node that sent the message.
   kLane,    ///< Index of the node's Lane.
-  kLength,  ///< Bytes of the message.
+  kLength,  ///< Number of bytes in the message.
   kKey0,    ///< The message's key.
   kKey1,
   kSelected,  ///< Input of the policy.
   kTargets,   ///< Bit mask of the nodes that get the message.
   kTarget,    ///< Target of the current copy.
-  kPort,      ///< Port of that target.
+  kPort,      ///< Port of the current target.
   kScratch,
-  kDrop,  ///< Reason to drop; 0: none.
+  kDrop,  ///< Reason for dropping the message; 0 if none.
 };
 inline constexpr uint32_t kFieldCount = static_cast<uint32_t>(Field::kDrop) + 1;
 
@@ -52,7 +52,7 @@ enum class Op : uint8_t {
   kSet,         ///< to = value
   kCopy,        ///< to = from
   kAnd,         ///< to &= value
-  kModulo,      ///< to %= value, which is not 0
+  kModulo,      ///< to %= value; value must not be 0.
   kHash,        ///< to = a hash of from
   kCount,       ///< to = register `value`, which is then incremented
   kDropUnless,  ///< drop for `reason` unless to == value
@@ -100,9 +100,9 @@ class Table {
   /// Adds an entry, or replaces the one with the same value, mask and priority. Returns false if
   /// the table is full.
   bool Set(const Entry& entry);
-  /// Removes every entry with these first two words.
+  /// Removes every entry that begins with these two words.
   void EraseOf(uint64_t first, uint64_t second);
-  /// Removes every entry with this first word.
+  /// Removes every entry that begins with this word.
   void EraseOf(uint64_t first);
   /// Returns the action of the matching entry, or null.
   const Action* Find(const Key& key) const;
@@ -115,7 +115,7 @@ class Table {
  private:
   Match match_;
   uint32_t capacity_;
-  std::vector<Entry> entries_;  ///< Sorted by value if exact, else by priority.
+  std::vector<Entry> entries_;  ///< Sorted by value if exact, otherwise by priority.
 };
 
 }  // namespace sluice::device::pcie_switch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A PCIe transaction-layer packet, the unit that crosses a port of the switch.
+// A PCIe transaction-layer packet, the unit of transfer through a switch port.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace sluice::device::pcie_switch {
 
-/// A port, which connects one device.
+/// A port, to which one device is connected.
 using PortId = uint8_t;
 
 inline constexpr uint32_t kMaxPorts = 16;
@@ -19,11 +19,11 @@ enum class TlpKind : uint8_t { kWrite, kRead, kCompletion };
 
 struct Tlp {
   TlpKind kind = TlpKind::kWrite;
-  bool refused = false;  ///< Completion: unsupported request, without data.
+  bool refused = false;  ///< Completion: the request is unsupported; there is no data.
   PortId requester = 0;  ///< Port that sent the request; completions return there.
   uint8_t tag = 0;       ///< Tag of a read and its completions.
-  uint32_t length = 0;   ///< Bytes of the payload, or requested bytes.
-  uint64_t address = 0;  ///< Completion: offset of its bytes in the requested range.
+  uint32_t length = 0;   ///< Number of payload bytes, or of requested bytes.
+  uint64_t address = 0;  ///< Completion: offset of its data within the requested range.
   std::array<uint8_t, kMaxPayload> payload{};
 };
 
