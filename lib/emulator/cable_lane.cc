@@ -10,8 +10,8 @@
 namespace sluice::emulator {
 namespace {
 
-/// Distance at which the sender prefetches lines for writing, because the receiver's processor has
-/// them in its cache.
+/// Distance at which the sender prefetches cache lines for writing. The lines are in the cache of
+/// the receiver's processor.
 constexpr uint64_t kPrefetchBytes = uint64_t{16} * CableLane::kLine;
 
 constexpr uint64_t Offset(uint64_t position) { return position & (CableLane::kBytes - 1); }
@@ -123,7 +123,7 @@ uint64_t CableReceiver::Find(uint64_t bytes, uint64_t published) {
 uint64_t CableReceiver::InFlight() const {
   const uint64_t sent = lane_.written.frames.load(std::memory_order_relaxed);
   const uint64_t in_ring = sent > consumed_ ? sent - consumed_ : 0;
-  // Limits the value to the ring's capacity, because the sender's position is untrusted.
+  // The sender's position is not trusted, so the value is limited to the ring's capacity.
   return last_ - first_ + std::min(in_ring, CableLane::kBytes / CableLane::kLine);
 }
 

@@ -19,13 +19,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Polls a connection for at most `patience`. Returns its events; 0 for none.
+/// Polls a connection for up to `patience`. Returns its events, or 0 if there are none.
 short Events(const Channel& channel, milliseconds patience = milliseconds(0)) {
   pollfd look = {channel.fd(), POLLIN | POLLRDHUP, 0};
   return poll(&look, 1, static_cast<int>(patience.count())) > 0 ? look.revents : short{0};
 }
 
-/// Returns null, or the reason why a received message of `bytes` bytes is invalid.
+/// Returns the reason why a received message of `bytes` bytes is invalid, or null if it is valid.
 const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> bytes) {
   if (!bytes || *bytes != sizeof(message)) return "empty message or wrong message length";
   if (message.magic != CableMessage{}.magic) return "the other process is not an end of a cable";
@@ -97,7 +97,7 @@ bool CableLink::HearAnswer(milliseconds patience, std::string* error) {
     return true;
   }
   Release();
-  // It is not an error if the other end disappears without an answer.
+  // The other end may disappear without an answer; that is not an error.
   if (wrong != nullptr || !GetText(answer.text, &text)) return true;
   *error = text;
   return false;
@@ -156,7 +156,8 @@ void CableLink::Turn(uint64_t now_ns) {
       break;
     }
     case State::kJoined:
-      // Joined ends exchange no messages, so any event is an error or the end.
+      // Joined ends do not exchange messages, so any event is an error or the end of the
+      // connection.
       if (Events(channel_) != 0) {
         Cut("");
       } else if (shared_->alarm.Rung()) {
@@ -171,8 +172,8 @@ void CableLink::Turn(uint64_t now_ns) {
 }
 
 void CableLink::Seek(uint64_t now_ns) {
-  // If this end had a listener, another process has replaced its path: the new owner is the other
-  // end.
+  // If this end had a listener, another process has replaced the socket at its path; that process
+  // is the other end.
   listener_.reset();
   newcomer_.reset();
   if (now_ns < next_seek_ns_) return;
@@ -201,7 +202,7 @@ void CableLink::Accept(uint64_t now_ns) {
 }
 
 void CableLink::Greet(uint64_t now_ns) {
-  if (state_ == State::kCut) return;  // The newcomer waits until Release.
+  if (state_ == State::kCut) return;  // The newcomer must wait until Release.
   if (state_ == State::kJoined) {
     Refuse(*newcomer_, "the cable already connects processes " + std::to_string(getpid()) +
                            " and " + std::to_string(peer_) +
@@ -216,7 +217,7 @@ void CableLink::Greet(uint64_t now_ns) {
   base::OwnedFd file;
   const auto bytes = newcomer->channel.Receive(&hello, sizeof(hello), &file, milliseconds(0));
   if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0)
-    return;  // The process only probed for a listener.
+    return;  // The process connected only to find out whether a listener exists.
   const char* wrong = WhyNotAMessage(hello, bytes);
   if (wrong == nullptr) {
     auto memory = bar::RingMemory::FromFile(file.Release(), CableMemory::kBytes, false);
@@ -233,7 +234,7 @@ void CableLink::Greet(uint64_t now_ns) {
   std::copy(mac_.begin(), mac_.end(), welcome.mac);
   channel_ = std::move(newcomer->channel);
   connected_ = false;
-  // If the other end is gone, the next turn detects it.
+  // If the other end is gone, the next turn will detect that.
   channel_.Send(&welcome, sizeof(welcome));
   Join(newcomer->pid, hello.mac);
 }

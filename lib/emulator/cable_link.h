@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Connects the two ends of a cable and detects the loss of an end. The first end listens at a UNIX
+// Connects the two ends of a cable and detects the loss of an end. The first end listens on a UNIX
 // socket at the cable's path. The second end connects, passes memory for both directions and
-// receives a reply that confirms the connection. Afterwards the socket only shows that the other
-// end is alive. When an end is gone, the survivor listens, so that the end may return.
+// receives a reply that confirms the connection. After that, the socket only shows that the other
+// end is alive. When one end is gone, the other listens, so that the lost end can return.
 //
-// Only Start waits. Both ends treat each other's messages and files as untrusted.
+// Only Start() waits. Both ends treat each other's messages and files as untrusted.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@
 
 namespace sluice::emulator {
 
-/// The memory that the ends share: a new zeroed file for each join.
+/// The memory that the ends share. Each join uses a new zeroed file.
 struct CableMemory {
   static constexpr size_t kBytes = bar::RingMemory::kHugePageBytes;  ///< Size of the file.
 
@@ -37,11 +37,12 @@ struct CableMemory {
 };
 static_assert(sizeof(CableMemory) <= CableMemory::kBytes);
 
-/// The message of the connecting end, with the file attached, and the answer to it.
+/// The message that the connecting end sends, with the file attached, and the answer to it.
 struct CableMessage {
   uint32_t magic = 0x6c62'6163;  ///< "cabl".
-  uint16_t version = 1;          ///< Raised with every change of this struct or of CableMemory.
-  uint16_t refused = 0;          ///< 1: `text` contains the reason in one line.
+  uint16_t version = 1;          ///< Must be incremented with every change of this struct or of
+                                 ///< CableMemory.
+  uint16_t refused = 0;          ///< 1: `text` contains a one-line reason.
   uint8_t mac[6] = {};           ///< Address of the sender's model.
   uint8_t reserved[2] = {};
   char text[192] = {};
@@ -51,19 +52,20 @@ static_assert(std::has_unique_object_representations_v<CableMessage>);
 /// One end's connection to the other end. Used by one thread.
 class CableLink {
  public:
-  /// `path` is the path of the socket. `who` begins each line of the log: the model and the cable.
+  /// `path` is the path of the socket. `who` (the model and the cable) is the prefix of each log
+  /// message.
   CableLink(std::string path, std::string who, const MacAddress& mac)
       : path_(std::move(path)), who_(std::move(who)), mac_(mac) {}
   CableLink(const CableLink&) = delete;
   CableLink& operator=(const CableLink&) = delete;
 
-  /// Connects, or listens if no process does. Waits up to `patience` for the answer of a listening
-  /// end; Turn continues to wait afterwards. If two other ends are already joined, another user's
-  /// process listens, memory is insufficient, or a socket cannot be created at the path, returns
-  /// false and sets `error` to one line.
+  /// Connects, or listens if no process does. Waits up to `patience` for a listening end's answer;
+  /// after that, Turn continues to wait. If two other ends are already joined, another user's
+  /// process is listening, there is not enough memory, or a socket cannot be created at the path,
+  /// returns false and sets `error` to a one-line message.
   bool Start(std::chrono::milliseconds patience, std::string* error);
 
-  /// Does the pending work; never waits. `now_ns` must not decrease.
+  /// Does the pending work without waiting. `now_ns` must not decrease.
   void Turn(uint64_t now_ns);
 
   /// Returns whether both ends are connected.
@@ -71,7 +73,7 @@ class CableLink {
   /// Returns whether the connection has ended and its memory is still mapped. Release() ends this
   /// state.
   bool cut() const { return state_ == State::kCut; }
-  /// Ends the connection. `why` describes the fault of the other end.
+  /// Ends the connection. `why` describes what the other end did wrong.
   void Cut(std::string_view why);
   /// Unmaps the memory of an ended connection, so that another end can join.
   void Release();
@@ -83,13 +85,13 @@ class CableLink {
 
  private:
   enum class State { kAlone, kAsking, kJoined, kCut };
-  /// Time limit for the connecting end's first message, and interval between attempts after a
+  /// Time limit for the connecting end's first message; also the interval between attempts after a
   /// refusal.
   static constexpr uint64_t kPatience_ns = 2'000'000'000;
 
   /// The memory that both ends have mapped.
   struct Shared {
-    LossAlarm alarm;  ///< Rings when the other end has removed memory.
+    LossAlarm alarm;  ///< Triggered when the other end has removed memory.
     bar::RingMemory memory;
     GuardedRange guard;
   };
@@ -97,21 +99,22 @@ class CableLink {
   struct Newcomer {
     Channel channel;
     pid_t pid;
-    uint64_t deadline_ns;  ///< Time limit for its message.
+    uint64_t deadline_ns;  ///< Time limit for the newcomer's message.
   };
 
   CableMemory& memory() {
     return *std::launder(reinterpret_cast<CableMemory*>(shared_->memory.data()));
   }
-  /// Stores the memory. Returns null, or the reason for a failure.
+  /// Stores the memory. Returns null, or the reason why this failed.
   const char* Share(bar::RingMemory memory);
 
-  /// Connects to a listening process and sends the request. Returns false if no process listens.
-  /// Also returns false, and sets `error`, if the process belongs to another user or memory is
-  /// insufficient.
+  /// Connects to a listening process and sends the request. Returns false if no process is
+  /// listening. Also returns false, and sets `error`, if the process belongs to another user or
+  /// there is not enough memory.
   bool Ask(std::string* error);
   /// Waits up to `patience` for the answer and reads it. If the answer is a refusal, returns false
-  /// and sets `error` to one line. Returns true if no answer has arrived or the other end is gone.
+  /// and sets `error` to a one-line message. Returns true if no answer has arrived or the other end
+  /// is gone.
   bool HearAnswer(std::chrono::milliseconds patience, std::string* error);
   void Seek(uint64_t now_ns);
   bool BeginListening(std::string* error);
@@ -128,11 +131,11 @@ class CableLink {
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Newcomer> newcomer_;
   Channel channel_;         ///< Connection to the other end, while asking or joined.
-  bool connected_ = false;  ///< This end connected, and the other end listened.
+  bool connected_ = false;  ///< This end connected, and the other end was listening.
   pid_t peer_ = 0;
   MacAddress peer_mac_ = {};
   std::unique_ptr<Shared> shared_;
-  std::string logged_;  ///< The last logged refusal, to avoid repetition.
+  std::string logged_;  ///< The refusal that was logged last, so that it is not logged again.
   uint64_t next_seek_ns_ = 0;
 };
 

@@ -15,11 +15,12 @@ namespace sluice::emulator {
 namespace {
 
 constexpr int kBacklog = 8;
-/// Room for the temporary suffix of a socket's path until it listens: a separator and a process id.
+/// Room for the temporary suffix that a socket's path has until the socket listens: a separator and
+/// a process id.
 constexpr size_t kMaxUnreadyChars = 11;
 constexpr size_t kMaxPathChars = sizeof(sockaddr_un::sun_path) - 1 - kMaxUnreadyChars;
 
-/// Returns the address of a path, which must fit with its NUL.
+/// Returns the address for a path, which must fit together with its NUL.
 sockaddr_un AddressOf(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -46,14 +47,15 @@ bool WithAddress(Call call, const base::OwnedFd& socket, const sockaddr_un& addr
   return call(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
-/// Binds and listens at a temporary path, then links `path` to it. With bind() at `path` itself,
-/// another process could connect before listen(), be refused, and consider the socket dead. Returns
-/// false with errno; EEXIST means that the path exists.
+/// Binds and listens at a temporary path, then links `path` to it. If `path` itself were bound,
+/// another process could connect before listen(), be refused, and consider the socket dead. On
+/// failure, returns false and sets errno; EEXIST means that the path exists.
 bool ListenAt(const std::string& path, const base::OwnedFd& socket) {
   const std::string unready = path + "~" + std::to_string(getpid());
   const sockaddr_un address = AddressOf(unready);
   unlink(unready.c_str());  // A killed process with this id may have left a socket.
-  // bind() uses the socket's mode for the file; the umask would affect all threads.
+  // bind() applies the socket's mode to the file. Setting the umask instead would affect all
+  // threads.
   if (fchmod(socket.fd(), S_IRUSR | S_IWUSR) != 0 || !WithAddress(bind, socket, address)) {
     return false;
   }
@@ -162,7 +164,7 @@ base::OwnedFd Listen(const std::string& path, std::string* error, int type) {
       return {};
     }
     const base::OwnedFd probe = MakeSocket(type);
-    // A socket of another type (EPROTOTYPE) is also alive.
+    // A socket of another type (EPROTOTYPE) also has a living owner.
     if (WithAddress(connect, probe, address) || errno == EAGAIN || errno == EPROTOTYPE) {
       errno = EADDRINUSE;
       *error = "another process listens there: end it, or give another path";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Statistics of wires that are clients of an application. Their names are the same for all clients.
+// Statistics of wires that act as clients of an application. All clients use the same names.
 #pragma once
 
 #include <array>
@@ -12,16 +12,16 @@
 
 namespace sluice::emulator {
 
-/// The requests of a wire's clients, by outcome.
+/// The requests that a wire's clients have sent, by outcome.
 struct ClientCounts {
   uint64_t requests = 0;    ///< All requests that were sent.
-  uint64_t answered = 0;    ///< Requests with a correct answer in time.
-  uint64_t wrong = 0;       ///< Requests with an answer that is not correct.
+  uint64_t answered = 0;    ///< Requests that got a correct answer in time.
+  uint64_t wrong = 0;       ///< Requests that got an incorrect answer.
   uint64_t refused = 0;     ///< Requests that were answered with an error.
   uint64_t lost = 0;        ///< Requests that were not answered in time.
-  uint64_t duplicated = 0;  ///< Further answers to requests that were answered before.
+  uint64_t duplicated = 0;  ///< Additional answers to requests that had already been answered.
   uint64_t late = 0;        ///< Answers to requests that are counted as lost.
-  uint64_t unknown = 0;     ///< Frames that answer no request.
+  uint64_t unknown = 0;     ///< Frames that are not the answer to any request.
 
   /// Returns the number of requests without an outcome.
   uint64_t missing() const { return requests - answered - wrong - refused - lost; }

@@ -14,7 +14,7 @@ bool Connection::Exchange(Request& request, int file, base::OwnedFd* received, s
   }
   good_ = false;
   request.sequence = ++sequence_;
-  // Ignores failures: a peer that rejects the connection sends a reply and may be gone already.
+  // Ignores failures: a peer that rejects the connection sends a reply and may already be gone.
   channel_.Send(&request, sizeof(request), file);
   buffer_.resize(sizeof(Reply) + kMaxStatistics * sizeof(StatisticEntry));
   const std::optional<size_t> bytes =

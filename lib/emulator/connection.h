@@ -21,13 +21,13 @@ class Connection {
 
   int fd() const { return channel_.fd(); }
   void Shutdown() { channel_.Shutdown(); }
-  /// Returns false after the first request without a valid reply.
+  /// Returns false once a request has not received a valid reply.
   bool good() const { return good_; }
 
-  /// Sends `request`, with `file` unless it is negative, and waits kMessagePatience for the reply.
-  /// Returns false and sets `error` to one line if the device rejects the request, does not answer,
-  /// or sends an invalid reply. If the device does not answer or its reply is invalid, the
-  /// connection ends, and good() returns false from then on.
+  /// Sends `request`, together with `file` unless `file` is negative, and waits up to
+  /// kMessagePatience for the reply. Returns false and sets `error` to a one-line message if the
+  /// device rejects the request, does not answer, or sends an invalid reply. In the last two cases,
+  /// the connection ends and good() returns false from then on.
   bool Ask(Request request, int file, Reply* reply, base::OwnedFd* received, std::string* error);
   /// Requests the statistics.
   bool AskStatistics(std::vector<Statistic>* statistics, std::string* error);

@@ -4,16 +4,16 @@
 namespace sluice::emulator {
 namespace {
 
-/// Returns whether the memory was registered with rte_extmem_register. A device may use such memory
-/// only after rte_dev_dma_map.
+/// Returns whether an application registered the memory with rte_extmem_register. A device may use
+/// such memory only after rte_dev_dma_map.
 bool IsOfApplication(const rte_memseg_list& list) { return list.external != 0 && list.heap == 0; }
 
 }  // namespace
 
 void DpdkMemory::Watch() {
-  // Registers for events before the walk, so that memory mapped in between is reported twice and
-  // not missed. Events are not supported with --no-huge and --legacy-mem, where memory does not
-  // change.
+  // Registers for events before the walk, so that memory that is mapped in between may be reported
+  // twice but is not missed. Events are not supported with --no-huge and --legacy-mem, where memory
+  // does not change.
   rte_mem_event_callback_register(name_.c_str(), Changed, this);
   rte_memseg_contig_walk(Existing, this);
 }

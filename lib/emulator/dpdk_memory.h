@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tracks DPDK's memory while the process runs: hugepages, --no-huge memory and external heaps.
+// Tracks DPDK's memory as it changes at run time: hugepages, --no-huge memory and external heaps.
 // Excludes memory that an application registers, because the application maps it for each device.
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace sluice::emulator {
 
-/// Reports every piece of memory to a derived class, from Watch to Forget. Calls come from any
-/// thread, under EAL's memory lock, and must not allocate DPDK memory.
+/// Reports every piece of memory to a derived class, from Watch until Forget. The virtual functions
+/// are called by any thread, with EAL's memory lock held, and must not allocate DPDK memory.
 class DpdkMemory {
  public:
-  /// `name` must be unique in the process.
+  /// `name` must be unique within the process.
   explicit DpdkMemory(std::string_view name) : name_("dma_" + std::string(name.substr(0, 48))) {}
   virtual ~DpdkMemory() = default;
   DpdkMemory(const DpdkMemory&) = delete;
@@ -29,7 +29,7 @@ class DpdkMemory {
   /// Called before [begin, end) is unmapped.
   virtual void Unmapping(uint64_t begin, uint64_t end) = 0;
 
-  /// Starts reporting with all existing memory. Called by the derived class.
+  /// Starts reporting, beginning with all existing memory. Called by the derived class.
   void Watch();
   /// Stops reporting. Must be called before the derived class is destroyed.
   void Forget();

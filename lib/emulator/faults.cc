@@ -11,7 +11,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Parses one fault. Returns an empty string, or a hint for the correct form.
+/// Parses one fault. Returns an empty string, or a hint about the correct form.
 std::string_view ReadFault(std::string_view kind, std::string_view amount, FaultOptions* faults) {
   if (kind == "delay") {
     return ReadDuration(amount, &faults->delay_ns) ? "" : "give a time, as in delay:50us";
@@ -93,7 +93,7 @@ std::span<const device::WireFrame> FaultyWire::Pull(uint64_t now_ns, uint32_t ma
   return fifo_.Front(now_ns, max);
 }
 
-// The generic cell rate algorithm of ITU-T I.371, as virtual scheduling.
+// Implements the generic cell rate algorithm of ITU-T I.371 in its virtual-scheduling form.
 bool FaultyWire::Exceeds(uint64_t now_ns) {
   const double gap_ns = 1e9 / options_.police_pps;
   const auto now = static_cast<double>(now_ns);
@@ -133,8 +133,7 @@ void FaultyWire::Inject(const device::WireFrame& frame, uint64_t now_ns) {
 
 void FaultyWire::Append(const device::WireFrame& frame, uint64_t now_ns) {
   uint8_t* copy = fifo_.Push(frame, now_ns + options_.delay_ns);
-  if (copy == nullptr) {  // The queue has a free slot but not enough bytes, which happens only with
-                          // jumbo frames.
+  if (copy == nullptr) {  // Not enough bytes are free. Happens only with jumbo frames.
     ++counts_[kDrop];
     return;
   }
@@ -154,8 +153,8 @@ void FaultyWire::ReleaseHeld(uint64_t now_ns) {
 }
 
 bool FaultyWire::SameFlowAsHeld(const device::WireFrame& frame) const {
-  // The compared bytes are the IPv4 addresses and ports. In other frames they are arbitrary, so the
-  // frames of one flow may differ in them.
+  // The compared bytes are the IPv4 addresses and ports. In frames without these, the bytes are
+  // arbitrary, so they may differ between frames of the same flow.
   constexpr uint32_t kOffset = 26;
   constexpr uint32_t kBytesOfKey = 12;
   return frame.length >= kOffset + kBytesOfKey && held_.size() >= kOffset + kBytesOfKey &&

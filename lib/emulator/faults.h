@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Faults of the wire towards the device. They are seeded, so that a run can be repeated, and
-// counted, so that a verifier's findings can be compared with the injected faults.
+// Injects faults into frames that the wire sends to the device. Faults are seeded, so that a run
+// can be repeated, and counted, so that a verifier's findings can be compared with them.
 #pragma once
 
 #include <array>
@@ -24,15 +24,18 @@ struct FaultOptions {
   double duplicate = 0;
   /// Probability that a frame is delayed until a later frame of its flow has passed.
   double reorder = 0;
-  double corrupt = 0;           ///< Probability of one flipped bit in the frame's last quarter.
+  double corrupt = 0;           ///< Probability that one bit in the last quarter of a frame is
+                                ///< flipped.
   uint64_t delay_ns = 0;        ///< Delay of every frame.
   uint64_t down_period_ns = 0;  ///< Period in which the carrier is lost once; 0 for never.
-  uint64_t down_length_ns = 0;  ///< Duration of the loss, at the end of the period.
-  double police_pps = 0;        ///< Frames above this rate are dropped; 0 for no limit.
-  uint32_t police_frames = 64;  ///< Maximum burst of the rate limit.
+  uint64_t down_length_ns = 0;  ///< Duration of the carrier loss, which is at the end of the
+                                ///< period.
+  double police_pps = 0;        ///< Frames in excess of this rate are dropped; 0 for no limit.
+  uint32_t police_frames = 64;  ///< Maximum burst allowed by the rate limit.
   uint64_t seed = 1;
 
-  /// Parses the text after "faults=". If it is invalid, returns false and sets `error` to one line.
+  /// Parses the text after "faults=". If it is invalid, returns false and sets `error` to a
+  /// one-line message.
   bool Read(std::string_view text, std::string* error);
 
   bool Any() const {
@@ -61,10 +64,10 @@ class FaultyWire final : public Wire {
   using enum FaultCounters::Kind;
   static constexpr uint32_t kFrames = 65536;
   static constexpr size_t kBytes = size_t{64} << 20;
-  /// Maximum number of frames injected per frame of the inner wire: the frame, a duplicate, and a
-  /// held frame.
+  /// Maximum number of frames that are injected for each frame of the inner wire: the frame itself,
+  /// a duplicate, and a held frame.
   static constexpr uint32_t kMostForOne = 3;
-  /// Maximum number of frames that are sent while a held frame waits for the next frame of its
+  /// Maximum number of frames that are sent while a held frame is waiting for the next frame of its
   /// flow.
   static constexpr uint32_t kMostHeld = 65536;
 
@@ -83,7 +86,8 @@ class FaultyWire final : public Wire {
   std::vector<uint8_t> held_;  ///< The held frame; empty if no frame is held.
   uint32_t held_for_ = 0;      ///< Number of frames that have passed the held frame.
   uint64_t start_ns_ = 0;
-  double policed_until_ns_ = 0;  ///< Virtual time of the next conforming frame.
+  double policed_until_ns_ = 0;  ///< Virtual time at which the next frame conforms to the rate
+                                 ///< limit.
   bool started_ = false;
   std::array<uint64_t, kKinds> counts_ = {};
   std::vector<device::Counter> counters_;

@@ -21,7 +21,7 @@ FrameFifo::FrameFifo(uint32_t frames, size_t bytes)
 uint8_t* FrameFifo::Push(const device::WireFrame& frame, uint64_t leave_ns) {
   const uint32_t length = std::max(frame.length, kMinFrameBytes);
   if (size() == frames_.size() || length > capacity_) return nullptr;
-  // A frame is not split: one that does not fit before the end of the memory is stored at the
+  // Frames are not split: a frame that does not fit before the end of the memory is stored at the
   // beginning.
   uint64_t start = byte_tail_;
   const uint64_t to_end = capacity_ - start % capacity_;
@@ -52,7 +52,7 @@ void FrameFifo::Pop(uint32_t count) {
   head_ += count;
   byte_head_ = end_[Slot(head_ - 1)];
   if (head_ == tail_)
-    byte_head_ = byte_tail_ = 0;  // The next frame then uses memory that is in the cache.
+    byte_head_ = byte_tail_ = 0;  // The next frame then uses memory that is cached.
 }
 
 }  // namespace sluice::emulator

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A bounded queue of frame copies, each with its earliest time of departure. The loopback wire
-// stores frames of the device in it, the fault injector delayed frames.
+// A bounded queue of frame copies, each with its earliest departure time. The loopback wire queues
+// the device's frames in it, and the fault injector queues delayed frames.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace sluice::emulator {
 /// A bounded queue of frame copies. Owned by the stepping thread.
 class FrameFifo {
  public:
-  /// Allocates room for `frames` frames (a power of two) with `bytes` in total.
+  /// Allocates room for `frames` frames (a power of two) that have `bytes` bytes in total.
   FrameFifo(uint32_t frames, size_t bytes);
 
   /// Appends a copy, padded with zeros to the Ethernet minimum as a MAC does. Returns the copy, or
@@ -24,8 +24,8 @@ class FrameFifo {
   uint8_t* Push(const device::WireFrame& frame, uint64_t leave_ns);
 
   /// Returns the oldest frames that may depart at `now_ns`: at most `max`, and fewer at the end of
-  /// the ring. They are valid until they are popped. A frame that may not depart yet blocks all
-  /// later frames.
+  /// the ring. The frames are valid until they are popped. A frame that may not depart yet blocks
+  /// all later frames.
   std::span<const device::WireFrame> Front(uint64_t now_ns, uint32_t max) const;
   void Pop(uint32_t count);
 
@@ -36,7 +36,7 @@ class FrameFifo {
 
   const size_t capacity_;
   AlignedBytes bytes_;
-  std::vector<device::WireFrame> frames_;  ///< Ring; indices are free-running, masked on use.
+  std::vector<device::WireFrame> frames_;  ///< Ring; indices are free-running and masked on use.
   std::vector<uint64_t> leave_ns_;
   std::vector<uint64_t> end_;  ///< Free-running byte position of the end of each frame.
   uint32_t head_ = 0;

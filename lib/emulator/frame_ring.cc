@@ -16,8 +16,8 @@ namespace {
 using packet::StoreBe16;
 using packet::StoreBe32;
 
-/// Number of ring entries for one frame size and for mixed sizes. The latter is long enough that a
-/// branch predictor cannot learn the order of the sizes.
+/// Number of ring entries for a single frame size and for mixed sizes. The latter is large enough
+/// that a branch predictor cannot learn the order of the sizes.
 constexpr uint32_t kUniformEntries = 512;
 constexpr uint32_t kMixedEntries = 4096;
 constexpr size_t kMaxBytes = size_t{1} << 30;
@@ -48,7 +48,7 @@ std::vector<uint32_t> DrawSizes(const GeneratorOptions& options, uint32_t entrie
   return sizes;
 }
 
-/// Writes addresses and ports of a flow. The source address alone distinguishes flows. The other
+/// Writes a flow's addresses and ports. The source address alone distinguishes flows. The other
 /// fields vary so that a hash of only the destination (Ensō on UDP) spreads as well as a hash of
 /// all four fields (RSS).
 void WriteHeaders(uint8_t* frame, uint32_t length, uint32_t flow, const GeneratorOptions& options) {
@@ -119,7 +119,7 @@ void FrameRing::Lay(const GeneratorOptions& options, std::span<const uint32_t> s
   for (uint32_t i = 0; i < entries; ++i) order[i] = i % flows_;
   if (options.random_order) std::shuffle(order.begin(), order.end(), random);
 
-  std::vector<uint32_t> rank(flows_, 0);  // Number of frames of the flow so far.
+  std::vector<uint32_t> rank(flows_, 0);  // Number of frames in the flow so far.
   uint8_t* frame = memory_.get();
   for (uint32_t i = 0; i < entries; ++i) {
     const uint32_t length = sizes[i] - packet::kFcsBytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=gen: synthetic traffic. Frames are pointers into a ring of prebuilt frames, so that a frame
-// costs one load and one store of its tag.
+// wire=gen: synthetic traffic. Frames are pointers into a ring of prebuilt frames, so that each
+// frame costs only one load and one store of its tag.
 #pragma once
 
 #include <array>
@@ -36,8 +36,9 @@ class GeneratorWire final : public Wire {
   std::unique_ptr<FrameRing> ring_;
   TagVerifier verifier_;
   Pacer pacer_;
-  uint32_t position_ = 0;  ///< Next entry of the ring.
-  uint32_t stamped_ = 0;   ///< Entries from `position_` that are already stamped.
+  uint32_t position_ = 0;  ///< Next ring entry.
+  uint32_t stamped_ = 0;   ///< Number of entries, starting at `position_`, that have already been
+                           ///< stamped.
   WireTotals totals_;
   std::array<device::Counter, 1> counters_ = {{{"source_late", 0}}};
 };

@@ -22,7 +22,7 @@ bool ReadSizes(string_view text, GeneratorOptions* gen) {
   });
 }
 
-/// Parses one option. Returns an empty string, or a hint for the correct form.
+/// Parses one option. Returns an empty string, or a hint about the correct form.
 string_view ReadOption(string_view key, string_view value, GeneratorOptions* gen) {
   const auto fix_unless = [](bool read, string_view fix) { return read ? string_view() : fix; };
   if (key == "size") {

@@ -29,11 +29,11 @@ struct GeneratorOptions {
   bool random_order = false;  ///< Sizes and flows are shuffled.
   bool tcp = false;
   uint64_t seed = 1;
-  uint16_t run = 0;  ///< Stored in all tags, to detect frames of another run.
+  uint16_t run = 0;  ///< Stored in all tags, to detect frames from another run.
   MacAddress destination = {};
 
-  /// Parses the text after "wire=gen:". If it is invalid, returns false and sets `error` to one
-  /// line.
+  /// Parses the text after "wire=gen:". If it is invalid, returns false and sets `error` to a
+  /// one-line message.
   bool Read(std::string_view text, std::string* error);
 };
 

@@ -26,7 +26,8 @@ struct Slot {
   std::atomic<int> alarm{-1};
   std::atomic<bool> whole{false};
 };
-/// There are more slots than ranges in a DmaSpace, because one host may need a slot for each range.
+/// The number of slots exceeds the number of ranges in a DmaSpace, because one host may need a slot
+/// for each range.
 std::array<Slot, 16384> slots;
 std::mutex slots_mutex;  ///< Serializes writers.
 
@@ -37,12 +38,12 @@ bool BlankPages(uint64_t begin, uint64_t end) {
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-/// Replaces memory by zeroed pages: all of [begin, end) if `whole` is set and that is possible,
-/// else only the page of `address`, limited to [begin, end). Returns false on failure.
+/// Replaces memory with zeroed pages: all of [begin, end) if `whole` is set and this is possible,
+/// otherwise only the page of `address`, limited to [begin, end). Returns false on failure.
 bool Blank(uint64_t address, uint64_t begin, uint64_t end, bool whole) {
   if (whole && BlankPages(begin, end)) return true;
-  // A mapping of huge pages cannot be replaced in part, and many small parts may exceed the limit
-  // of mappings.
+  // A mapping of huge pages cannot be replaced in part, and replacing many small parts may exceed
+  // the limit on mappings.
   for (const uint64_t page : {uint64_t{1} << 12, uint64_t{1} << 21, uint64_t{1} << 30}) {
     const uint64_t first = address & ~(page - 1);
     if (BlankPages(std::max(first, begin), std::min(first + page, end))) return true;
@@ -50,7 +51,7 @@ bool Blank(uint64_t address, uint64_t begin, uint64_t end, bool whole) {
   return false;
 }
 
-/// Returns true if the address was guarded and now reads as zeros.
+/// Returns whether the address was guarded. If so, it now reads as zeros.
 bool Replace(uint64_t address) {
   bool replaced = false;
   for (const Slot& slot : slots) {
@@ -61,7 +62,7 @@ bool Replace(uint64_t address) {
     if (address >= end || address < begin || slot.end.load() != end) continue;
     replaced = replaced || Blank(address, begin, end, whole);
     const uint64_t one = 1;
-    if (write(alarm, &one, sizeof(one)) < 0) continue;  // The alarm has already rung.
+    if (write(alarm, &one, sizeof(one)) < 0) continue;  // The alarm has already been triggered.
   }
   return replaced;
 }

@@ -2,7 +2,7 @@
 //
 // Guards memory whose pages another process can remove, by truncating the memory's file, or by
 // punching a hole in a file of huge pages while no page is free. An access to such a page raises
-// SIGBUS; in guarded memory it ends one link instead of the process.
+// SIGBUS; if the memory is guarded, this ends one link instead of the process.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class LossAlarm {
   LossAlarm(const LossAlarm&) = delete;
   LossAlarm& operator=(const LossAlarm&) = delete;
 
-  /// Returns a descriptor that becomes readable at the first loss and is never read; -1 if none was
-  /// available.
+  /// Returns a descriptor that becomes readable at the first loss. Nobody reads from it. Returns -1
+  /// if no descriptor was available.
   int fd() const { return fd_; }
   /// Returns false if no descriptor was available; the alarm must then not be used.
   explicit operator bool() const { return fd_ >= 0; }
@@ -29,12 +29,12 @@ class LossAlarm {
 };
 
 /// Guards [begin, begin + bytes) during its lifetime. An access to a page that the file no longer
-/// contains reads zeros, which are private to the process from then on, and rings the alarm. Ranges
-/// may overlap; all their alarms ring. A range must consist of whole pages of the mapped page size.
+/// contains triggers the alarm and reads zeros; from then on, the page is private to the process.
+/// Ranges may overlap; the alarms of all of them are triggered. A range must consist of whole pages
+/// of the mapped page size.
 ///
-/// The first range installs a handler for SIGBUS. The handler preserves errno and forwards every
-/// other SIGBUS to the previous handler. Used on the control path; guarded accesses may come from
-/// any thread.
+/// The first range installs a SIGBUS handler. The handler preserves errno and forwards every other
+/// SIGBUS to the previous handler. Used on the control path; any thread may access guarded memory.
 class GuardedRange {
  public:
   enum class Loss {
@@ -49,7 +49,8 @@ class GuardedRange {
   GuardedRange(GuardedRange&& other) noexcept;
   GuardedRange& operator=(GuardedRange&& other) noexcept;
 
-  /// Returns false if it guards no memory: default-constructed, or too many ranges exist.
+  /// Returns false if this object guards no memory, because it is default-constructed or because
+  /// too many ranges exist.
   explicit operator bool() const { return slot_ >= 0; }
 
  private:

@@ -96,7 +96,7 @@ bool Holdings::HandOver(Connection& connection, std::string* error) {
     Request request;
     request.kind = Kind::kUnmap;
     SetText(request.name, name);
-    Reply reply;  // A device that does not know the name is also acceptable.
+    Reply reply;  // It is also acceptable that the device does not know the name.
     if (!connection.Ask(request, -1, &reply, nullptr, error) && !connection.good()) return false;
   }
   dropped_names_.clear();
@@ -129,7 +129,7 @@ void Holdings::RemoveMemory(Connection* connection, uint64_t begin, uint64_t end
   request.bus = begin;
   request.bytes = end - begin;
   Reply reply;
-  std::string ignored;  // A device without this memory may reject the request.
+  std::string ignored;  // A device that does not have this memory may reject the request.
   connection->Ask(request, -1, &reply, nullptr, &ignored);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records the memory that a host has passed to a device in another process, in order to pass it
-// again after the device has restarted.
+// Records the memory that a host has passed to a device in another process, so that it can be
+// passed again after the device has restarted.
 #pragma once
 
 #include <rte_memory.h>
@@ -19,8 +19,8 @@
 
 namespace sluice::emulator {
 
-/// DPDK's memory as parts of files, which another process can map. A table of pieces; the caller
-/// keeps it consistent with DPDK. Used by one thread at a time.
+/// A table of the pieces of DPDK's memory, as parts of files that another process can map. The
+/// caller must keep it consistent with DPDK. Used by one thread at a time.
 class MemoryFiles {
  public:
   struct Piece {
@@ -32,7 +32,7 @@ class MemoryFiles {
   };
 
   /// Calls `added(bus, piece)` for each new piece of [begin, end) in `list`. Returns false if a
-  /// part has no file. EAL's memory lock must be held.
+  /// part has no file. The caller must hold EAL's memory lock.
   template <typename Added>
   bool Insert(const rte_memseg_list& list, uint64_t begin, uint64_t end, Added&& added) {
     std::map<uint64_t, Piece> found;
@@ -59,15 +59,16 @@ class MemoryFiles {
 };
 
 /// The memory that a host has passed to its device. Used by one thread at a time. A null connection
-/// means that the device is away: Map and MapExternal then return false, and the device receives
-/// all other changes later. Functions that return false set `error` to one line.
+/// means that the device is gone for now: Map and MapExternal then return false, and all other
+/// changes are passed to the device later. Functions that return false set `error` to a one-line
+/// message.
 class Holdings {
  public:
   /// Passes all memory to a device that has none.
   bool HandOver(Connection& connection, std::string* error);
 
-  /// Records that DPDK has mapped [begin, end); the caller holds the lock of `list`. Returns false
-  /// if a part has no file or the device rejects it.
+  /// Records that DPDK has mapped [begin, end). The caller must hold the lock of `list`. Returns
+  /// false if a part has no file or the device rejects it.
   bool AddMemory(Connection* connection, const rte_memseg_list& list, uint64_t begin, uint64_t end,
                  std::string* error);
   void RemoveMemory(Connection* connection, uint64_t begin, uint64_t end);
@@ -108,7 +109,7 @@ class Holdings {
   MemoryFiles files_;
   std::map<uint64_t, Ring> rings_;          ///< Keyed by bus address.
   std::map<uint64_t, External> externals_;  ///< Keyed by bus address.
-  std::vector<std::string> dropped_names_;  ///< Names unmapped while the device was away.
+  std::vector<std::string> dropped_names_;  ///< Names that were unmapped while the device was gone.
 };
 
 }  // namespace sluice::emulator

@@ -14,7 +14,8 @@
 namespace sluice::emulator {
 namespace {
 
-/// The largest page size of a host's memory. Areas keep their offset within a page of this size.
+/// The largest page size that host memory can have. Areas keep their offset within a page of this
+/// size.
 constexpr uint64_t kGranule = uint64_t{1} << 30;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
@@ -28,9 +29,10 @@ bool IsRingRange(uint64_t bus, uint64_t bytes) {
 }
 
 /// Returns null and sets `*page` to the file's page size if the file has all of `seals` and
-/// contains `bytes` bytes at `offset`, both multiples of kPage. Otherwise returns the reason.
+/// contains `bytes` bytes at `offset`; both values must be multiples of kPage. Otherwise returns
+/// the reason.
 const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint64_t* page) {
-  // Only memory files support seals. This avoids waiting for a file system.
+  // Only memory files support seals, so this check avoids waiting for a file system.
   const int sealed = fcntl(file, F_GET_SEALS);
   if (sealed < 0) return "the memory's file is on a disk: use hugepages or a memfd";
   if ((sealed & seals) != seals)
@@ -154,10 +156,11 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
   }
   const uint64_t end = piece.bus + piece.bytes;
   if (area->pieces.Overlaps(piece.bus, end)) return "memory is mapped twice";
-  // A piece in the middle of former memory splits that memory in two.
+  // A piece in the middle of former memory splits the former memory in two.
   if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   if (!area->space.MapFile(area->Host(piece.bus), piece.bytes, file, piece.offset)) {
-    area->former.Merge(piece.bus, end);  // Memory whose mapping failed counts as a mapping, too.
+    area->former.Merge(piece.bus, end);  // Memory that could not be mapped is also counted as a
+                                         // mapping.
     return "memory cannot be mapped";
   }
   area->pieces.Add(piece.bus, end);
@@ -181,7 +184,7 @@ const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
   }
   area->ranges.Erase(bus, end);
   area->stand_ins.Erase(bus, end);
-  // Removing a part of a piece splits the piece in two.
+  // Removing part of a piece splits the piece in two.
   if (!area->pieces.Has(bus, end) && Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   area->space.Blank(area->Host(bus), bytes);
   area->pieces.Erase(bus, end);

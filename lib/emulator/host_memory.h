@@ -16,7 +16,7 @@ namespace sluice::emulator {
 /// Registers all of DPDK's memory from construction to destruction.
 class HostMemory final : public DpdkMemory {
  public:
-  /// `name` must be unique in the process. `dma` must outlive this object.
+  /// `name` must be unique within the process. `dma` must outlive this object.
   HostMemory(std::string_view name, bar::DmaSpace& dma) : DpdkMemory(name), ranges_(dma, 0) {
     Watch();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interrupts for waiting threads of the host's process: one eventfd per interrupt vector.
+// Interrupts for threads that wait in the host process: one eventfd per interrupt vector.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class InterruptFiles final : public device::InterruptSink {
   void Raise(uint32_t vector) override;
 
  private:
-  std::mutex mutex_;  ///< Serializes calls of Open.
+  std::mutex mutex_;  ///< Serializes calls to Open.
   std::array<base::OwnedFd, regs::kVectors> files_;
   std::atomic<uint32_t> open_{0};  ///< Bit mask of the files that exist.
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interrupts to a host in another process: one message each on a dedicated socket. A host could
-// make the device's write to an eventfd block, but it cannot make a non-blocking send on a socket
-// wait.
+// Interrupts to a host in another process. Each interrupt is a message on a dedicated socket. An
+// eventfd is not used, because a host could make the device's write to it block; a non-blocking
+// send on a socket never waits.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,9 +15,9 @@
 
 namespace sluice::emulator {
 
-/// The device's end. A message that does not fit is lost. A host that reads its messages loses
-/// none, because the socket has room for more messages than there are interrupts that the host can
-/// arm at once.
+/// The device's end. A message that does not fit is lost. A host that reads its messages does not
+/// lose any, because the socket has room for more messages than the host can arm interrupts at
+/// once.
 class InterruptSocket final : public device::InterruptSink {
  public:
   InterruptSocket() = default;
@@ -37,7 +37,7 @@ class InterruptSocket final : public device::InterruptSink {
     *host = base::OwnedFd(ends[1]);
     return true;
   }
-  /// Returns whether a peer's file is a socket of this type.
+  /// Returns whether a file received from a peer is a socket of this type.
   static bool Is(const base::OwnedFd& file) {
     int domain = 0, type = 0;
     socklen_t bytes = sizeof(domain);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A set of disjoint ranges of addresses.
+// A set of disjoint address ranges.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Intervals {
     }
     map_.emplace(begin, end);
   }
-  /// Removes [begin, end) from all ranges that contain parts of it.
+  /// Removes [begin, end) from all ranges that overlap it.
   void Erase(uint64_t begin, uint64_t end) {
     auto range = map_.upper_bound(begin);
     if (range != map_.begin() && std::prev(range)->second > begin) --range;

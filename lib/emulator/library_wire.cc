@@ -9,8 +9,7 @@ namespace sluice::emulator {
 
 bool LibraryOptions::Read(std::string_view text, std::string* error) {
   constexpr std::string_view kSuffix = ".so";
-  // A file name may contain '+'. The name therefore ends before the first '+' that follows the
-  // suffix.
+  // A file name may contain '+', so the name ends only at the first '+' that follows the suffix.
   const size_t end = text.find(".so+");
   file = text.substr(0, end == std::string_view::npos ? end : end + kSuffix.size());
   if (end != std::string_view::npos) options = text.substr(end + kSuffix.size() + 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A listening socket. If this process has no free descriptor for a new connection, the connection
-// waits for kRest, because poll would report it again at once.
+// A listening socket. If this process has no free descriptor for a new connection, poll would
+// report the connection again at once. The listener is therefore not polled for kRest.
 #pragma once
 
 #include <sys/socket.h>
@@ -28,11 +28,12 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Returns whether the path still refers to this socket; another process may replace it.
+  /// Returns whether the path still refers to this socket. Another process may have replaced it.
   bool OwnsPath() const;
 
-  /// Returns the listening descriptor, to be polled for `*patience`. For kRest after an Accept
-  /// without a connection, returns −1 and limits `*patience` to the rest of that time.
+  /// Returns the listening descriptor, which must be polled for `*patience`. For kRest after an
+  /// Accept that returned no connection, returns −1 instead and limits `*patience` to the rest of
+  /// that time.
   int Await(std::chrono::milliseconds* patience) const {
     using std::chrono::milliseconds;
     const auto left = std::chrono::ceil<milliseconds>(rests_until_ - Clock::now());
@@ -40,8 +41,8 @@ class Listener {
     *patience = std::min(*patience, left);
     return -1;
   }
-  /// Accepts the next connection. Returns an empty file if no connection waits or no descriptor is
-  /// free.
+  /// Accepts the next connection. Returns an empty file if no connection is waiting or no
+  /// descriptor is free.
   base::OwnedFd Accept() {
     base::OwnedFd peer(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer) rests_until_ = Clock::now() + kRest;

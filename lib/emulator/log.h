@@ -10,7 +10,8 @@
 
 namespace sluice::emulator {
 
-/// Logs `line`, which has no newline, at an RTE_LOG_… level. Used on the control path only.
+/// Logs `line`, which must not contain a newline, at an RTE_LOG_… level. Used on the control path
+/// only.
 void Log(uint32_t level, const std::string& line);
 
 }  // namespace sluice::emulator

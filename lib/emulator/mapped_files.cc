@@ -49,7 +49,7 @@ base::OwnedFd OpenByMapping(const MapsLine& mapping) {
   return base::OwnedFd(open(path, O_RDWR | O_CLOEXEC));
 }
 
-/// Duplicates a descriptor with which this process has the file open for reading and writing.
+/// Duplicates a descriptor through which this process has opened the file for reading and writing.
 /// Returns an empty OwnedFd if it has no such descriptor.
 base::OwnedFd CopyOfOpen(const MapsLine& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
@@ -68,8 +68,8 @@ std::string At(uint64_t address) {
   return text;
 }
 
-/// Returns the part from `at` to the end of its mapping or to `end`, whichever comes first. If the
-/// part is not usable, returns it without a file and sets `error`.
+/// Returns the part that begins at `at` and ends at the end of its mapping or at `end`, whichever
+/// comes first. If the part is unusable, returns it without a file and sets `error`.
 MappedPart FindPart(const MapsLine& mapping, uint64_t at, uint64_t end, std::string* error) {
   const uint64_t bytes = std::min(end, mapping.end) - at;
   MappedPart part = {at, bytes, mapping.offset + (at - mapping.begin), {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds the files that back memory of this process, so that another process can map them, too.
+// Finds the files that back this process's memory, so that another process can map them too.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace sluice::emulator {
 
-/// Memory of this process that is a part of one file.
+/// Memory of this process that is part of one file.
 struct MappedPart {
   uint64_t begin;
   uint64_t bytes;
@@ -20,10 +20,10 @@ struct MappedPart {
   base::OwnedFd file;  ///< Open for reading and writing.
 };
 
-/// Returns the parts of [begin, begin + bytes) in their order, each as long as possible. Returns an
-/// empty vector and sets `error` to one line if a part is not mapped for reading and writing, is
-/// private to this process, or is backed by a file that this process neither has open nor may open.
-/// Reads /proc/self.
+/// Returns the parts of [begin, begin + bytes) in address order, each as long as possible. Returns
+/// an empty vector and sets `error` to a one-line message if a part is not mapped for reading and
+/// writing, is private to this process, or is backed by a file that this process neither has open
+/// nor may open. Reads /proc/self.
 std::vector<MappedPart> FindMappedFiles(const void* begin, size_t bytes, std::string* error);
 
 }  // namespace sluice::emulator

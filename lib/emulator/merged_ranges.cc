@@ -43,8 +43,8 @@ bool MergedRanges::Erase(uint64_t begin, uint64_t end) {
     if (old_end > end) left.push_back(Map(end, old_end));
     range = ranges_.erase(range);
     if (!dma_.Replace({&old_begin, 1}, left)) {
-      // No slot is free for the second piece. Removes both, because unreachable memory is safer
-      // than reachable unmapped memory.
+      // No slot is free for the second piece. Removes both pieces, because memory that the device
+      // cannot access is safer than unmapped memory that it can access.
       exact = false;
       dma_.Remove(old_begin);
       continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that is added and removed in pieces, stored in a DmaSpace as few ranges. Adjacent pieces
-// are merged, because a DPDK allocation may span them.
+// Memory that is added and removed in pieces but is stored in a DmaSpace as only a few ranges.
+// Adjacent pieces are merged, because a DPDK allocation may span them.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace sluice::emulator {
 
-/// Ranges of a DmaSpace whose addresses in this process are their bus addresses + `distance`. Not
+/// Ranges of a DmaSpace whose addresses in this process equal their bus addresses + `distance`. Not
 /// thread-safe, except that the device may translate addresses at any time.
 class MergedRanges {
  public:
   /// `dma` must outlive this object. The destructor does not remove the ranges.
   MergedRanges(bar::DmaSpace& dma, uint64_t distance) : dma_(dma), distance_(distance) {}
 
-  /// Makes [begin, end) reachable; parts may be reachable already. Returns false if no slot is
-  /// free.
+  /// Makes [begin, end) accessible; parts of it may already be accessible. Returns false if no slot
+  /// is free.
   bool Insert(uint64_t begin, uint64_t end);
-  /// Makes [begin, end) unreachable. Returns false if additional bytes became unreachable for lack
-  /// of a slot.
+  /// Makes [begin, end) inaccessible. Returns false if additional bytes became inaccessible because
+  /// no slot was free.
   bool Erase(uint64_t begin, uint64_t end);
 
   uint64_t distance() const { return distance_; }

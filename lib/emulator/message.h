@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The protocol between a host process and sluice-device: one request and one reply, each a message
-// on a SOCK_SEQPACKET socket with at most one file. Used on the control path only; register
-// accesses and payload use shared memory.
+// The protocol between a host process and sluice-device: each request gets one reply, and both are
+// messages on a SOCK_SEQPACKET socket with at most one file each. Used on the control path only;
+// register accesses and payload use shared memory.
 //
 // The host passes its register queue (kHello), DPDK's memory (kMemory), its rings and the
-// application's memory (kMap) as files. It identifies bytes in them by bus address, which is the
-// host's virtual address. Both sides treat each other's messages as untrusted.
+// application's memory (kMap) as files. It identifies bytes in these files by bus address, which is
+// the host's virtual address. Both sides treat each other's messages as untrusted.
 #pragma once
 
 #include <chrono>
@@ -19,20 +19,22 @@
 namespace sluice::emulator {
 
 inline constexpr uint32_t kMessageMagic = 0x6563'6c73;  ///< "slce".
-/// Raised with every change of these structs or of bar::PostedQueue.
+/// Must be incremented with every change of these structs or of bar::PostedQueue.
 inline constexpr uint16_t kProtocolVersion = 5;
-/// Time limit of either side for an expected message.
+/// Maximum time that either side waits for an expected message.
 inline constexpr std::chrono::milliseconds kMessagePatience{2000};
 
 enum class Kind : uint16_t {
-  /// First message. File: the register queue, `bytes` long. `name`: the vdev's name.
+  /// First message. File: the register queue, which is `bytes` bytes long. `name`: the vdev's name.
   kHello = 1,
-  kMemory = 2,  ///< File: its `bytes` at `offset` are DPDK's memory at `bus`, in the given area.
+  kMemory = 2,  ///< File: the `bytes` bytes at `offset` are DPDK's memory at `bus`, in the given
+                ///< area.
   kForget = 3,  ///< Removes DPDK's memory [bus, bus + bytes).
-  /// File: a ring of `bytes` at `bus`, mapped twice in a row if kMirrored; optional name. With
-  /// kExternal, its `bytes` at `offset` are the application's memory; no name.
+  /// File: a ring of `bytes` bytes at `bus`, mapped twice in a row if kMirrored; the name is
+  /// optional. With kExternal, the `bytes` bytes at `offset` are the application's memory, and
+  /// there is no name.
   kMap = 4,
-  kUnmap = 5,        ///< Removes the ring at `bus` (0: none) and memory named `name`.
+  kUnmap = 5,        ///< Removes the ring at `bus` (0: none) and the memory named `name`.
   kAdopt = 6,        ///< Reply: file and size of the memory named `name`.
   kStatistics = 7,   ///< Reply: followed by `count` entries.
   kEnableWire = 8,   ///< Switches the wire's source on if kEnabled.
@@ -57,8 +59,8 @@ struct Request {
   uint64_t bus = 0;
   uint64_t bytes = 0;
   uint64_t offset = 0;  ///< kMemory, kExternal: offset in the file.
-  /// kMemory: range of bus addresses that may become contiguous memory; it contains
-  /// [bus, bus + bytes).
+  /// kMemory: a range of bus addresses that may become contiguous memory and that contains [bus,
+  /// bus + bytes).
   uint64_t area_bus = 0;
   uint64_t area_bytes = 0;
   char model[16] = {};  ///< kHello: the model's name; its settings follow.
@@ -70,7 +72,7 @@ static_assert(std::has_unique_object_representations_v<Request>);
 struct Reply {
   uint32_t magic = kMessageMagic;
   uint16_t version = kProtocolVersion;
-  uint16_t refused = 0;   ///< 1: `text` contains the reason in one line.
+  uint16_t refused = 0;   ///< 1: `text` contains a one-line reason.
   uint32_t sequence = 0;  ///< Copied from the request.
   uint32_t flags = 0;
   uint64_t bytes = 0;
@@ -89,13 +91,13 @@ struct StatisticEntry {
 static_assert(std::has_unique_object_representations_v<StatisticEntry>);
 inline constexpr uint32_t kMaxStatistics = 256;
 
-/// Copies as much of `text` as fits with a terminating NUL. `field` must be zeroed.
+/// Copies as much of `text` as fits together with a terminating NUL. `field` must be zeroed.
 template <size_t kBytes>
 void SetText(char (&field)[kBytes], std::string_view text) {
   text.copy(field, kBytes - 1);
 }
 
-/// Stores the text of a field in `*text`; does not read past the field's end. Returns false if the
+/// Stores a field's text in `*text` without reading past the end of the field. Returns false if the
 /// text is not terminated or contains control characters.
 template <size_t kBytes>
 bool GetText(const char (&field)[kBytes], std::string_view* text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Parsers for options of wires, "key=value+key=value", and for their values. On errors they set one
-// line with the rejected text and the fix.
+// Parsers for wire options, "key=value+key=value", and for their values. On error, they produce a
+// one-line message with the rejected text and the fix.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline bool Refuse(std::string_view what, std::string_view given, std::string_vi
   return false;
 }
 
-/// Returns the text before and after the first `separator`; the second part is empty without a
+/// Returns the text before and after the first `separator`; the second part is empty if there is no
 /// separator.
 inline std::pair<std::string_view, std::string_view> Cut(std::string_view text, char separator) {
   const size_t at = std::min(text.find(separator), text.size());
@@ -57,7 +57,7 @@ bool ReadList(std::string_view text, char separator, Read read) {
 }
 
 /// Calls read(key, value) for each option of "key=value+…" until it rejects one by returning false.
-/// On rejection returns false and sets `error` to one line, unless read has set it.
+/// On rejection, returns false and sets `error` to a one-line message, unless read has set it.
 template <typename Read>
 bool ReadOptions(std::string_view text, Read read, std::string* error) {
   if (text.empty()) return true;
@@ -70,7 +70,7 @@ bool ReadOptions(std::string_view text, Read read, std::string* error) {
   });
 }
 
-/// Hint for text that packet::ReadPacketRate rejects.
+/// Hint about the correct form, for text that packet::ReadPacketRate rejects.
 inline constexpr std::string_view kRateFix = "give packets/s as 1000, 10k, 14.88M or 1G";
 
 /// Parses a number of frames.

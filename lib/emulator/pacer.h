@@ -22,7 +22,7 @@ class Pacer {
   }
 
   /// Returns the number of frames that may be sent now, at most `max`. If a source is late by more
-  /// than 10 ms and more than kBurst frames, the excess frames are skipped and counted.
+  /// than 10 ms and by more than kBurst frames, the excess frames are skipped and counted.
   uint32_t Due(uint64_t now_ns, uint32_t max) {
     const uint64_t allowed = std::min<uint64_t>(max, left_);
     if (pkts_per_ns_ == 0) return static_cast<uint32_t>(allowed);
@@ -43,7 +43,7 @@ class Pacer {
     left_ -= count;
   }
 
-  /// Returns the number of frames that the rate required but that were skipped.
+  /// Returns the number of frames that were due according to the rate but were skipped.
   uint64_t given_up() const { return given_up_; }
 
  private:
@@ -52,7 +52,7 @@ class Pacer {
   const double pkts_per_ns_;
   uint64_t left_;
   uint64_t start_ns_ = 0;
-  uint64_t sent_ = 0;  ///< Frames since Start, including skipped ones.
+  uint64_t sent_ = 0;  ///< Number of frames since Start, including skipped ones.
   uint64_t given_up_ = 0;
 };
 

@@ -89,8 +89,8 @@ PortWire::~PortWire() {
   if (!owned_->gone()) {
     if (started_) rte_eth_dev_stop(port_id_);
     owned_.reset();
-    // The queues keep mbufs of the pool until the port is closed or configured again. This object
-    // is the pool's last user, so it closes the port.
+    // The queues keep mbufs from the pool until the port is closed or reconfigured. This object is
+    // the pool's last user, so it must close the port.
     rte_eth_dev_close(port_id_);
   }
   rte_mempool_free(pool_);

@@ -27,10 +27,10 @@ namespace sluice::emulator {
 class PortWire final : public Wire {
  public:
   /// Configures and starts the ethdev `port` with one queue in each direction. `name` is the
-  /// model's vdev name. On failure returns null and sets `error` to one line.
+  /// model's vdev name. On failure, returns null and sets `error` to a one-line message.
   static std::unique_ptr<PortWire> Create(const std::string& port, std::string_view name,
                                           std::string* error);
-  /// Stops and closes the port unless it is gone, and releases its ownership.
+  /// Stops and closes the port, unless the port is gone, and gives up ownership.
   ~PortWire() override;
 
   MacAddress mac() const { return mac_; }
@@ -51,7 +51,7 @@ class PortWire final : public Wire {
   explicit PortWire(std::unique_ptr<dpdk::OwnedPort> port)
       : owned_(std::move(port)), port_id_(owned_->id()) {}
   bool Open(const std::string& port, std::string_view name, std::string* error);
-  /// Makes the frame one segment of at least kMinFrameBytes.
+  /// Makes the frame a single segment of at least kMinFrameBytes.
   static bool MakePlain(rte_mbuf* mbuf);
   void Send(std::span<const device::WireFrame> frames);
 
@@ -64,7 +64,7 @@ class PortWire final : public Wire {
   MacAddress mac_ = {};
   std::array<rte_mbuf*, kBurst> received_ = {};
   std::array<device::WireFrame, kBurst> frames_ = {};
-  uint32_t first_ = 0;  ///< Received frames [first_, last_) wait for the device.
+  uint32_t first_ = 0;  ///< Received frames [first_, last_) are waiting for the device.
   uint32_t last_ = 0;
   bool link_up_ = true;
   uint64_t link_read_ns_ = 0;

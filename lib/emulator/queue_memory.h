@@ -20,20 +20,21 @@ inline size_t QueueBytes() {
   return (sizeof(bar::PostedQueue) + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-/// Addresses for queues: far from all addresses that the kernel, the loader and sanitizers choose,
-/// so that an address that is free here is free in every process that maps the same pools. There
-/// are several areas, because DPDK's memory may be in one of them (--base-virtaddr).
+/// Addresses for queues. They are far from all addresses that the kernel, the loader and sanitizers
+/// choose, so an address that is free here is also free in every process that maps the same pools.
+/// There are several areas, because DPDK's memory may be in one of them (--base-virtaddr).
 inline constexpr uint64_t kQueueAreas[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x4000'0000'0000};
 inline constexpr uint64_t kQueueSpacing = 2 * bar::RingMemory::kHugePageBytes;
 inline constexpr uint64_t kQueuePlaces = 64;
 static_assert(sizeof(bar::PostedQueue) <= kQueueSpacing);
 
 /// Allocates memory for a queue in one of the areas. If this process cannot use them, because its
-/// address space is smaller or no address is free, allocates it at any address, where other
+/// address space is smaller or no address is free, allocates the memory at any address, where other
 /// processes may be unable to map it.
 inline bar::RingMemory AllocateQueueMemory() {
   constexpr auto kPages = bar::RingMemory::Pages::kPreferHuge;
-#ifndef __SANITIZE_THREAD__  // ThreadSanitizer ends a program that maps memory in these areas.
+#ifndef __SANITIZE_THREAD__  // ThreadSanitizer terminates a program that maps memory in these
+                             // areas.
   for (const uint64_t area : kQueueAreas) {
     for (uint64_t i = 0; i < kQueuePlaces; ++i) {
       void* const place = reinterpret_cast<void*>(area + i * kQueueSpacing);
@@ -53,7 +54,7 @@ inline bar::RingMemory CreateQueue(bar::PostedQueue** queue) {
   return memory;
 }
 
-/// Returns the queue that another process created in `memory` of QueueBytes().
+/// Returns the queue that another process created in `memory`, which must have QueueBytes() bytes.
 inline bar::PostedQueue* FindQueue(const bar::RingMemory& memory) {
   return std::launder(reinterpret_cast<bar::PostedQueue*>(memory.data()));
 }

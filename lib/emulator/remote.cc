@@ -23,8 +23,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Interval between checks of the link and initial interval between connection attempts; the latter
-/// increases up to kMaxPause.
+/// Interval between checks of the link, and initial interval between connection attempts. The
+/// interval between attempts increases up to kMaxPause.
 constexpr milliseconds kLook{50};
 constexpr milliseconds kMaxPause{1000};
 
@@ -35,7 +35,7 @@ void TotalStatistics::Merge(const std::vector<Statistic>& fresh, bool returned) 
     for (const Statistic& statistic : fresh) values_.push_back({statistic.name, 0});
     counted_.resize(fresh.size());
   }
-  // A restarted device may have other counters, but the names of this list are constant.
+  // A restarted device may have different counters, but the names in this list are constant.
   std::vector<uint64_t> counts = counted_;
   bool anew = false;
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -88,7 +88,7 @@ Remote::~Remote() {
 
 bool Remote::Guard(const void* begin, size_t bytes, std::string* error) {
   if (guards_.contains(begin)) return true;
-  // The file may be truncated or lose a page. The guard replaces only that page, so that the
+  // The file may be truncated or lose a page. The guard replaces only the lost page, so that the
   // application keeps its other data.
   GuardedRange guard(const_cast<void*>(begin), bytes, GuardedRange::Loss::kPage, alarm_);
   if (!guard) {
@@ -217,7 +217,7 @@ std::unique_ptr<Attachment> AttachRemote(std::string_view name, const ModelInfo&
   return nullptr;
 }
 
-// Connects to a device, detects its loss, and connects again.
+// Connects to a device, detects when it is lost, and connects again.
 
 bool Remote::Reach(std::string* error) {
   base::OwnedFd socket = Connect(socket_.path, socket_.trusted, error);
@@ -251,7 +251,8 @@ bool Remote::Reach(std::string* error) {
   Merge(fresh, true);
   std::copy_n(welcome.mac, sizeof(mac_), mac_);
   connection_ = std::move(connection);
-  // A thread that sees the link up must also see that the device has lost its state.
+  // A thread that sees the link up must also see the new generation, because the device has lost
+  // its state.
   generation_.fetch_add(1, std::memory_order_acq_rel);
   queue_->SetModelProcess(device ? device->pid : 0);
   queue_->BringLinkUp();
@@ -290,7 +291,7 @@ bool Remote::AwaitEnd() {
       InterruptSocket::Receive(interrupt_socket_,
                                [this](uint32_t vector) { interrupts_.Raise(vector); });
       if ((ends[2].revents & ~POLLIN) != 0)
-        interrupt_socket_ = base::OwnedFd();  // The device has closed it.
+        interrupt_socket_ = base::OwnedFd();  // The device has closed the socket.
     }
     const std::scoped_lock lock(mutex_);
     if (stop_) return false;

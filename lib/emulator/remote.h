@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host side of a model in another process (server.h is the device side): an Attachment that
-// passes its memory to the device, again after each restart of the device.
+// passes its memory to the device, and does so again after each restart of the device.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 
 namespace sluice::emulator {
 
-/// Path of the device's socket, and a user that is trusted in addition to this user and root.
+/// Path of the device's socket, and a user who is trusted in addition to this user and root.
 struct DeviceSocket {
   std::string path;
   std::optional<uid_t> trusted;

@@ -29,12 +29,12 @@
 
 namespace sluice::emulator {
 
-/// Sums of the counters of all devices that were connected to one link. Used by one thread at a
-/// time.
+/// Sums of the counters of all devices that have been connected to one link. Used by one thread at
+/// a time.
 class TotalStatistics {
  public:
   /// Merges the device's current counters. `returned` is true in the first call after a new
-  /// connection. Names and their order are those of the first device.
+  /// connection. The names and their order are taken from the first device.
   void Merge(const std::vector<Statistic>& fresh, bool returned);
   const std::vector<Statistic>& values() const { return values_; }
 
@@ -44,7 +44,7 @@ class TotalStatistics {
 };
 
 /// A model in another process: the functions for drivers, the connection, and the thread that
-/// watches it.
+/// watches the connection.
 class Remote final : public Attachment, private DpdkMemory {
  public:
   Remote(std::string_view name, const ModelInfo& model, const SettingValues& settings,
@@ -56,8 +56,8 @@ class Remote final : public Attachment, private DpdkMemory {
         settings_(settings) {}
   ~Remote() override;
 
-  /// Connects to the device for the first time. On failure returns false and sets `error` to one
-  /// line. May throw std::system_error.
+  /// Connects to the device for the first time. On failure, returns false and sets `error` to a
+  /// one-line message. May throw std::system_error.
   bool Start(std::string* error);
 
   bar::Bar& registers() override { return bar_; }
@@ -78,11 +78,11 @@ class Remote final : public Attachment, private DpdkMemory {
   void Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) override;
   void Unmapping(uint64_t begin, uint64_t end) override;
 
-  /// Connects and passes all memory; brings the link up.
+  /// Connects, passes all memory to the device, and brings the link up.
   bool Reach(std::string* error);
-  /// Sends a request and waits for the reply. Returns false without a connection, if the
-  /// device rejects the request, or if the exchange fails, which ends the connection. Requires
-  /// `mutex_`.
+  /// Sends a request and waits for the reply. Returns false if there is no connection, if the
+  /// device rejects the request, or if the exchange fails, which ends the connection. The caller
+  /// must hold `mutex_`.
   bool Ask(const Request& request, Reply* reply, base::OwnedFd* received = nullptr);
   /// If the connection has failed, brings the link down until the watching thread has connected
   /// again.
@@ -90,10 +90,10 @@ class Remote final : public Attachment, private DpdkMemory {
   /// Merges the device's current counts into the totals. `returned` is true on a new connection.
   void Merge(const std::vector<Statistic>& fresh, bool returned) { totals_.Merge(fresh, returned); }
   void Watch();
-  /// Waits until the connection has ended. Returns false if it must not be restored.
+  /// Waits until the connection has ended. Returns false if it must not be re-established.
   bool AwaitEnd();
-  /// Guards memory that is backed by a file shared with the device. If too much memory is guarded
-  /// already, returns false and sets `error`. Requires `mutex_`.
+  /// Guards memory that is backed by a file shared with the device. If too much memory is already
+  /// guarded, returns false and sets `error`. The caller must hold `mutex_`.
   bool Guard(const void* begin, size_t bytes, std::string* error);
 
   const std::string name_;
@@ -103,18 +103,18 @@ class Remote final : public Attachment, private DpdkMemory {
   LossAlarm alarm_;
   InterruptFiles interrupts_;
   base::OwnedFd
-      interrupt_socket_;  ///< Receives interrupts; used by Start, then by the watching thread.
+      interrupt_socket_;  ///< Receives interrupts; used by Start, and then by the watching thread.
   bar::RingMemory queue_memory_;
   bar::PostedQueue* queue_ = nullptr;
   bar::Bar bar_;
 
-  /// Guards all following members. It is acquired under EAL's memory lock, so code that holds it
-  /// must not acquire that lock.
+  /// Guards all following members. It is acquired while EAL's memory lock is held, so code that
+  /// holds this mutex must not acquire that lock.
   std::mutex mutex_;
   std::unique_ptr<Connection> connection_;  ///< Changed only by the watching thread.
   Holdings holdings_;
   std::map<const void*, GuardedRange> guards_;  ///< Guards of the queue, rings, and DPDK's memory.
-  std::string missing_;  ///< Reason why the device cannot reach all DPDK memory, else empty.
+  std::string missing_;  ///< Reason why the device cannot access all DPDK memory; empty if it can.
   TotalStatistics totals_;
   uint8_t mac_[6] = {};
   bool wire_enabled_ = false;

@@ -24,7 +24,7 @@ constexpr uint32_t kBehindMalformed = 64;
 /// Offset of the byte that echo changes in later fragments of a UDP datagram.
 constexpr uint32_t kFragmentByte = 8;
 
-/// Returns a hash of protocol, length and the bytes that an echo does not change.
+/// Returns a hash of the protocol, the length and the bytes that an echo does not change.
 uint64_t Signature(const device::WireFrame& frame, const Headers& headers) {
   const uint32_t end = headers.end != 0 ? std::min(headers.end, frame.length) : frame.length;
   uint32_t from = kBehindMalformed;
@@ -36,14 +36,15 @@ uint64_t Signature(const device::WireFrame& frame, const Headers& headers) {
   return uint64_t{end} << 32 | crc;
 }
 
-/// Returns whether IPv4's total length exceeds the frame, but not the frame's last flit. A NIC that
-/// derives the frame's length from the total length sends the flit's padding as well.
+/// Returns whether the IPv4 total length extends beyond the frame, but not beyond the frame's last
+/// flit. A NIC that derives the frame's length from the total length also sends the flit's padding.
 bool ClaimsPadding(const device::WireFrame& frame, const Headers& headers) {
   return headers.error == ParseError::kIpv4TotalLength &&
          packet::TotalLengthCutsWell(frame.data, frame.length);
 }
 
-/// Returns a hash of total length, identification, protocol and both addresses in either order.
+/// Returns a hash of the total length, the identification, the protocol and both addresses. The
+/// order of the addresses does not matter.
 uint64_t LooseSignature(const uint8_t* frame) {
   const uint8_t* ip = frame + packet::kEthernetHeaderBytes;
   const uint64_t addresses =
@@ -51,7 +52,7 @@ uint64_t LooseSignature(const uint8_t* frame) {
   return uint64_t{packet::Load<uint32_t>(ip + 2)} << 32 ^ addresses << 8 ^ ip[9];
 }
 
-/// Minimum number of ring entries: shorter captures are repeated, so that the ring can supply full
+/// Minimum number of ring entries. Shorter captures are repeated, so that the ring can supply full
 /// bursts.
 constexpr size_t kRingEntries = 1024;
 constexpr size_t kLine = 64;
@@ -122,7 +123,8 @@ void SignatureVerifier::Check(std::span<const device::WireFrame> frames, WireTot
 }
 
 bool ReplayOptions::Read(std::string_view text, std::string* error) {
-  // A file name may contain a '+', so options are parsed from the end while they are valid.
+  // A file name may contain a '+', so options are parsed from the end, for as long as they are
+  // valid.
   for (;;) {
     const size_t plus = text.rfind('+');
     if (plus == std::string_view::npos) break;

@@ -2,8 +2,8 @@
 //
 // wire=pcap: replays a capture from memory in its order, as fast as the device accepts frames or at
 // a given rate. Records that a 1518-byte link cannot carry and records without an Ethernet header
-// are skipped and counted. Bytes that the snap length cut off are replaced by zeros, so that frames
-// have their original length.
+// are skipped and counted. Bytes that the snap length cut off are replaced with zeros, so that
+// frames have their original length.
 #pragma once
 
 #include <array>
@@ -25,22 +25,22 @@
 namespace sluice::emulator {
 
 /// Verifies the frames that return from a device that was fed from a capture. These frames have no
-/// tag. Each is identified by the bytes that an echo does not change, after the headers and the
-/// first payload byte, and by the length in its headers (a NIC that cuts frames by the IP length
-/// loses Ethernet trailers). Order is not checked. A frame that returns before it was sent belongs
-/// to an earlier run; later frames of that run cannot be distinguished. Frames with malformed
-/// headers are compared from byte 64 on, or by their IP header if it claims more bytes than the
-/// frame has. Owned by the stepping thread.
+/// tag. Each is identified by the length in its headers (a NIC that cuts frames by the IP length
+/// loses Ethernet trailers) and by the bytes after the headers and the first payload byte, which an
+/// echo does not change. Order is not checked. A frame that returns before it was sent belongs to
+/// an earlier run; later frames of that run cannot be distinguished. Frames with malformed headers
+/// are compared from byte 64 on, or by their IP header if it claims more bytes than the frame has.
+/// Owned by the stepping thread.
 class SignatureVerifier {
  public:
   explicit SignatureVerifier(VerifyMode mode) : mode_(mode) {}
 
   /// Adds a frame to those that will be sent, in sending order.
   void Learn(const device::WireFrame& frame);
-  /// Records that frames [first, first + count) in the order of Learn were sent.
+  /// Records that the frames [first, first + count), in the order of Learn, have been sent.
   void Sent(uint64_t first, uint32_t count);
-  /// Counts returned frames in `totals`. Duplicates and frames of earlier runs are detected only in
-  /// full mode.
+  /// Counts returned frames in `totals`. Duplicates and frames from earlier runs are detected only
+  /// in full mode.
   void Check(std::span<const device::WireFrame> frames, WireTotals& totals);
   /// Returns whether `frame` is one of the learned frames, possibly changed by an echo.
   bool Knows(const device::WireFrame& frame) { return Find(frame) != nullptr; }
@@ -64,22 +64,23 @@ class SignatureVerifier {
 struct ReplayOptions {
   std::string file;
   double rate_pps = 0;  ///< 0: as fast as the device accepts frames.
-  uint64_t count = 0;   ///< Frames to send; 0: unlimited.
+  uint64_t count = 0;   ///< Number of frames to send; 0: unlimited.
   uint64_t loop = 0;    ///< Number of times that the capture is played; 0: unlimited.
 
-  /// Parses the text after "wire=pcap:". If it is invalid, returns false and sets `error` to one
-  /// line.
+  /// Parses the text after "wire=pcap:". If it is invalid, returns false and sets `error` to a
+  /// one-line message.
   bool Read(std::string_view text, std::string* error);
 };
 
 class ReplayWire final : public Wire, public Recording {
  public:
-  /// Maximum frame length: 1518 bytes in memory, a tagged frame of full size.
+  /// Maximum frame length: 1518 bytes in memory, which is a full-sized tagged frame.
   static constexpr uint32_t kMaxFrameBytes = 1518;
   static constexpr size_t kMaxCaptureBytes = size_t{1} << 30;
 
-  /// Loads the capture. If it cannot be read or has no frame to send, returns null and sets `error`
-  /// to one line. `summary` describes the loaded and skipped records in one line.
+  /// Loads the capture. If the capture cannot be read or contains no frame to send, returns null
+  /// and sets `error` to a one-line message. `summary` describes the loaded and skipped records in
+  /// one line.
   static std::unique_ptr<ReplayWire> Create(const ReplayOptions& options, VerifyMode verify,
                                             std::string* summary, std::string* error);
 
@@ -116,12 +117,12 @@ class ReplayWire final : public Wire, public Recording {
   ReplayWire(const ReplayOptions& options, VerifyMode verify, const Loaded& loaded);
 
   AlignedBytes bytes_;
-  /// The capture, repeated as often as full bursts require.
+  /// The capture, repeated until it is long enough for full bursts.
   std::vector<device::WireFrame> ring_;
   const VerifyMode mode_;
   SignatureVerifier verifier_;
   const double rate_pps_;
-  const uint64_t limit_;  ///< Frames to send; 0: unlimited.
+  const uint64_t limit_;  ///< Number of frames to send; 0: unlimited.
   Pacer pacer_;
   uint32_t position_ = 0;
   WireTotals totals_;

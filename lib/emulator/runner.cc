@@ -43,7 +43,7 @@ void Runner::Run() {
     } else if (++idle < kIdleSteps) {
       rte_pause();
     } else if (at_rest_.load(std::memory_order_relaxed)) {
-      // Frees the CPU, for example for virtual machines that are booting.
+      // Frees the CPU for others, such as virtual machines that are booting.
       std::this_thread::sleep_for(kLook);
     } else {
       sched_yield();

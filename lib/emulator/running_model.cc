@@ -30,13 +30,14 @@
 namespace sluice::emulator {
 namespace {
 
-/// Returns the CPU that the user named. If threads of this process may not run there, returns
-/// nullopt and sets `error` to one line.
+/// Returns the CPU that the user specified. If threads of this process may not run there, returns
+/// nullopt and sets `error` to a one-line message.
 std::optional<cpu_set_t> NamedCpu(uint32_t cpu) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   CPU_SET(cpu, &cpus);
-  // The calling thread may be pinned to an lcore, so a new thread tests whether the CPU is allowed.
+  // The calling thread may be pinned to an lcore, so a new thread is used to test whether the CPU
+  // is allowed.
   bool allowed = false;
   std::thread([&] {
     allowed = pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0;
@@ -63,8 +64,8 @@ Service::Service(std::string_view name, Runner& runner, bool workers) {
   registered_ = true;
   rte_service_component_runstate_set(id_, 1);
   if (service_lcores <= 0) rte_service_runstate_set(id_, 1);
-  // During its start, EAL distributes the services over the lcores. A device that is plugged in
-  // later is mapped to a running service lcore here.
+  // When EAL starts, it distributes the services over the lcores. A device that is plugged in later
+  // is mapped to a running service lcore here.
   std::array<uint32_t, RTE_MAX_LCORE> lcores;
   const int32_t count = rte_service_lcore_list(lcores.data(), RTE_MAX_LCORE);
   for (int32_t i = 0; i < count; ++i) {
@@ -76,7 +77,7 @@ Service::Service(std::string_view name, Runner& runner, bool workers) {
 }
 
 Service::~Service() {
-  // Services no longer exist within rte_eal_cleanup.
+  // During rte_eal_cleanup, services no longer exist.
   if (!registered_ || rte_service_component_runstate_set(id_, 0) != 0) return;
   while (rte_service_may_be_active(id_) == 1) std::this_thread::yield();
   rte_service_component_unregister(id_);
@@ -151,9 +152,9 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
   options.thread_name = "model-" + running->name_;
   options.tsc_hz = rte_get_tsc_hz();
   if (arguments.wire == Arguments::WireKind::kPort) {
-    // Only a port wire allocates mbufs. Registration gives the thread an lcore id and thereby a
-    // mempool cache. Other wires do not register, because that prevents secondary processes from
-    // attaching later.
+    // Only a port wire allocates mbufs. Registration gives the thread an lcore id, and thus a
+    // mempool cache. With other wires, the thread is not registered, because registration would
+    // prevent secondary processes from attaching later.
     options.on_start = [] { rte_thread_register(); };
     options.on_end = [] { rte_thread_unregister(); };
   }
@@ -196,7 +197,7 @@ void RunningModel::ChangeMemory(const std::function<void()>& change) {
   try {
     change();
   } catch (...) {
-    tell();  // This is necessary after an error, too, because part of the memory may have been
+    tell();  // This is also necessary after an error, because part of the memory may have been
              // removed.
     throw;
   }

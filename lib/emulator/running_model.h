@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A device model with its wire, stepped in real time. Its host is in this process (attach.cc) or in
-// another one (server.h).
+// another process (server.h).
 #pragma once
 
 #include <sched.h>
@@ -26,13 +26,14 @@
 namespace sluice::emulator {
 
 /// Offers a runner as a DPDK service. If the application has given EAL service lcores (-s, -S), one
-/// of them steps the model after EAL has started them. With device_cpu=worker, the application's
+/// of them steps the model once EAL has started them. With device_cpu=worker, the application's
 /// lcores step it between their polls through rte_service_run_iter_on_app_lcore.
 class Service {
  public:
   /// Registers `runner`, which must outlive the service, as "model_" and the first 24 characters of
-  /// `name`. `workers` means that lcores of the application will call the service. With neither
-  /// service lcores nor `workers` the object has no effect, and the runner keeps its thread.
+  /// `name`. `workers` means that the application's lcores will call the service. If there are no
+  /// service lcores and `workers` is not set, the object has no effect, and the runner keeps its
+  /// thread.
   Service(std::string_view name, Runner& runner, bool workers);
   /// Waits until no lcore steps the runner.
   ~Service();
@@ -44,13 +45,13 @@ class Service {
   uint32_t id_ = 0;
 };
 
-/// Runs from Create to destruction. One thread at a time, which may be any thread, controls the
-/// model. Const methods, Statistics and EnableWire may be called by any thread.
+/// Runs from Create to destruction. Any thread may control the model, but only one at a time. Const
+/// methods, Statistics and EnableWire may be called by any thread.
 class RunningModel final : public HostedModel {
  public:
-  /// Starts without a host and with the wire's source off. `name` must be unique in the process. If
-  /// `arguments` cannot be satisfied, returns null and sets `error` to one line that names the
-  /// argument and the fix.
+  /// Starts without a host and with the wire's source off. `name` must be unique within the
+  /// process. If `arguments` cannot be satisfied, returns null and sets `error` to a one-line
+  /// message that names the argument and the fix.
   static std::unique_ptr<RunningModel> Create(std::string_view name, const ModelInfo& model,
                                               Arguments arguments, const MacAddress& mac,
                                               std::string* error);
@@ -78,19 +79,21 @@ class RunningModel final : public HostedModel {
   emulator::MacAddress mac_;
   bool on_workers_ = false;
   const std::unique_ptr<bar::DmaSpace> no_memory_ = std::make_unique<bar::DmaSpace>();
-  std::unique_ptr<device::Device> idle_;    ///< Stepped without a host; in its power-on state.
-  std::unique_ptr<device::Device> device_;  ///< The host's device; null without a host.
+  std::unique_ptr<device::Device> idle_;    ///< Stepped while there is no host; in its power-on
+                                            ///< state.
+  std::unique_ptr<device::Device> device_;  ///< The host's device; null while there is no host.
   std::unique_ptr<Wire> wire_;
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<Runner> runner_;
   std::unique_ptr<Service> service_;
 };
 
-/// Returns the CPUs of EAL's control threads: those without an lcore, else the main lcore's.
+/// Returns the CPUs of EAL's control threads: those without an lcore, or the main lcore's if there
+/// are none.
 cpu_set_t ControlCpus();
 
-/// Returns one line for an exception of a model's constructor (memory or threads are exhausted) or
-/// of a wire's library. Must be called in a handler of std::exception.
+/// Returns a one-line message for an exception from a model's constructor (memory or threads are
+/// exhausted) or from a wire's library. Must be called in a handler of std::exception.
 std::string WhyNotStarted();
 
 }  // namespace sluice::emulator

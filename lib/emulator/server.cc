@@ -21,8 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Returns whether `request`, of which `bytes` bytes were received, is a valid request of this
-/// protocol version, and sets `*name`. If not, sets `*wrong` to the reason.
+/// Returns whether `request`, of which `bytes` bytes were received, is a valid request in this
+/// protocol version. If so, sets `*name`; otherwise sets `*wrong` to the reason.
 bool IsRequest(const Request& request, size_t bytes, std::string_view* name, const char** wrong) {
   if (bytes != sizeof(request)) {
     *wrong = "a message does not have the length of a request";
@@ -72,7 +72,7 @@ const char* NamedMemory::WhyNot(std::string_view name) const {
 void NamedMemory::Keep(std::string_view name, Entry entry) {
   entry.order = ++latest_;
   if (entries_.size() >= kMaxNames && Find(name) == nullptr) {
-    // Entries of the attached host are replaced last.
+    // The attached host's entries are replaced last.
     const auto age = [](const auto& e) { return std::pair(e.second.bus != 0, e.second.order); };
     entries_.erase(std::min_element(entries_.begin(), entries_.end(),
                                     [&](const auto& a, const auto& b) { return age(a) < age(b); }));
@@ -127,7 +127,7 @@ bool Server::Turn(int wake, milliseconds patience) {
   } else if (wait[1].revents != 0) {
     Attempt(&Server::Answer);
   }
-  // If memory was exhausted for the host, the newcomer was closed as well.
+  // If memory ran out while the host was served, the newcomer has also been closed.
   if (wait[2].revents != 0 && newcomer_ != nullptr) Attempt(&Server::Greet);
   if (wait[3].revents != 0) Attempt(&Server::Accept);
   return true;
@@ -164,7 +164,7 @@ void Server::Greet() {
   std::string_view name;
   const char* wrong = nullptr;
   std::string refusal = WhyNot(peer->channel);
-  // A newcomer that gave up while this process was stopped must not cause a reset.
+  // A newcomer that gave up while this process was suspended must not cause a reset.
   if (refusal.empty()) return;
   Reply reply;
   if (!bytes) {
@@ -350,7 +350,8 @@ const char* Server::AcceptInterruptSocket(base::OwnedFd socket) {
 }
 
 void Server::EndLink(std::string_view reason) {
-  // The order matters: the device stops, then the host is notified, then its memory is unmapped.
+  // The order matters: first the device stops, then the host is notified, then the host's memory is
+  // unmapped.
   const pid_t pid = host_->pid;
   model_.Disconnect(reason.empty());
   if (host_->queue_memory) FindQueue(host_->queue_memory)->MarkLinkDown();
@@ -363,7 +364,8 @@ void Server::EndLink(std::string_view reason) {
     } else {
       Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
     }
-  } catch (const std::bad_alloc&) {  // The host is disconnected, only the log line is missing.
+  } catch (const std::bad_alloc&) {  // The host has been disconnected; only the log message is
+                                     // missing.
   }
 }
 

@@ -4,10 +4,10 @@
 // listens, serves one host at a time, and resets the device to its power-on state for the next
 // host.
 //
-// The wire with its verification and all counters survive every host. Memory that a host mapped
-// under a name survives the host and a reset until it is unmapped, another host maps other memory
-// under that name, or there are too many names. Registers, rings and all other state of a host end
-// with its connection.
+// The wire with its verification, and all counters, survive every host. Memory that a host mapped
+// under a name survives the host and a reset until the memory is unmapped, another host maps other
+// memory under that name, or there are too many names. A host's registers, rings and all other
+// state end with its connection.
 #pragma once
 
 #include <sys/types.h>
@@ -34,7 +34,8 @@
 
 namespace sluice::emulator {
 
-/// Memory that hosts have named. It outlives its host until it is unmapped. Used by one thread.
+/// Memory to which hosts have given names. The memory outlives its host until it is unmapped. Used
+/// by one thread.
 class NamedMemory {
  public:
   struct Entry {
@@ -48,9 +49,9 @@ class NamedMemory {
 
   /// Returns null, or the reason why the attached host may not use that name.
   const char* WhyNot(std::string_view name) const;
-  /// Stores the memory and replaces other memory of that name; WhyNot must have returned null. If
-  /// the table is full, the oldest entry that the attached host does not use is removed, so that
-  /// earlier hosts cannot exhaust the names.
+  /// Stores the memory and replaces any other memory with that name. WhyNot must have returned
+  /// null. If the table is full, the oldest entry that the attached host does not use is removed,
+  /// so that earlier hosts cannot exhaust the names.
   void Keep(std::string_view name, Entry entry);
   /// Returns null if the name is unknown.
   const Entry* Find(std::string_view name) const;
@@ -66,14 +67,14 @@ class NamedMemory {
 struct ServerOptions {
   std::string path;                  ///< Path of the socket.
   const ModelInfo* model = nullptr;  ///< Must not be null and must outlive the server.
-  /// The host must use each of these values that is not 0, and chooses the others.
+  /// The host must use each of these values that is not 0, and can choose the others.
   SettingValues settings{};
 };
 
 /// Serves a model to hosts through a socket. Used by one thread.
 class Server final : public Front {
  public:
-  /// Starts listening. `model` must outlive the server. On failure returns null and sets `error`.
+  /// Starts listening. `model` must outlive the server. On failure, returns null and sets `error`.
   static std::unique_ptr<Server> Create(ServerOptions options, HostedModel& model,
                                         std::string* error);
   /// Disconnects the host and removes the socket if it still belongs to this server.
@@ -93,15 +94,15 @@ class Server final : public Front {
   uint64_t hosts() const override { return hosts_; }
 
  private:
-  /// A connected process; a host after kHello.
+  /// A connected process, which becomes a host after kHello.
   struct Visitor {
     Channel channel;
     pid_t pid = 0;
-    std::chrono::steady_clock::time_point deadline;  ///< Time limit for kHello.
+    std::chrono::steady_clock::time_point deadline;  ///< Deadline for kHello.
   };
   struct Host : Visitor {
     uint32_t sequence = 1;  ///< Sequence number of the last request.
-    LossAlarm alarm;        ///< Rings when shared memory of the host is lost.
+    LossAlarm alarm;        ///< Triggered when shared memory of the host is lost.
     bar::RingMemory queue_memory;
     GuardedRange queue_guard;
     InterruptSocket interrupts;
@@ -112,21 +113,22 @@ class Server final : public Front {
   Server(ServerOptions options, HostedModel& model, std::unique_ptr<Listener> listener);
 
   void Accept();
-  /// Reads the newcomer's hello; it then becomes a host or is disconnected.
+  /// Reads the newcomer's hello. The newcomer then becomes a host or is disconnected.
   void Greet();
-  /// Reads and answers one request of the host.
+  /// Reads and answers one request from the host.
   void Answer();
-  /// Calls `step`, which is Accept, Greet or Answer. If memory is exhausted, disconnects the
+  /// Calls `step`, which must be Accept, Greet or Answer. If memory is exhausted, disconnects the
   /// newcomer and the host.
   void Attempt(void (Server::*step)());
-  /// Disconnects the host, even if memory for the log line cannot be allocated. An empty reason
+  /// Disconnects the host, even if memory for the log message cannot be allocated. An empty reason
   /// means that the host has closed the connection.
   void EndLink(std::string_view reason);
-  /// Disconnects a host to which an answer could not be sent: it is gone or does not read.
+  /// Disconnects a host to which an answer could not be sent, because the host is gone or is not
+  /// reading.
   void EndDeaf();
 
-  /// These functions fill `reply` and return null, or return the reason for the rejection in one
-  /// line.
+  /// These functions fill in `reply` and return null, or return a one-line reason for the
+  /// rejection.
   const char* Admit(const Request& hello, base::OwnedFd queue, std::string* refusal, Reply* reply);
   const char* Handle(const Request& request, base::OwnedFd file, Reply* reply);
   const char* Map(const Request& request, std::string_view name, base::OwnedFd file);

@@ -71,8 +71,8 @@ bool Stepper::Step(uint64_t now_ns) {
       work += taken;
     }
   }
-  // Ready sends frames that wait on the wire. It must be called even if the device does not wait
-  // for the wire.
+  // Ready sends frames that are waiting on the wire. It must be called even if the device is not
+  // waiting for the wire.
   if (wire_.Ready() || !pause_) work += device_->Transmit(*this, kBurst);
   return work != 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One device model and its wire, one step at a time, without a thread or a clock. The runner calls
-// it in real time, tests call it with simulated times.
+// Executes one device model and its wire step by step, without a thread or a clock. The runner
+// calls it in real time; tests call it with simulated times.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace sluice::emulator {
 
-/// A device model with its wire. Used by one thread at a time. The wire must outlive it; queue and
-/// device must stay valid until the next Connect or destruction.
+/// A device model with its wire. Used by one thread at a time. The wire must outlive the stepper;
+/// the queue and the device must stay valid until the next Connect or until destruction.
 class Stepper final : public device::FrameSink {
  public:
   /// If `pause` is set, frames for which the device or the wire has no room wait at their sender;
@@ -24,16 +24,16 @@ class Stepper final : public device::FrameSink {
 
   /// Continues with another host (or none, if `queue` is null) and a device of the same model in
   /// its power-on state. Counters of the old device remain in the sums. Frames that the old device
-  /// had accepted and its host has not returned count as abandoned.
+  /// had accepted but its host has not returned are counted as abandoned.
   void Connect(bar::PostedQueue* queue, device::Device& device);
 
-  /// Sets the receiver of the device's interrupts. CarrierChanged also raises kPortVector there.
-  /// Null discards all interrupts; this is the state after Connect.
+  /// Sets the receiver of the device's interrupts. CarrierChanged also raises kPortVector in this
+  /// sink. Null discards all interrupts, and is the setting after Connect.
   void SetInterrupts(device::InterruptSink* sink);
   /// Reports the wire's carrier to the device and its host.
   void CarrierChanged(bool up);
-  /// Sets whether the device may start transfers. Without mastering it only answers register
-  /// accesses. Enabled after Connect.
+  /// Sets whether the device may start transfers. If not, it only answers register accesses.
+  /// Enabled after Connect.
   void SetMastering(bool on);
   /// Returns whether the device is unused: no host is attached, or the host does not allow
   /// transfers. The host may still read registers.
@@ -43,11 +43,11 @@ class Stepper final : public device::FrameSink {
   /// decrease. Returns false if there was no work.
   bool Step(uint64_t now_ns);
 
-  /// Switches the wire's source on or off, effective in the next step. Initially off.
+  /// Switches the wire's source on or off. Takes effect in the next step. Initially off.
   void EnableWire(bool enabled, uint64_t now_ns);
   bool LinkUp(uint64_t now_ns) { return wire_.LinkUp(now_ns); }
 
-  /// Return the names and values of all counters in the same constant order.
+  /// Return the names and the values of all counters, both in the same constant order.
   std::vector<std::string> Names();
   void Read(std::vector<uint64_t>& values);
 
@@ -57,7 +57,7 @@ class Stepper final : public device::FrameSink {
  private:
   /// Maximum number of frames offered at once, enough for full batches on the host's core.
   static constexpr uint32_t kBurst = 256;
-  /// Maximum number of register accesses per host thread and step.
+  /// Maximum number of register accesses per host thread in one step.
   static constexpr uint32_t kRegisterBudget = 256;
 
   template <typename Emit>
@@ -78,7 +78,7 @@ class Stepper final : public device::FrameSink {
   bool enabled_ = false;
   uint64_t now_ns_ = 0;
   uint64_t taken_ = 0;          ///< Frames that the device accepted, including dropped ones.
-  std::vector<uint64_t> base_;  ///< Sums of the counters of previous devices.
+  std::vector<uint64_t> base_;  ///< Sums of the previous devices' counters.
   uint64_t abandoned_ = 0;      ///< Frames that hosts had not returned when they were disconnected.
   uint64_t returned_ = 0;
   uint64_t returned_bytes_ = 0;

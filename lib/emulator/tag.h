@@ -24,8 +24,8 @@ struct Tag {
   uint32_t check;
 
   /// Returns the nonce of run number `run`: the number in the lower half and a permutation of it in
-  /// the upper half, so that a tag of another run can be distinguished from damage. One wrong bit
-  /// in index or check never results in another nonce.
+  /// the upper half, so that a tag from another run can be distinguished from a damaged tag. A
+  /// single wrong bit in the index or the check never results in another run's nonce.
   static constexpr uint32_t Nonce(uint16_t run) {
     return uint32_t{static_cast<uint16_t>(run * 0x9e37u ^ 0x536cu)} << 16 | run;
   }
@@ -34,12 +34,12 @@ struct Tag {
     std::memcpy(&tag, bytes, sizeof(tag));
     return tag;
   }
-  /// Returns 0 if and only if the tag is unchanged since the run with this nonce stamped it.
+  /// Returns 0 if and only if the tag has not changed since the run with this nonce stamped it.
   uint32_t Damage(uint32_t nonce) const {
     return (sequence ^ complement ^ 0xffff'ffffu) | (check ^ index ^ nonce);
   }
-  /// Returns true if and only if a run with another nonce stamped the tag and the tag is unchanged
-  /// since.
+  /// Returns true if and only if a run with another nonce stamped the tag and the tag has not
+  /// changed since.
   bool IsForeign(uint32_t nonce) const {
     const uint32_t theirs = check ^ index;
     return theirs != nonce && Damage(Nonce(static_cast<uint16_t>(theirs))) == 0;
@@ -47,7 +47,7 @@ struct Tag {
 };
 static_assert(sizeof(Tag) == kTagBytes);
 
-/// Stores sequence and complement with one store.
+/// Stores the sequence number and its complement with a single store.
 inline void StampTag(uint8_t* bytes, uint32_t sequence) {
   const uint64_t both = sequence | uint64_t{~sequence} << 32;
   std::memcpy(bytes, &both, sizeof(both));

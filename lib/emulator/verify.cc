@@ -81,7 +81,7 @@ void TagVerifier::CheckTags(std::span<const device::WireFrame> frames, WireTotal
 
 void TagVerifier::CheckBytes(const device::WireFrame& frame, WireTotals& totals) {
   Tag tag;
-  if (Identify(frame, tag) == nullptr) return;  // Counted by CheckTags.
+  if (Identify(frame, tag) == nullptr) return;  // CheckTags counts this case.
   ++totals.verified;
   const device::WireFrame& sent = ring_.frames()[tag.index & index_mask_];
   const uint32_t from = ring_.invariant_offset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Verifies the frames that return from a device that was fed with generated frames. Frames may be
+// Verifies the frames that return from a device to which generated frames were sent. Frames may be
 // reflected (addresses and ports swapped, first payload byte changed); the tag identifies the flow
 // (tag.h). Order is checked only within a flow.
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace sluice::emulator {
 
-/// Share of the returned frames that is compared byte by byte. Tags (loss, order, duplicates,
-/// length) are checked on every frame unless kOff.
+/// Selects which returned frames are compared byte by byte. Tags (loss, order, duplicates, length)
+/// are checked on every frame, except with kOff.
 enum class VerifyMode {
   kFull,     ///< Every frame.
   kSampled,  ///< One frame in kSampleInterval.
@@ -42,13 +42,13 @@ class TagVerifier {
     uint64_t dense = 0;
   };
 
-  /// Returns the ring's entry for a returned frame and stores the frame's tag in `tag`. Returns
-  /// null if the tag or the length is invalid.
+  /// Returns the ring entry of a returned frame and stores the frame's tag in `tag`. Returns null
+  /// if the tag or the length is invalid.
   const FrameRing::Expected* Identify(const device::WireFrame& frame, Tag& tag) const;
   void CheckTags(std::span<const device::WireFrame> frames, WireTotals& totals);
-  /// Compares all bytes that applications do not change with the sent bytes.
+  /// Compares all bytes that applications do not change with the bytes that were sent.
   void CheckBytes(const device::WireFrame& frame, WireTotals& totals);
-  /// Classifies a frame with an invalid tag or length.
+  /// Determines what is wrong with a frame that has an invalid tag or length.
   void Blame(const device::WireFrame& frame, WireTotals& totals) const;
   void CheckOutOfOrder(uint32_t flow, uint32_t sequence, WireTotals& totals);
   void OpenGap(uint32_t flow, uint64_t sequence, WireTotals& totals);
@@ -60,12 +60,12 @@ class TagVerifier {
   const FrameRing& ring_;
   const VerifyMode mode_;
   const uint32_t nonce_;
-  uint64_t window_;  ///< A power of two ≥ 64.
+  uint64_t window_;  ///< A power of two, at least 64.
   std::vector<FrameRing::Expected> expected_;
   uint32_t index_mask_ = 0;
   std::vector<Flow> flows_;
   std::vector<uint64_t> bits_;  ///< One bit per sequence number modulo the window.
-  uint32_t until_sample_;       ///< Frames to skip until the next comparison.
+  uint32_t until_sample_;       ///< Number of frames to skip before the next comparison.
 };
 
 }  // namespace sluice::emulator

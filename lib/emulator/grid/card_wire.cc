@@ -41,7 +41,7 @@ uint32_t LongestBatch(std::span<const RingFrame> ring, uint32_t repeat_from) {
   return most;
 }
 
-/// Builds a ring in the card's memory.
+/// Builds a ring in card memory.
 class Upload {
  public:
   Upload(Executor& executor, device::grid::WireShape& shape, std::string* error)
@@ -61,7 +61,7 @@ class Upload {
     return false;
   }
 
-  /// Adds an entry. Frames with the same bytes in this process share them on the card, too.
+  /// Adds an entry. Frames that share their bytes in this process also share them on the card.
   void Add(const device::WireFrame& frame, uint32_t flow, uint32_t rank) {
     const auto [place, fresh] = places_.try_emplace(frame.data, flits_);
     table_.push_back({place->second, frame.length, flow, rank});
@@ -70,7 +70,7 @@ class Upload {
     flits_ += Flits(frame.length);
     shape_.largest = std::max(shape_.largest, Flits(frame.length));
   }
-  /// Repeats the entries from number `first` on until there are `count` of them.
+  /// Repeats the entries, starting with number `first`, until there are `count` of them.
   void Repeat(uint32_t first, size_t count) {
     while (table_.size() - first < count) {
       const auto size = table_.size();
@@ -102,7 +102,8 @@ class Upload {
   std::string* const error_;
   std::vector<RingFrame> table_;
   std::vector<device::WireFrame> sources_;
-  std::unordered_map<const uint8_t*, uint32_t> places_;  ///< First flit of each frame's bytes.
+  std::unordered_map<const uint8_t*, uint32_t> places_;  ///< First flit of each frame's bytes on
+                                                         ///< the card.
   uint32_t flits_ = 0;
 };
 
@@ -159,7 +160,7 @@ bool UploadRecording(const Recording& recording, const Arguments& arguments, Exe
   return upload.Finish(arguments.on.batch);
 }
 
-/// Creates the empty ring of a loopback. Entries have fixed places.
+/// Creates the empty ring of a loopback, whose entries have fixed places.
 bool CreateLoopback(const Arguments& arguments, Executor& executor, device::grid::WireShape* shape,
                     std::string* error) {
   using device::grid::kLoopEntries, device::grid::kLoopFlits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copies the frames that a wire sends to the card's memory.
+// Copies the frames that a wire sends to card memory.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@
 
 namespace sluice::emulator {
 
-/// Copies the frames of the wire that `arguments` specify to the card and describes them in
-/// `shape`, except `samples`. Generated frames equal those of a model on the CPU. Sets `wire` to a
-/// wire with a recording, unless the wire is the generator or a loopback. If memory is
-/// insufficient, or a card cannot send the frames, returns false and sets `error` to one line.
-/// `name` and `mac` are the NIC's.
+/// Copies the frames of the wire that `arguments` specifies to the card, and describes them in
+/// `shape`, except for `samples`. Generated frames are the same as those of a model on the CPU.
+/// Sets `wire` to a wire with a recording, unless the wire is the generator or a loopback. If there
+/// is not enough memory, or a card cannot send the frames, returns false and sets `error` to a
+/// one-line message. `name` and `mac` are the NIC's.
 bool UploadWire(std::string_view name, const Arguments& arguments, const MacAddress& mac,
                 Executor& executor, device::grid::WireShape* shape, std::unique_ptr<Wire>* wire,
                 std::string* error);

@@ -34,7 +34,7 @@ const char* Reset(device::grid::Card& base, const SettingValues& settings, uint8
   card.pipe_mask = config.pipe_flits - 1;
   card.nb_mask = config.nb_entries - 1;
   card.per_packet = config.notify_per_packet ? 1 : 0;
-  // Limits a batch to the size of an empty pipe.
+  // Limits a batch to what fits into an empty pipe.
   device::grid::WireShape& shape = card.wire.shape;
   if (shape.looped != 0) {
     shape.batch_flits = std::min(device::grid::kBatchFlits, card.pipe_mask);

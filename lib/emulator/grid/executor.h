@@ -18,33 +18,33 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Allocates zeroed memory of the card, which stays valid as long as this object. On failure
-  /// returns null and sets `error` to one line.
+  /// Allocates zeroed card memory, which remains valid for the lifetime of this object. On failure,
+  /// returns null and sets `error` to a one-line message.
   virtual void* Allocate(size_t bytes, std::string* error) = 0;
-  /// Copy between the card's memory and the host's. Return false on failure.
+  /// Copy between card memory and host memory. Return false on failure.
   virtual bool Write(void* card, const void* host, size_t bytes) = 0;
   virtual bool Read(void* host, const void* card, size_t bytes) = 0;
 
   /// Makes host memory (whole pages) accessible to the card at the same address. Ranges of one
-  /// executor must not overlap. On failure returns false and sets `error` to one line. Unregister
-  /// undoes this for the same range.
+  /// executor must not overlap. On failure, returns false and sets `error` to a one-line message.
+  /// Unregister undoes this and must be called with the same range.
   virtual bool Register(void* begin, size_t bytes, std::string* error) = 0;
   virtual void Unregister(void* begin, size_t bytes) = 0;
 
-  /// Starts all blocks. They run until the card's `stopping` is set.
+  /// Starts all blocks. They run until the card's `stopping` member is set.
   virtual bool Start(device::grid::Card* card, const device::grid::Roles& roles,
                      std::string* error) = 0;
   /// Waits until all blocks have ended.
   virtual void Join() = 0;
-  /// Returns true while the blocks run; false once they have ended or failed.
+  /// Returns whether the blocks are running. Returns false once they have ended or failed.
   virtual bool Running() = 0;
   /// Returns the name of the executor, for the log.
   virtual std::string Describe() const = 0;
 };
 
-/// Opens GPU number `index`. On failure returns null and sets `error` to one line; errno is then
-/// ENODEV if the GPU or its driver is missing or fails, ENOMEM if its memory does not suffice, or
-/// EINVAL if other arguments are needed.
+/// Opens GPU number `index`. On failure, returns null and sets `error` to a one-line message; errno
+/// is then ENODEV if the GPU or its driver is missing or fails, ENOMEM if the GPU does not have
+/// enough memory, or EINVAL if other arguments are needed.
 std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
                                           const device::grid::Roles& roles, std::string* error);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Runs blocks on a GPU through the driver's library, libcuda.so.1, which is opened on demand. No
-// CUDA toolkit or header is needed, because the interface of the functions below is stable (CUDA
-// Driver API reference). Handles are pointers, devices are ints, results are 0 or an error number.
+// CUDA toolkit or header is needed, because the functions below have a stable ABI (CUDA Driver API
+// reference): handles are pointers, devices are ints, and results are 0 or an error number.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -63,9 +63,9 @@ struct Library {
   Result (*error_name)(Result, const char**);
 
   /// Opens the library. If it does not exist or lacks a function, returns null and sets `error` to
-  /// one line.
+  /// a one-line message.
   static const Library* Open(std::string* error) {
-    // Lazy loading cannot load a second kernel while one runs.
+    // With lazy loading, a second kernel cannot be loaded while one is running.
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
@@ -228,8 +228,8 @@ class GpuExecutor final : public Executor {
     errno = result == kOutOfMemory ? ENOMEM : ENODEV;
     return false;
   }
-  /// Registers memory. The registration keeps the GPU's context, because executors of other NICs
-  /// may use the memory longer than this one.
+  /// Registers memory. The registration keeps the GPU's context alive, because executors of other
+  /// NICs may use the memory after this one has been destroyed.
   PinnedMemory::Undo Pin(void* begin, size_t bytes, std::string* error) {
     Context context = nullptr;
     if (!Check(cuda_.retain(&context, device_), "cuDevicePrimaryCtxRetain", error)) return nullptr;
@@ -269,7 +269,7 @@ class GpuExecutor final : public Executor {
   Function function_ = nullptr;
   Stream stream_ = nullptr;
   unsigned block_bytes_ = 0;
-  uint32_t blocks_ = 0;  ///< Reserved in GpuBlocks.
+  uint32_t blocks_ = 0;  ///< Blocks that this executor has reserved in GpuBlocks.
   bool started_ = false;
   std::vector<DevicePointer> memory_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The parts of GPUs that the NICs of a process share: host memory that is registered with them, and
-// their multiprocessors.
+// The GPU resources that the NICs of a process share: registered host memory and multiprocessors.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +19,21 @@ class PinnedMemory {
  public:
   /// Undoes a registration.
   using Undo = std::function<void()>;
-  /// Registers pages. On failure returns null and sets `error` to one line.
+  /// Registers pages. On failure, returns null and sets `error` to a one-line message.
   using Pin = std::function<Undo(void* begin, size_t bytes, std::string* error)>;
-  /// Returns whether the caller's GPU reaches the registered pages that start at `begin`; if not,
-  /// sets `error` to one line.
+  /// Returns whether the caller's GPU can access the registered pages that start at `begin`; if
+  /// not, sets `error` to a one-line message.
   using Check = std::function<bool(void* begin, std::string* error)>;
 
   /// No registration crosses a multiple of this size. DPDK frees memory in hugepages of at least
-  /// this size, so freed memory is unregistered although other NICs use its neighbours.
+  /// this size, so freed memory can be unregistered even if other NICs use adjacent memory.
   static constexpr uintptr_t kUnitBytes = 2u << 20;
 
-  /// Registers the pages of a range that are not registered yet. On failure returns false, sets
-  /// `error` to one line, and the range has no effect. Pages that were released, but are still
-  /// registered together with pages in use, are refused, because they may be other memory now.
+  /// Registers the pages of a range that are not registered yet. On failure, returns false and sets
+  /// `error` to a one-line message; the range then has no effect. Rejects pages that were released
+  /// but are still registered together with pages in use, because they may now be different memory.
   bool Acquire(void* begin, size_t bytes, const Pin& pin, const Check& check, std::string* error);
-  /// Releases a range that was acquired. Unregisters the pages without users.
+  /// Releases an acquired range. Unregisters the pages that have no users left.
   void Release(void* begin, size_t bytes);
 
  private:
@@ -57,12 +56,12 @@ class PinnedMemory {
   std::multimap<uintptr_t, uintptr_t> ranges_;  ///< Maps starts of acquired ranges to their ends.
 };
 
-/// The blocks that run on each GPU. Blocks wait for each other, so all of them must run
+/// Counts the blocks that run on each GPU. Blocks wait for each other, so all of them must run
 /// concurrently, each on its own multiprocessor. Thread-safe.
 class GpuBlocks {
  public:
   /// Reserves `blocks` of the `processors` multiprocessors of GPU `device`. If too few are free,
-  /// returns false and sets `error` to one line with the numbers and the fix.
+  /// returns false and sets `error` to a one-line message with the numbers and the fix.
   bool Reserve(int device, uint32_t blocks, uint32_t processors, std::string* error);
   void Return(int device, uint32_t blocks);
 
@@ -75,7 +74,7 @@ struct GpuShare {
   PinnedMemory memory;
   GpuBlocks blocks;
 
-  /// Returns the object of this process.
+  /// Returns this process's only instance.
   static GpuShare& OfProcess();
 };
 

@@ -28,8 +28,8 @@ using device::grid::Crossing;
 using device::grid::Phase;
 using device::grid::WireEvent;
 
-/// Returns the quantile `share` of the latency in ns, rounded down to a bucket of the histogram; 0
-/// if no frame was measured. `share` is below 1.
+/// Returns the quantile `share` of the latency in ns, rounded down to a bucket of the histogram, or
+/// 0 if no frame was measured. `share` must be less than 1.
 uint64_t Quantile(const device::grid::Counters& counters, double share) {
   uint64_t all = 0;
   for (const uint64_t count : counters.latency) all += count;
@@ -43,7 +43,7 @@ uint64_t Quantile(const device::grid::Counters& counters, double share) {
 }
 
 constexpr std::chrono::milliseconds kPatience{1000};
-/// Time limit for the blocks to stop.
+/// Maximum time that the blocks may take to stop.
 constexpr std::chrono::seconds kStopLimit{30};
 constexpr std::chrono::milliseconds kHeartbeat{100};
 
@@ -76,7 +76,7 @@ uint64_t Of(const Counters& counters, WireEvent event) {
 }  // namespace
 
 /// Stops the blocks while any instance exists. Does not keep the model locked, because the owner
-/// may lock the DmaSpace, which calls RangesChanged while it is locked.
+/// may lock the DmaSpace, and the DmaSpace calls RangesChanged with its lock held.
 class GridModel::Pause {
  public:
   explicit Pause(GridModel& model) : model_(model) {
@@ -103,14 +103,14 @@ class GridModel::Pause {
   GridModel& model_;
 };
 
-/// Also keeps the model locked, for changes of the card's image.
+/// Like Pause, but also keeps the model locked, so that the card's image can be changed.
 class GridModel::LockedPause {
  public:
   explicit LockedPause(GridModel& model) : model_(model), lock_(model.mutex_), pause_(model) {}
 
-  /// Starts the blocks when the last pause ends, even if they did not run before.
+  /// Makes the end of the last pause start the blocks, even if they were not running before.
   void Resume() { model_.resumes_ = true; }
-  /// Leaves the blocks stopped when the last pause ends.
+  /// Makes the end of the last pause leave the blocks stopped.
   void Stay() { model_.resumes_ = false; }
 
  private:
@@ -208,7 +208,7 @@ bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
     image_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth, layout.entries,
                       layout.head,  layout.reply_sequence, layout.reply_value};
     image_->link = 0;
-    // The blocks would end at the first access to a queue that is not registered.
+    // The blocks would end at their first access to an unregistered queue.
     queue_ = queue;
     const std::string why = ShareMemory({});
     if (!IsHeld({queue, sizeof(*queue)})) {
@@ -224,7 +224,8 @@ bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
     static_assert(device::grid::kLanes == bar::PostedQueue::kLanes);
     dma_ = &dma;
   }
-  // Not locked: the space, while it is locked itself, calls RangesChanged.
+  // The model must not be locked here, because the space calls RangesChanged with its own lock
+  // held.
   dma.SetObserver(this);
   LockedPause(*this).Resume();
   return true;
@@ -241,19 +242,21 @@ void GridModel::Disconnect(bool died) {
     LockedPause pause(*this);
     pause.Stay();
     if (died && program_.host_died != nullptr) program_.host_died(*image_);
-    counters_ = image_->counters;  // The final values: frames returned until the blocks ended.
+    counters_ = image_->counters;  // The final values, which include all frames that returned
+                                   // before the blocks ended.
   }
-  if (dma_ != nullptr) dma_->SetObserver(nullptr);  // Not locked, as in Connect.
+  if (dma_ != nullptr) dma_->SetObserver(nullptr);  // The model must not be locked, as in Connect.
   const LockedPause pause(*this);
   dma_ = nullptr;
   queue_ = nullptr;
-  ShareMemory({});  // Unregisters the queue, too: another host's queue may be at the same address.
+  ShareMemory({});  // Also unregisters the queue, because another host's queue may be at the same
+                    // address.
   image_->queue = nullptr;
   if (died) abandoned_ += Outstanding();
   Log(RTE_LOG_NOTICE, name_ + ": " + Summary());
 }
 
-// Returns measurements that only the NIC can make, for the log.
+// Returns measurements that only the NIC can make. They are meant for the log.
 std::string GridModel::Summary() const {
   const auto us = [&](double share) {
     char text[32];
@@ -262,7 +265,7 @@ std::string GridModel::Summary() const {
     return std::string(text);
   };
   std::string text;
-  if (Quantile(counters_, 0.5) != 0) {  // Frames of a recording have no time of departure.
+  if (Quantile(counters_, 0.5) != 0) {  // Frames from a recording have no departure time.
     text = "microseconds until frames came back: p50 " + us(0.5) + ", p99 " + us(0.99) +
            ", p99.9 " + us(0.999) + "; ";
   }
@@ -327,7 +330,7 @@ bool GridModel::StartBlocks(std::string* error) {
 
 void GridModel::StopBlocks() {
   std::atomic_ref(lines_->control.stop).store(1, std::memory_order_release);
-  // Only the end of the process ends a kernel that does not stop.
+  // A kernel that does not stop can be ended only by ending the process.
   const auto end = std::chrono::steady_clock::now() + kStopLimit;
   while (executor_->Running()) {
     if (std::chrono::steady_clock::now() > end) {
@@ -365,7 +368,7 @@ void GridModel::Request() {
   if (!running_) counters_ = image_->counters;
 }
 
-// Increments the heartbeat and checks that the blocks still run.
+// Increments the heartbeat and checks that the blocks are still running.
 void GridModel::Watch() {
   std::unique_lock stop(stop_mutex_);
   while (!stop_changed_.wait_for(stop, kHeartbeat, [this] { return stopping_; })) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model that runs as blocks of a card, with its wire in the card's memory. The owning process
-// starts and stops the blocks, gives them memory, and requests their counters. It does not handle
+// A model that runs as blocks on a card, with its wire in card memory. The owning process starts
+// and stops the blocks, gives them memory, and requests their counters. The process does not handle
 // data-path registers or frame bytes.
 //
-// The blocks are stopped while memory is added or removed. All their state is in the card, so they
-// continue afterwards.
+// The blocks are stopped while memory is added or removed. All of their state is on the card, so
+// they can continue afterwards.
 #pragma once
 
 #include <atomic>
@@ -35,9 +35,9 @@ namespace sluice::emulator {
 /// See RunningModel for the rules of use.
 class GridModel final : public HostedModel, private bar::DmaObserver {
  public:
-  /// Creates a model; its blocks do not run before Connect. If `arguments` cannot be satisfied,
-  /// returns null and sets `error` to one line that names the argument and the fix. errno is then
-  /// as MakeGpuExecutor sets it, if that failed.
+  /// Creates a model, whose blocks do not run before Connect. If `arguments` cannot be satisfied,
+  /// returns null and sets `error` to a one-line message that names the argument and the fix. If
+  /// MakeGpuExecutor failed, errno has the value that it set.
   static std::unique_ptr<GridModel> Create(std::string_view name, const ModelInfo& model,
                                            const Arguments& arguments, const MacAddress& mac,
                                            std::string* error);
@@ -45,10 +45,10 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
 
   bool Connect(const SettingValues& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
                std::string* error) override;
-  /// No effect: these models raise no interrupts.
+  /// Has no effect: these models do not raise interrupts.
   void SetInterrupts(device::InterruptSink*) override {}
-  /// No effect: the blocks always master the bus. `on=` is rejected with --vfio_user, where a guest
-  /// controls mastering.
+  /// Has no effect: bus mastering is always enabled for the blocks. `on=` is rejected with
+  /// --vfio_user, where a guest controls bus mastering.
   void SetMastering(bool) override {}
   void ChangeMemory(const std::function<void()>& change) override;
   void Disconnect(bool died) override;
@@ -64,7 +64,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
     device::grid::Report report;
     device::grid::Sample samples[device::grid::kSamples];
   };
-  // Both stop the blocks while they exist.
+  // Both classes stop the blocks while an instance exists.
   class Pause;
   class LockedPause;
 
@@ -75,15 +75,15 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   void StopBlocks();
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
   /// Registers the memory that the blocks may access: the queue and the host's shared memory.
-  /// Returns the first reason why a part cannot be registered, or an empty text. The blocks then do
-  /// not find this part, so that rings in it are rejected.
+  /// Returns the first reason why a part cannot be registered, or an empty string. Addresses in
+  /// such a part cannot be translated by the blocks, so rings in it are rejected.
   std::string ShareMemory(const std::vector<bar::DmaMapping>& ranges);
   bool IsHeld(const HostPages::Range& range) const;
   /// Copy the card's structure to `image_`, and back.
   void Fetch();
   bool Store();
-  /// Requests the counters from the register block. Returns when it has answered or does not run,
-  /// or after kPatience.
+  /// Requests the counters from the register block. Returns when the block has answered or is not
+  /// running, or after kPatience.
   void Request();
   void Watch();
   uint64_t Outstanding() const;
@@ -108,15 +108,15 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   const bar::DmaSpace* dma_ = nullptr;
   bar::PostedQueue* queue_ = nullptr;
   uint32_t pauses_ = 0;
-  bool resumes_ = false;  ///< Whether the end of the last pause starts the blocks.
+  bool resumes_ = false;  ///< Whether the blocks start when the last pause ends.
   bool running_ = false;
-  bool dead_ = false;  ///< The blocks ended without a request.
+  bool dead_ = false;  ///< The blocks ended without having been asked to.
   uint64_t abandoned_ = 0;
   uint64_t unregistered_bytes_ = 0;    ///< Shared memory that could not be registered.
   device::grid::Counters counters_{};  ///< The last reported values.
 
   bool source_ = true;          ///< False: the wire is a loopback.
-  std::unique_ptr<Wire> wire_;  ///< The owner of the recording; may be null.
+  std::unique_ptr<Wire> wire_;  ///< Owns the recording; may be null.
   std::unique_ptr<SampleReader> samples_;
 
   std::mutex stop_mutex_;

@@ -26,20 +26,20 @@ class HostPages {
     size_t bytes;
   };
 
-  /// `name` is the model's name for the log. `executor` must outlive this object.
+  /// `name` is the model's name, for the log. `executor` must outlive this object.
   HostPages(std::string_view name, Executor& executor) : name_(name), executor_(executor) {}
   /// Unregisters all pages.
   ~HostPages();
   HostPages(const HostPages&) = delete;
   HostPages& operator=(const HostPages&) = delete;
 
-  /// Registers the pages of `range` permanently. On failure returns false and sets `error` to one
-  /// line.
+  /// Registers the pages of `range` permanently. On failure, returns false and sets `error` to a
+  /// one-line message.
   bool Keep(const Range& range, std::string* error);
 
-  /// Makes the pages of `ranges` and of earlier Keep calls accessible, and no others. Registers
-  /// the pages that are missing, and unregisters all other pages. Writes a log line for each range
-  /// that cannot be registered. Returns the first reason, or an empty text.
+  /// Makes exactly the pages of `ranges` and of earlier Keep calls accessible. Registers the pages
+  /// that are missing, and unregisters all other pages. Writes a log line for each range that
+  /// cannot be registered. Returns the reason for the first such range, or an empty string.
   std::string Change(std::span<const Range> ranges);
   /// Returns the parts of `range` whose pages are registered, in ascending order.
   std::vector<Range> Held(const Range& range) const;
@@ -53,8 +53,8 @@ class HostPages {
   std::map<uintptr_t, uintptr_t> registered_;  ///< Maps the start of a range to its end.
 };
 
-/// Fills `table` with as many of the ranges of bus addresses as it has room for. Adjacent ranges
-/// need the room of one.
+/// Fills `table` with as many of the bus address ranges as fit. Adjacent ranges share one table
+/// entry.
 void FillTable(const std::vector<bar::DmaMapping>& ranges, device::grid::DmaTable* table);
 
 }  // namespace sluice::emulator

@@ -33,7 +33,8 @@ const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* stagi
   return nullptr;
 }
 
-// Disables rings, links and endpoints whose memory was moved or removed, like IpuNic::MemoryTaken.
+// Disables rings, links and endpoints whose memory has been moved or removed, like
+// IpuNic::MemoryTaken.
 void FindRings(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
   for (uint32_t i = 0; i < kIpuQueues; ++i) {
@@ -65,7 +66,7 @@ void FindRings(device::grid::Card& base) {
   }
 }
 
-// Counts the frames that the endpoints of a dead host held, like IpuNic::HostDied.
+// Counts the frames held by the endpoints of a dead host, like IpuNic::HostDied.
 void HostDied(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
   for (uint32_t i = 0; i < kIpuQueues; ++i) AbandonEndpoint(card, i);

@@ -31,7 +31,8 @@ struct OnOptions {
   /// Maximum number of frames that a block receives at once.
   uint32_t batch = device::grid::kBatchFrames;
 
-  /// Parses the text after "on=". If it is invalid, returns false and sets `error` to one line.
+  /// Parses the text after "on=". If it is invalid, returns false and sets `error` to a one-line
+  /// message.
   bool Read(std::string_view text, std::string* error);
 };
 

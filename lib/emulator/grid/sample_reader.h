@@ -13,14 +13,14 @@
 
 namespace sluice::emulator {
 
-/// Any thread may call the methods.
+/// All methods may be called by any thread.
 class SampleReader {
  public:
-  /// `samples` has kSamples slots. `recording` must outlive this object.
+  /// `samples` must have kSamples slots. `recording` must outlive this object.
   SampleReader(device::grid::Sample* samples, device::grid::Control& control, Recording& recording)
       : samples_(samples), control_(control), recording_(recording) {}
 
-  /// Checks the samples that arrived since the last call, and frees their slots.
+  /// Checks the samples that have arrived since the last call, and frees their slots.
   void CheckAll() {
     const std::scoped_lock lock(mutex_);
     for (;;) {
@@ -34,7 +34,7 @@ class SampleReader {
     std::atomic_ref(control_.samples_read).store(read_, std::memory_order_release);
   }
 
-  /// Calls f(recording) while no thread checks samples.
+  /// Calls f(recording) while no thread is checking samples.
   template <typename F>
   void Read(F f) {
     const std::scoped_lock lock(mutex_);

@@ -28,7 +28,7 @@ class ThreadExecutor final : public Executor {
   ~ThreadExecutor() override { Join(); }
 
   void* Allocate(size_t bytes, std::string* error) override {
-    // Fresh pages are zeroed and are not allocated until they are used.
+    // Fresh pages contain zeros and are not allocated until they are used.
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
@@ -72,7 +72,7 @@ class ThreadExecutor final : public Executor {
     void operator()(void* memory) const { munmap(memory, bytes); }
   };
 
-  /// Runs the turns of blocks `first`, first + step, ….
+  /// Runs the turns of the blocks `first`, first + step, ….
   void Run(Card* card, const Roles& roles, uint32_t first, uint32_t blocks, uint32_t step) {
     std::vector<std::vector<std::max_align_t>> shared;
     TeamMemory team_memory;

@@ -62,8 +62,8 @@ bool BusServer::Turn(int wake, milliseconds patience) {
   } else if (wait[1].revents != 0 || wait[4].revents != 0 || pending) {
     Hear();
   }
-  // Checks the deadline after Hear, because this process may have slept past it although the client
-  // sent its message in time.
+  // Checks the deadline only after Hear, because this process may have been suspended past the
+  // deadline although the client sent its message in time.
   if (client_ != nullptr && client_->TriesPatience()) {
     End(client_->attached() ? "the client does not read answers"
                             : "the client does not send its version");
@@ -118,7 +118,8 @@ void BusServer::End(std::string_view reason) {
     } else {
       Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
     }
-  } catch (const std::bad_alloc&) {  // The connection is closed, only the log line is missing.
+  } catch (const std::bad_alloc&) {  // The connection has been closed; only the log message is
+                                     // missing.
   }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model as a function on another program's PCI bus. Listens for clients of the vfio-user
-// protocol, such as QEMU's device vfio-user-pci, and serves one at a time. The function is reset to
-// its power-on state for the next client; the wire with its verification and all counters continue.
+// Presents a model as a function on another program's PCI bus. Listens for clients of the vfio-user
+// protocol, such as QEMU's vfio-user-pci device, and serves one at a time. The function is reset to
+// its power-on state for the next client; the wire with its verification, and all counters, are not
+// reset.
 #pragma once
 
 #include <memory>
@@ -40,10 +41,11 @@ class BusServer final : public Front {
   BusServer(const FunctionParts& parts, std::unique_ptr<Listener> listener);
 
   void Accept();
-  /// Handles the client's messages. Disconnects it if the session is over or memory is exhausted.
+  /// Handles the client's messages. Disconnects the client if the session is over or memory is
+  /// exhausted.
   void Hear();
-  /// Disconnects the client, even if memory for the log line cannot be allocated. An empty reason
-  /// means that the client has closed the connection.
+  /// Disconnects the client, even if memory for the log message cannot be allocated. An empty
+  /// reason means that the client has closed the connection.
   void End(std::string_view reason);
 
   const FunctionParts parts_;

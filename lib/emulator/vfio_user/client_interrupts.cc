@@ -42,7 +42,7 @@ bool EventfdSignal::Send(int eventfd) {
   input.aio_resfd = static_cast<uint32_t>(eventfd);
   iocb* inputs[] = {&input};
   if (syscall(SYS_io_submit, context_, 1, inputs) != 1) return false;
-  // Reading zero bytes completes at once. Collecting its result frees the entry for the next
+  // A read of zero bytes completes at once. Collecting its result frees the entry for the next
   // request.
   io_event ended;
   timespec at_once = {0, 0};
@@ -54,7 +54,7 @@ void ClientInterrupts::Raise(uint32_t vector) {
   if (vector >= regs::kVectors) return;
   const std::scoped_lock lock(mutex_);
   awaited_[vector] = messages_.latest_write();
-  // A write that is answered after this check is followed by WritesArrived, which waits for the
+  // If a write is answered after this check, WritesArrived is called afterwards, and waits for the
   // mutex.
   if (messages_.HasArrived(awaited_[vector])) Signal(vector);
 }

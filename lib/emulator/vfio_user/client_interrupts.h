@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The client's MSI-X vectors: one eventfd each. A vector that is raised while the client has
-// removed its eventfd (a masked vector) is pending and is signalled with the next eventfd. As on
-// PCI, an interrupt does not overtake earlier writes. If writes are sent as messages, the interrupt
-// is signalled when the client has answered all writes made before the interrupt was raised; it
-// does not wait for later writes.
+// The client's MSI-X vectors, each of which has an eventfd. A vector that is raised while the
+// client has removed its eventfd (a masked vector) is pending and is signalled with the next
+// eventfd. As on PCI, an interrupt does not overtake earlier writes. If writes are sent as
+// messages, the interrupt is signalled when the client has answered all writes made before the
+// interrupt was raised; it does not wait for later writes.
 #pragma once
 
 #include <linux/aio_abi.h>
@@ -22,8 +22,8 @@
 namespace sluice::emulator::vfio_user {
 
 /// Signals eventfds of another process without blocking. The owner of an eventfd can make a write
-/// to it block and can clear O_NONBLOCK at any time. The kernel therefore does the write: it
-/// increments an eventfd when an asynchronous read completes (IOCB_FLAG_RESFD, io_submit(2)) and
+/// to it block and can clear O_NONBLOCK at any time. The kernel is therefore made to do the write:
+/// it increments an eventfd when an asynchronous read completes (IOCB_FLAG_RESFD, io_submit(2)) and
 /// never waits for the eventfd. Used by one thread at a time.
 class EventfdSignal {
  public:
@@ -51,19 +51,20 @@ class ClientInterrupts final : public device::InterruptSink {
   explicit ClientInterrupts(const MessageDma& messages) : messages_(messages) {}
 
   void Raise(uint32_t vector) override;
-  /// Called when writes were answered or withdrawn: signals the interrupts that waited for them.
+  /// Called when writes have been answered or withdrawn. Signals the interrupts that were waiting
+  /// for them.
   void WritesArrived();
 
-  /// Assigns `files`, which must be eventfds, to vectors [start, start + files.size()). If one is
-  /// not an eventfd or signals are unavailable, returns false and has no effect.
+  /// Assigns `files`, which must be eventfds, to vectors [start, start + files.size()). If one of
+  /// them is not an eventfd, or if signals are unavailable, returns false and has no effect.
   bool Set(uint32_t start, std::vector<base::OwnedFd> files);
   /// Removes the eventfds of vectors [start, start + count).
   void Clear(uint32_t start, uint32_t count);
-  /// Removes all eventfds and pending interrupts: the client disabled its interrupts.
+  /// Removes all eventfds and pending interrupts, because the client has disabled its interrupts.
   void Disable();
-  /// Discards all interrupts that were raised but not signalled. The eventfds remain.
+  /// Discards all interrupts that have been raised but not signalled. The eventfds remain.
   void Forget();
-  /// Returns a bit mask of pending vectors, vector 0 in bit 0.
+  /// Returns a bit mask of pending vectors; bit 0 is vector 0.
   uint64_t pending() const;
 
  private:

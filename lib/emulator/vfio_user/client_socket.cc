@@ -14,7 +14,7 @@ namespace sluice::emulator::vfio_user {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// A receive accepts more files than a message may have, so that excess files are detected.
+/// Up to this many files are received, so that a message with too many files is detected.
 static_assert(kMaxReceivedFiles > kMaxMessageFiles);
 
 bool ClientSocket::Receive(const char** wrong) {
@@ -55,8 +55,8 @@ bool ClientSocket::Send(const Header& header, std::span<const uint8_t> payload, 
   const size_t begin = outbox_.size();
   outbox_.insert(outbox_.end(), head.begin(), head.end());
   outbox_.insert(outbox_.end(), payload.begin(), payload.end());
-  // A file is attached to the first byte of its message, which must therefore not be queued. A
-  // client does not request a file before it has read earlier replies.
+  // A file is attached to the first byte of its message, so that byte must not be queued. A client
+  // must therefore read earlier replies before it requests a file.
   if (file >= 0 && begin != sent_) {
     *wrong = "the client requests a file without reading earlier replies";
     return false;
@@ -80,8 +80,8 @@ bool ClientSocket::Discard(milliseconds quiet, milliseconds patience) {
 }
 
 void ClientSocket::Part() {
-  // QEMU keeps a message that it cannot send when the connection ends, and all later ones, forever.
-  // Reading its messages first avoids that.
+  // If QEMU cannot send a message when the connection ends, it keeps that message and all later
+  // ones forever. Reading its messages first avoids this.
   if (!Discard(milliseconds(10), kPartingPatience / 2)) return;
   shutdown(socket_.fd(), SHUT_WR);
   Discard(milliseconds(100), kPartingPatience / 2);

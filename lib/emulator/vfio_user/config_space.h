@@ -26,12 +26,11 @@ class ConfigSpace {
   /// Copies bytes of the configuration space to `data`. The range must be within kBytes.
   void Read(uint32_t offset, std::span<uint8_t> data) const;
   /// Writes the bits that software may change. Returns true if software requests a function reset,
-  /// which the caller must perform, including a call of Reset.
+  /// which the caller must perform; this includes calling Reset.
   [[nodiscard]] bool Write(uint32_t offset, std::span<const uint8_t> data);
   void Reset();
 
-  /// State of the command register: whether BARs are decoded, and whether the function may start
-  /// transfers.
+  /// State of the command register: whether BARs are decoded, and whether bus mastering is enabled.
   bool memory_enabled() const;
   bool bus_master() const;
   /// Returns the address that software has assigned to an existing BAR.

@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t kMsixEntryBytes = 16;
 constexpr uint32_t kMsixMaskByte = 12;  ///< Bit 0 masks the vector; set at power-on.
 
-/// Returns the size of the largest naturally aligned access at `offset` of at most `left` bytes.
+/// Returns the size of the largest naturally aligned access at `offset` that has at most `left`
+/// bytes.
 uint32_t AccessBytes(uint32_t offset, size_t left) {
   uint32_t bytes = 8;
   while (bytes > left || offset % bytes != 0) bytes /= 2;
@@ -94,7 +95,7 @@ void FunctionHost::Reset() {
   if (lines_ != nullptr) lines_->Clear();
   queue_->BringLinkUp();
   std::string unsaid;
-  // Fails only for lack of resources, because the settings are valid.
+  // The settings are valid, so this can fail only if resources are exhausted.
   if (!PowerOn(&unsaid)) queue_->MarkLinkDown();
 }
 
@@ -113,7 +114,7 @@ bool FunctionHost::AsksModel(uint32_t region) const {
 }
 
 bool FunctionHost::IsBar(uint64_t address, uint64_t bytes) const {
-  // Before software assigns them, BARs have address 0, which is also guest memory.
+  // Until software assigns their addresses, BARs are at address 0, which is also guest memory.
   if (!config_.memory_enabled()) return false;
   for (uint32_t i = 0; i < kBars; ++i) {
     const uint64_t size = parts_.function.bars[i].bytes;
@@ -171,7 +172,8 @@ void FunctionHost::WriteConfig(uint32_t offset, std::span<const uint8_t> data) {
   if (config_.Write(offset, data)) return Reset();
   const bool master = config_.bus_master();
   if (master == was_master) return;
-  // Without mastering, the wire's frames wait at their source, as for a port that is down.
+  // Without bus mastering, the wire's frames wait at their source, as they do for a port that is
+  // down.
   if (!master) parts_.model.EnableWire(false);
   parts_.model.SetMastering(master);
   if (master) parts_.model.EnableWire(true);

@@ -21,11 +21,11 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// Memory of a device that a client also maps: an unnamed file with a sealed size.
+/// Device memory that a client also maps: an unnamed file whose size is sealed.
 class LinesMemory {
  public:
   LinesMemory() = default;
-  /// Allocates `bytes` of zeros, in whole pages. The object is empty on failure.
+  /// Allocates `bytes` bytes of zeroes, in whole pages. The object is empty on failure.
   explicit LinesMemory(size_t bytes);
   ~LinesMemory();
   LinesMemory(const LinesMemory&) = delete;
@@ -34,7 +34,7 @@ class LinesMemory {
   explicit operator bool() const { return begin_ != nullptr; }
   uint8_t* begin() const { return begin_; }
   int fd() const { return file_.fd(); }
-  /// Zeroes the memory in all its mappings.
+  /// Zeroes the memory, which affects all its mappings.
   void Clear();
 
  private:
@@ -43,7 +43,7 @@ class LinesMemory {
   size_t bytes_ = 0;
 };
 
-/// The parts of a function that outlive its client.
+/// The parts of a function that must outlive its client.
 struct FunctionParts {
   const ModelInfo& info;
   const PciFunction& function;
@@ -56,7 +56,7 @@ struct FunctionParts {
 class FunctionHost {
  public:
   /// Creates the function in its power-on state. All arguments must outlive this object. If
-  /// resources are exhausted, returns null and sets `error` to one line.
+  /// resources are exhausted, returns null and sets `error` to a one-line message.
   static std::unique_ptr<FunctionHost> Create(const FunctionParts& parts, bar::DmaSpace& dma,
                                               ClientInterrupts& interrupts, std::string* error);
   ~FunctionHost();
@@ -67,7 +67,7 @@ class FunctionHost {
   uint64_t RegionBytes(uint32_t region) const;
   /// Returns the file of a region that the client may map, or −1.
   int RegionFile(uint32_t region) const;
-  /// Returns whether each register of the region is read by asking the model and waiting for its
+  /// Returns whether each read of a register in the region must ask the model and wait for its
   /// answer.
   bool AsksModel(uint32_t region) const;
   /// Returns whether [address, address + bytes) on the bus is a decoded BAR of this function.
@@ -75,11 +75,11 @@ class FunctionHost {
   /// The range must be within the region.
   void Read(uint32_t region, uint64_t offset, std::span<uint8_t> data);
   void Write(uint32_t region, uint64_t offset, std::span<const uint8_t> data);
-  /// Resets the function to its power-on state, except counters, the wire and the client's
+  /// Resets the function to its power-on state, except for counters, the wire and the client's
   /// interrupt files.
   void Reset();
-  /// Returns true until the model fails to answer within the time limit; it then receives no more
-  /// accesses.
+  /// Returns true until the model has failed to answer within the time limit. After that, it gets
+  /// no more accesses.
   bool alive() const { return queue_->LinkUp(); }
 
  private:
@@ -89,7 +89,7 @@ class FunctionHost {
   void WriteConfig(uint32_t offset, std::span<const uint8_t> data);
   void ReadRegisters(uint32_t offset, std::span<uint8_t> data);
   void WriteRegisters(uint32_t offset, std::span<const uint8_t> data);
-  /// Returns a byte of the BAR with the MSI-X table. The pending bits are read-only.
+  /// Returns a byte of the BAR that contains the MSI-X table. The pending bits are read-only.
   uint8_t MsixByte(uint32_t offset) const;
 
   const FunctionParts parts_;

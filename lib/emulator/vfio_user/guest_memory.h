@@ -2,8 +2,8 @@
 //
 // The memory that a client makes accessible to the device, addressed by the function's bus
 // addresses (IOVA): a virtual machine's memory, or the mappings of its IOMMU. A ring may span
-// adjacent maps, so adjacent maps with files are contiguous here, too, and so are adjacent maps
-// without files.
+// adjacent maps, so adjacent maps with files are also contiguous in this process, and so are
+// adjacent maps without files.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace sluice::emulator::vfio_user {
 
 /// The memory of one client. Every value comes from the client and is untrusted. Functions throw
 /// std::bad_alloc if this process is out of memory; the object may then only be destroyed. If a
-/// file loses a page, the device reads zeros and the alarm rings.
+/// file loses a page, the device reads zeros and the alarm is triggered.
 class GuestMemory {
  public:
   /// All arguments must outlive this object.
@@ -34,21 +34,22 @@ class GuestMemory {
   /// memory file, or through messages if it has no file. Other maps are recorded, and an access to
   /// them is a fault. A map without a file may be added only while the device is stopped.
   const char* Map(const DmaMap& map, const base::OwnedFd& file);
-  /// Returns null, or the reason why the range cannot be unmapped: it would split a map.
+  /// Returns null, or a message if the range cannot be unmapped because that would split a map.
   const char* WhyNotUnmap(const DmaUnmap& unmap) const;
-  /// Removes maps. WhyNotUnmap must have returned null, and the device must be stopped until it has
-  /// translated its addresses again.
+  /// Removes maps. WhyNotUnmap must have returned null, and the device must remain stopped until it
+  /// has translated its addresses again.
   void Unmap(const DmaUnmap& unmap);
 
   /// Discards all copies of the client's memory and frees their pages. The device must be stopped.
   void ForgetCopies();
 
-  /// Addresses are grouped into areas; the memory of a machine is in few of them.
+  /// Addresses are grouped into areas. The memory of one machine is in only a few of them.
   static constexpr uint64_t kAreaBytes = HostMappings::kMaxAreaBytes;
   static constexpr size_t kMaxAreas = 32;
-  /// Number of maps that fit at any location in these areas; advertised to the client.
+  /// Number of maps that are guaranteed to fit, wherever they are in these areas; advertised to the
+  /// client.
   static constexpr size_t kMapsAnywhere = 10'000;
-  /// Maximum number of maps, which fit if most of them are adjacent.
+  /// Maximum number of maps. This many fit only if most of them are adjacent.
   static constexpr size_t kMaxMaps = 28'000;
 
  private:
@@ -66,7 +67,7 @@ class GuestMemory {
 
   bool Overlaps(uint64_t begin, uint64_t end) const;
   const char* Reach(const DmaMap& map, const base::OwnedFd& file, bool stand_in);
-  /// Registers the copy of a map that Reach has added.
+  /// Registers the copy for a map that Reach has added.
   void AddCopies(const DmaMap& map);
   void Withdraw(uint64_t begin, uint64_t end);
 
