@@ -52,12 +52,12 @@ class DmaSpace {
 
   /// Removes the ranges that begin at `old_buses` and adds `added`, which may overlap the removed
   /// ranges. Addresses that are in both the old and the new ranges remain accessible throughout, so
-  /// that memory can grow and shrink while the device uses it. Returns false without effect if a
-  /// new range is empty or overlaps another one, or if there are not enough free slots.
+  /// that memory can grow and shrink while the device uses it. Returns false and changes nothing if
+  /// a new range is empty or overlaps another one, or if there are not enough free slots.
   bool Replace(std::span<const uint64_t> old_buses, std::span<const Mapping> added);
 
   /// Returns the memory of [bus, bus + bytes), or null if not all of it is part of one range (a DMA
-  /// fault; the caller counts it).
+  /// fault, which the caller must count).
   uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
     const Range& recent = ranges_[recent_[CacheLine(bus)]];
     if (uint8_t* host = recent.Find(bus, bytes)) [[likely]]
@@ -104,8 +104,8 @@ class DmaSpace {
   Mapping Around(uint64_t bus) const;
 
  private:
-  /// `bytes` is 0 while the slot is free. Add stores it last, Remove stores it first, with release
-  /// order, so that a reader that loads a nonzero value also sees the other members.
+  /// `bytes` is 0 while the slot is free. Add stores it last and Remove stores it first, both with
+  /// release order, so that a reader that loads a nonzero value also sees the other members.
   struct Range {
     std::atomic<uint64_t> bytes{0};
     std::atomic<uint64_t> bus{0};
@@ -119,8 +119,8 @@ class DmaSpace {
     }
   };
 
-  /// Translation cache, like that of an IOMMU: 2 MiB granules, direct mapped, indexed by a
-  /// multiplicative hash. An entry is a hint that Find verifies.
+  /// Translation cache, like that of an IOMMU. It has 2 MiB granules, is direct mapped, and is
+  /// indexed by a multiplicative hash. An entry is a hint that Find verifies.
   static constexpr uint32_t kCacheBits = 12;
   static uint32_t CacheLine(uint64_t bus) {
     return static_cast<uint32_t>((bus >> 21) * 0x9e37'79b9'7f4a'7c15 >> (64 - kCacheBits));

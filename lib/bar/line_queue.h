@@ -41,7 +41,7 @@ class LineQueueProducer {
   LineQueueProducer(W& window, LineQueuePlace place, uint64_t start = 0)
       : window_(&window), place_(place), start_(start), sent_(start), consumed_(start) {}
 
-  /// Posts words 1 … 7 of `item`. Returns false, and counts an overflow, if the ring is full.
+  /// Posts words 1 … 7 of `item`. Returns false and counts an overflow if the ring is full.
   bool Push(const Line& item) {
     if (sent_ - consumed_ == place_.depth && !Refresh()) {
       ++overflows_;
@@ -113,7 +113,7 @@ class LineQueueConsumer {
     const uint64_t expected = consumed_ + 1;
     const uint64_t sequence = window_->Peek(index);
     if (sequence != expected) return Absent(sequence, expected);
-    // The line was torn, or overwritten between the two reads: the next call reads it again.
+    // The line was torn, or was overwritten between the two reads. The next call reads it again.
     if (!window_->Poll(index, item) || item.word[0] != expected) return Absent(expected, expected);
     consumed_ = expected;
     if (consumed_ - reported_ >= report_every_) Report();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads of memory that a peer may be writing: rings, regions and queues that two processes share.
+// Reads memory to which a peer may be writing: rings, regions and queues that two processes share.
 // The value that is used must be the one that was checked, so every word is loaded once, into a
 // local variable. A plain load does not guarantee that, because the compiler may repeat it.
 #pragma once

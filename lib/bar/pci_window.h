@@ -2,13 +2,13 @@
 //
 // The host side of a window in a PCI BAR. Host lines are in the BAR, where the device polls them as
 // local memory. NIC lines are in host memory if the device can store to host memory, so that
-// polling them needs no round trip. Otherwise they follow the host lines in the BAR, and every read
-// of one blocks.
+// polling them needs no round trip. Otherwise the NIC lines follow the host lines in the BAR, and
+// every read of a NIC line blocks.
 //
 // On processors with MOVDIR64B, a line is written with that instruction, which PCIe transports as
 // one write. Otherwise it is written with eight stores and a fence, and may tear. PCIe does not
-// guarantee an untorn read either. So every line contains its CRC (line_check.h), in both
-// directions and for both ways of writing.
+// guarantee an untorn read either. Therefore every line contains its CRC (line_check.h), in both
+// directions and with both ways of writing.
 #pragma once
 
 #include <atomic>

@@ -38,8 +38,8 @@ class ThreadLane {
   bool shared() const { return shared_; }
   uint64_t used() const { return used_; }  ///< Bit of the lane in PostedQueue::lanes_used_.
 
-  /// Assigns the `count` lanes from `first` on to the threads of this process; the last is shared.
-  /// Returns false if a thread already uses a lane of another range.
+  /// Assigns `count` lanes, starting with `first`, to the threads of this process; the last lane is
+  /// shared. Returns false if a thread already uses a lane outside this range.
   static bool Move(uint32_t first, uint32_t count) {
     const std::scoped_lock lock(mutex_);
     if (first == first_) return true;
@@ -118,8 +118,8 @@ class PostedQueue::LaneGuard {
   }
 
   Lane& lane_;
-  /// The locked mutex of the shared lane; null for other lanes. It is a pointer, because a pointer
-  /// stays in a register, unlike a std::unique_lock.
+  /// The locked mutex of the shared lane; null for other lanes. It is a plain pointer, because a
+  /// pointer, unlike a std::unique_lock, stays in a register.
   std::mutex* lock_ = nullptr;
 };
 
@@ -208,7 +208,7 @@ uint64_t PostedQueue::Read(RegisterAccess access, const Waiting& waiting) {
   access.value = sequence;
   if (!Push(lane, epoch, access, true, waiting)) return all_ones;
   cpu::ProcessPatience patience(kTimeout);
-  // Allows one more check after the deadline: this process may have slept past it.
+  // Allows one more check after the deadline, because this process may have been suspended past it.
   bool late = false;
   while (lane.reply_sequence.load(std::memory_order_acquire) != sequence) {
     if (link_.load(std::memory_order_acquire) != epoch) return all_ones;

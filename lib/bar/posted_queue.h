@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The path of posted writes from host threads to a device model: one single-producer ring ("lane")
-// per host thread, with one entry per store, in order. A register read is an entry of the same
-// ring, so that it follows the earlier writes of its thread.
+// per host thread, with one entry per store, in order. A register read is an entry in the same
+// ring, so that it comes after its thread's earlier writes.
 #pragma once
 
 #include <sys/types.h>
@@ -71,7 +71,7 @@ class PostedQueue {
 
   /// Used by one thread of the device side. Calls `write(RegisterAccess)` for each posted store and
   /// answers each read with `read(RegisterAccess) -> uint64_t`, at most `budget` entries per lane.
-  /// Discards entries of another epoch. Returns the number of processed and discarded entries.
+  /// Discards entries from another epoch. Returns the number of processed and discarded entries.
   template <typename Write, typename ReadFn>
   uint32_t Drain(uint32_t budget, Write&& write, ReadFn&& read) {
     uint32_t handled = 0;

@@ -21,18 +21,19 @@ class RemoteMemory {
   /// the bytes have been requested, and the device must call again in its next step.
   virtual size_t Ready(const void* at, size_t bytes, size_t least) = 0;
   bool Ready(const void* at, size_t bytes) { return Ready(at, bytes, bytes) != 0; }
-  /// Reports that the device has used the bytes of Ready. The next Ready requests them again.
+  /// Reports that the device has used the bytes that Ready made available. The next Ready requests
+  /// them again.
   virtual void Done(const void* at) = 0;
   /// Discards all requested bytes, because the meaning of the memory has changed.
   virtual void Forget() = 0;
-  /// Reports that the device has written these bytes. The host sees the reported writes in the
-  /// order of the calls.
+  /// Reports that the device has written these bytes. The host sees the writes in the order in
+  /// which they are reported.
   virtual void Stored(const void* at, size_t bytes) = 0;
   /// Returns true if the device must not write more for now, because too many bytes are in flight
   /// to the host.
   virtual bool congested() const = 0;
-  /// Returns whether the memory at `at` is remote: stores of one side are not visible to the other
-  /// at once.
+  /// Returns whether the memory at `at` is remote: stores by one side are not immediately visible
+  /// to the other.
   virtual bool Holds(const void* at) const = 0;
 };
 

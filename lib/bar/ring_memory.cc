@@ -26,7 +26,7 @@ uint8_t* ReserveAt(size_t bytes, void* at) {
   return nullptr;
 }
 
-/// Reserves address space for `bytes`, aligned to a huge page. Returns null on failure.
+/// Reserves address space for `bytes` bytes, aligned to a huge page. Returns null on failure.
 uint8_t* Reserve(size_t bytes) {
   const size_t padded = bytes + RingMemory::kHugePageBytes;
   void* area = mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

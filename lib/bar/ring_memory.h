@@ -16,7 +16,8 @@ class RingMemory {
  public:
   /// Page size of the ring.
   enum class Pages {
-    /// Huge pages if the size is a multiple of them and enough are free, else ordinary pages.
+    /// Huge pages if the size is a multiple of the huge page size and enough are free, else
+    /// ordinary pages.
     kPreferHuge,
     kHuge,  ///< Huge pages only: each 2 MiB is physically contiguous and pinned.
   };

@@ -32,8 +32,7 @@ inline uint64_t ReadWord(const Line& shared, uint32_t word) {
 }
 inline uint64_t PeekLine(const Line& shared) { return ReadWord(shared, 0); }
 
-/// Reads a line. Returns false if word 0 has changed during the read; the caller must then read
-/// again.
+/// Reads a line. Returns false if word 0 changed during the read; the caller must then read again.
 inline bool ReadLine(const Line& shared, Line& out) {
   out.word[0] = ReadWord(shared, 0);
 #pragma GCC unroll 8

@@ -79,7 +79,7 @@ constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities
   }
 }
 
-/// Stores the newest events, and totals over all events. Used by one thread. The caller owns the
+/// Stores the newest events, and totals for all events. Used by one thread. The caller owns the
 /// storage.
 class WindowTrace {
  public:

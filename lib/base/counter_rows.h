@@ -41,8 +41,8 @@ struct CounterRow {
 /// Not constexpr, so that a call makes a constant expression invalid.
 void EachValueNeedsOneRowInOrder();
 
-/// Returns the table of all `kCount` values of an enumeration. Does not compile unless each value
-/// has one row, in the order of the values.
+/// Returns the table of all `kCount` values of an enumeration. Compiles only if each value has one
+/// row and the rows are in the order of the values.
 template <typename Id, size_t kCount>
 constexpr std::array<CounterRow<Id>, kCount> CounterRows(const CounterRow<Id> (&rows)[kCount]) {
   if (!InOrder(rows)) EachValueNeedsOneRowInOrder();
@@ -65,7 +65,7 @@ struct NameRow {
   std::string_view name;
 };
 
-/// Returns the names of the `kCount` values of an enumeration from `kFirst` on; the name of
+/// Returns the names of the `kCount` values of an enumeration that start with `kFirst`; the name of
 /// `kFirst` has index 0. Checks the rows as CounterRows does.
 template <typename Id, size_t kCount, Id kFirst = Id{}>
 constexpr std::array<std::string_view, kCount> Names(const NameRow<Id> (&rows)[kCount]) {

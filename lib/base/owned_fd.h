@@ -13,7 +13,7 @@ namespace sluice::base {
 class OwnedFd {
  public:
   OwnedFd() = default;
-  /// Accepts a negative value, such as the result of a failed open(2): then it owns nothing.
+  /// `fd` may be negative, such as the result of a failed open(2); the object then owns nothing.
   explicit OwnedFd(int fd) : fd_(fd) {}
   OwnedFd(OwnedFd&& other) noexcept : fd_(other.Release()) {}
   OwnedFd& operator=(OwnedFd&& other) noexcept {

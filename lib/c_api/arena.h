@@ -12,7 +12,7 @@
 namespace sluice::c_api {
 
 /// Allocates memory from chunks. Used by one thread. Keeps up to kKeptChunks chunks between calls,
-/// so a call that fits into them allocates nothing.
+/// so a worker call that fits into them allocates nothing.
 class Arena {
  public:
   /// Invalidates all returned memory.

@@ -39,7 +39,7 @@ struct ConfigText {
 /// A kind of engine.
 struct Kind {
   const char* name;
-  /// Creates an engine. Returns null, with the reasons in `errors`, on failure. May throw
+  /// Creates an engine. On failure, returns null and stores the reasons in `errors`. May throw
   /// std::bad_alloc.
   std::unique_ptr<sluice_engine> (*make)(const ConfigText& config, const Options& options,
                                          Errors* errors);

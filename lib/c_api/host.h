@@ -9,8 +9,8 @@
 
 namespace sluice::c_api {
 
-/// Reads "mac", the port's address, and "ip", a list of addresses for which ARP, neighbour
-/// discovery and echo requests are answered, for example "10.0.0.2,fe80::2".
+/// Reads "mac", which is the port's address, and "ip", which lists the addresses for which ARP,
+/// neighbour discovery and echo requests are answered, for example "10.0.0.2,fe80::2".
 packet::OwnAddresses ReadHost(config::ObjectReader& reader);
 
 }  // namespace sluice::c_api

@@ -80,8 +80,8 @@ engine::logmon::FilterSet LogmonSettings::Shown() const {
   return shown;
 }
 
-/// Reads a configuration, in which relative file names refer to `folder`. Returns nullopt, with the
-/// reasons in `errors`, if the configuration is invalid.
+/// Reads a configuration, in which relative file names refer to `folder`. If the configuration is
+/// invalid, returns nullopt and stores the reasons in `errors`.
 std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const std::string& folder,
                                                  uint64_t ticks_per_second,
                                                  config::Errors* errors) {

@@ -45,8 +45,8 @@ class MaglevWorker final : public sluice_worker {
   Balancer balancer_;
 };
 
-/// Maps the names of VIPs and backends to indices: the setup identifies them by name, the counters
-/// by index.
+/// Maps the names of VIPs and backends to indices: the setup identifies VIPs and backends by name,
+/// but the counters identify them by index.
 class Indices {
  public:
   explicit Indices(const Tables& tables) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames at the host's end of an endpoint. Received frames are lent to the caller in place and
-// return to the NIC with the next load. Frames to send are written into granted lines, several per
-// line.
+// Receives and sends frames at the host's end of an endpoint. Received frames are lent to the
+// caller in place and go back to the NIC with the next load. Frames to send are written into
+// granted lines, several per line.
 //
 //   received line: wait ──► frames ──► answer, which loads the other line
 //   granted line:  room ──► written ──► send, send, … ──► flush, which loads the other line
 //
-// Used by one thread, except the counters. All values that the NIC writes are checked before use.
+// Used by one thread, except for the counters. All values that the NIC writes are checked before
+// use.
 #pragma once
 
 #include <algorithm>

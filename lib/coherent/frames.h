@@ -22,7 +22,7 @@ struct Record {
   uint16_t stride = 0;  ///< Bytes from this head to the next: a multiple of 8.
   uint16_t offset = 0;  ///< Bytes from this head to the frame, at least kRecordBytes.
   uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: no frame in this record.
-  /// If `length` is 0: position of the answer that outgrew the record (GrownFrame).
+  /// If `length` is 0: position of the answer that did not fit into the record (GrownFrame).
   uint16_t flags = 0;
 
   constexpr uint64_t Word() const {

@@ -46,7 +46,8 @@ enum class Pair : uint8_t {
 };
 inline constexpr uint32_t kPairs = 2;
 
-/// Kind of process that waits at an endpoint; the NIC derives it from the loaded address.
+/// Kind of process that waits at an endpoint. The NIC derives the kind from the address that is
+/// loaded.
 enum class Mode : uint32_t {
   kUser,    ///< The loop of one process, for requests to that process.
   kKernel,  ///< A process scheduler; its content names the process for which a request is waiting.
@@ -80,8 +81,8 @@ constexpr bool IsReturn(Kind kind) {
 /// All ones: the result of a load after the device has disappeared.
 inline constexpr uint64_t kPoison = ~uint64_t{0};
 
-/// The first word of a control line. Bits 0…31: lower half of the number of the load, 32…51: bytes
-/// of payload, 52…58: number of frames, 59: the payload is in the line's buffer, 60…63: kind.
+/// The first word of a control line. Bits 0…31: lower half of the load's number, 32…51: payload
+/// bytes, 52…58: number of frames, 59: the payload is in the line's buffer, 60…63: kind.
 struct Control {
   uint32_t number = 0;
   uint32_t length = 0;

@@ -102,8 +102,8 @@ void NicEnd::AcceptReturn(Line& line) {
 Seen NicEnd::LookAtClock(Line& line, uint64_t now_ns) {
   switch (line.state()) {
     case State::kLoading: {
-      // A host that was asked to leave does so at its receive pair, so it must not block at the
-      // transmit pair.
+      // A host that has been asked to leave does so on its receive pair, so it must not block on
+      // the transmit pair.
       const bool asked = line.pair_ == Pair::kTransmit && Asked();
       if (!asked && now_ns - line.since_ns < options_.try_again_ns) return Seen::kNothing;
       if (line.Move(Input::kStalled) != Action::kAnswerTryAgain) return Seen::kNothing;

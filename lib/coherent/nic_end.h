@@ -37,8 +37,8 @@ struct Returned {
   std::optional<uint64_t> tag{};
 };
 
-/// Results of the contents delivered to a pair. `delivered` equals the sum of the next four
-/// counters, plus 1 while content is lent, that is, delivered and not returned yet.
+/// Counts what became of the contents that were delivered to a pair. `delivered` equals the sum of
+/// the next four counters, plus 1 while content is lent, that is, delivered and not returned yet.
 struct NicCounters {
   uint64_t delivered = 0;  ///< Loads answered with content; transmit pair: grants.
   uint64_t replied = 0;    ///< Returned with a reply, frames or a call.
@@ -90,7 +90,7 @@ class NicEnd {
   Mode mode() const { return memory_.geometry().mode; }
   const Geometry& geometry() const { return memory_.geometry(); }
 
-  /// Returns the space for the payload of an answer if the host Waits(), else an empty span.
+  /// Returns the space for an answer's payload if the host Waits(), otherwise an empty span.
   std::span<uint8_t> Room(Pair pair, bool in_buffer = false) const {
     return Waits(pair) ? At(pair).Room(memory_, in_buffer) : std::span<uint8_t>();
   }

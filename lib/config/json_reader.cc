@@ -29,8 +29,9 @@ std::string Shown(const JsonValue& value) {
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
-// Detects duplicate keys, which a parsed tree hides, and excessive nesting. It is a separate pass
-// because nlohmann's parser with a callback visits all items of an array at the end of each item.
+// Detects duplicate keys, which a parsed tree hides, and excessive nesting. This is a separate
+// pass, because nlohmann's parser, if given a callback, visits all items of an array at the end of
+// each item.
 class Watch final : public nlohmann::json_sax<JsonValue> {
  public:
   const std::string& wrong() const { return wrong_; }

@@ -57,8 +57,8 @@ class ObjectReader {
   }
   /// Reads a number within [least, most].
   bool Real(std::string_view key, double least, double most, double* value);
-  /// Reads a string that `parse` converts to a value; `fix` describes valid strings in the error
-  /// line.
+  /// Reads a string that `parse` converts to a value; `fix` describes valid strings, for the error
+  /// message.
   template <typename Value, typename Parse>
   bool Parsed(std::string_view key, std::string_view fix, Parse parse, Value* value) {
     std::string text;

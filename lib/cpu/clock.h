@@ -14,8 +14,9 @@
 
 namespace sluice::cpu {
 
-/// Returns the time stamp counter on x86. On ARM returns the virtual counter, which may tick at 1
-/// GHz or at 25 MHz. Equal to DPDK's rte_rdtsc; rte_get_tsc_hz() returns its rate.
+/// Returns the time stamp counter on x86. On Arm, returns the virtual counter, which may tick at 1
+/// GHz or at 25 MHz. The result is the same as that of DPDK's rte_rdtsc; rte_get_tsc_hz() returns
+/// the rate.
 inline uint64_t Cycles() {
 #ifdef __x86_64__
   return __rdtsc();

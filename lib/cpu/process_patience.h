@@ -58,8 +58,8 @@ class ProcessPatience {
   /// Maximum number of threads that are watched.
   static constexpr size_t kMostThreads = 64;
 
-  /// Returns the nanoseconds since the last call during which the most delayed thread was runnable
-  /// but had no CPU.
+  /// Returns for how many nanoseconds since the last call the most delayed thread was runnable but
+  /// had no CPU.
   uint64_t Look(pid_t process, Clock::time_point now) {
     if (process <= 0) return 0;
     const auto now_ns = static_cast<uint64_t>(

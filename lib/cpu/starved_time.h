@@ -19,7 +19,7 @@ namespace sluice::cpu {
 /// Watches one thread at a time. The thread may belong to any process.
 class StarvedTime {
  public:
-  /// Returns the nanoseconds for which a thread has waited for a CPU since the previous call if
+  /// Returns for how many nanoseconds a thread has waited for a CPU: since the previous call if
   /// that was for the same thread, otherwise since the thread began. Returns 0 if the thread does
   /// not exist or if the kernel does not record these times. `now_ns` must be from a clock that
   /// never decreases.

@@ -38,8 +38,8 @@ inline Words AddLongs(Words a, Words b) {
 
 namespace portable {
 
-/// Load and Store accept any address. The Aligned functions require a multiple of 16 and use a
-/// single access on processors that have one.
+/// Load and Store accept any address. The Aligned functions require an address that is a multiple
+/// of 16, and use a single access on processors that support this.
 inline Words Load(const void* from) {
   Words vector;
   std::memcpy(&vector, from, sizeof(vector));
@@ -105,7 +105,7 @@ inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
   return equal;
 }
 /// Returns a bit mask of the eight words with upper 16 bits equal to `value`. Each word is read
-/// once by an atomic load, because other threads may write it.
+/// once, with an atomic load, because other threads may be writing it.
 inline uint32_t TopsEqualOf8(const uint64_t* words, uint16_t value) {
   uint32_t equal = 0;
   for (uint32_t i = 0; i < 8; ++i) {

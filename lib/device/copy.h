@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Packet-sized memory copies for models of DMA engines and cables. They are inlined and copy
-// overlapping fixed-size blocks instead of looping over the last bytes.
+// Copies packet-sized blocks of memory for models of DMA engines and cables. The functions are
+// inlined and copy overlapping fixed-size blocks instead of looping over the last bytes.
 #pragma once
 
 #include <cstdint>

@@ -74,8 +74,8 @@ class Device {
   /// Devices without interrupts ignore the call.
   virtual void SetInterrupts(InterruptSink* sink) { static_cast<void>(sink); }
 
-  /// Set the permanent MAC address, first octet first, and the carrier state of the wire, for
-  /// devices whose registers report them.
+  /// Set the permanent MAC address (first octet first) and the wire's carrier state, for devices
+  /// whose registers report these.
   virtual void SetPermanentAddress(std::span<const uint8_t, 6> address) {
     static_cast<void>(address);
   }
@@ -101,8 +101,8 @@ class Device {
   /// devices also include the frames that they dropped. Returns 0 if there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
 
-  /// Called when the host's process has died. Counts the frames that the device still holds for the
-  /// host, without accessing the host's memory. Afterwards only Counters may be called.
+  /// Called when the host process has died. Counts the frames that the device still holds for the
+  /// host, without accessing the host's memory. After this, only Counters may be called.
   virtual void HostDied() {}
 
   /// Returns all counters, always in the same order. Only the stepping thread may read the values.

@@ -23,7 +23,7 @@ namespace sluice::emulator {
 struct ModelInfo;  ///< Describes a model, such as kEnsoModel or kIpuModel.
 
 /// Values of the settings that the hardware's management tool controls, in the order of
-/// ModelInfo::settings. 0 selects the model's default or, for a device in another process, that
+/// ModelInfo::settings. 0 selects the model's default or, if the device is in another process, that
 /// device's value.
 inline constexpr size_t kMaxModelSettings = 4;
 using SettingValues = std::array<uint32_t, kMaxModelSettings>;

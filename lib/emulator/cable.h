@@ -2,7 +2,7 @@
 //
 // wire=cable:NAME: connects two model NICs with the same NAME, in this process or another one. Each
 // receives the frames that the other sends, through memory that both have mapped (cable_lane.h).
-// Either end may die and return (cable_link.h).
+// Either end may go away and come back (cable_link.h).
 #pragma once
 
 #include <array>

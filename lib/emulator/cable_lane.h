@@ -68,8 +68,8 @@ class CableSender {
   bool lied_to() const { return lied_to_; }
 
  private:
-  /// Returns whether a record of `bytes` fits at `position_`; loads the receiver's position if
-  /// necessary.
+  /// Returns whether a record of `bytes` bytes fits at `position_`; loads the receiver's position
+  /// if necessary.
   bool HasRoom(uint64_t bytes);
 
   CableLane& lane_;

@@ -73,7 +73,7 @@ struct Peer {
   uid_t uid = 0;
 };
 /// Returns the process at the other end of a connected socket; nullopt if the kernel does not
-/// provide it.
+/// provide this information.
 std::optional<Peer> PeerOf(const base::OwnedFd& socket);
 /// Returns whether the user is root or this process's user.
 bool IsOwnOrRoot(uid_t uid);

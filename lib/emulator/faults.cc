@@ -75,8 +75,8 @@ bool FaultyWire::LinkUp(uint64_t now_ns) {
 
 std::span<const device::WireFrame> FaultyWire::Pull(uint64_t now_ns, uint32_t max) {
   if (!LinkUp(now_ns)) return {};
-  // If frames are delayed, they are queued as soon as the source has them; otherwise when the
-  // device pulls them.
+  // If frames are delayed, they are queued as soon as the source provides them; otherwise they are
+  // queued when the device pulls them.
   const uint32_t capacity = options_.delay_ns != 0 ? kFrames : std::max(max, kMostForOne);
   bool dry = false;
   // Limits the loop in case all frames of an endless source are dropped.

@@ -42,9 +42,9 @@ class HostedModel {
   /// Runs `change`, which may remove memory from the DmaSpace, while the device is stopped. If the
   /// device accesses removed memory later, that is a fault.
   virtual void ChangeMemory(const std::function<void()>& change) = 0;
-  /// Disconnects the host, if any. Afterwards the model does not use the host's memory, queue or
-  /// interrupts, and the wire's source is off. `died` means that the host will not return with its
-  /// state. Allocates no memory if the model runs on the CPU.
+  /// Disconnects the host, if any. After this, the model does not use the host's memory, queue or
+  /// interrupts, and the wire's source is off. `died` means that the host will not come back with
+  /// its state. Does not allocate memory if the model runs on the CPU.
   virtual void Disconnect(bool died) = 0;
 
   /// Called by a thread while it waits for the device.

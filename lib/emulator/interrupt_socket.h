@@ -45,7 +45,8 @@ class InterruptSocket final : public device::InterruptSink {
            getsockopt(file.fd(), SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && domain == AF_UNIX &&
            type == SOCK_SEQPACKET;
   }
-  /// The host's end: calls `raise` with each received number. Ignores invalid messages.
+  /// The host's end: calls `raise` with each interrupt number that it receives. Ignores invalid
+  /// messages.
   template <typename Raise>
   static void Receive(const base::OwnedFd& host, Raise&& raise) {
     uint32_t vector;

@@ -2,7 +2,8 @@
 //
 // wire=library:FILE.so+OPTIONS: a wire from a shared library. It connects a peer of the application
 // (for example a client, or a generator for another protocol) to a model NIC. The library's code
-// runs in the model's process with its rights and is built with this project's headers.
+// runs in the model's process, with the rights of that process, and must be built with this
+// project's headers.
 #pragma once
 
 #include <array>

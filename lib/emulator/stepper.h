@@ -19,7 +19,7 @@ namespace sluice::emulator {
 class Stepper final : public device::FrameSink {
  public:
   /// If `pause` is set, frames for which the device or the wire has no room wait at their sender;
-  /// otherwise both drop and count them.
+  /// otherwise the receiver drops and counts them.
   Stepper(bar::PostedQueue* queue, device::Device& device, Wire& wire, bool pause);
 
   /// Continues with another host (or none, if `queue` is null) and a device of the same model in

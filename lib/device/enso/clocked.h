@@ -22,7 +22,8 @@ class Clock {
   void Set(uint64_t now_ns);
   uint64_t Cycles() const { return cycles_; }
 
-  /// Returns the cycle in which a frame of `bytes` (without FCS) arrives, after all earlier frames.
+  /// Returns the cycle in which a frame of `bytes` bytes (without FCS) arrives after all earlier
+  /// frames.
   uint64_t Arrive(uint32_t bytes);
 
  private:

@@ -43,7 +43,7 @@ class DescriptorFetcher {
     }
   }
 
-  /// Returns the oldest descriptor; fetches descriptors first if necessary. Returns null if none
+  /// Returns the oldest descriptor, after fetching descriptors if necessary. Returns null if none
   /// can be fetched, or if the descriptor's data has not arrived from remote memory.
   const Descriptor* Front() {
     if (next_ == fetched_ && !(Wanted() && Fetch())) return nullptr;

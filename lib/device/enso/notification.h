@@ -18,7 +18,7 @@ class Notifier {
   Notifier(RegisterFile& registers, WritePort& port, Tally& tally, bool per_packet)
       : registers_(registers), port_(port), tally_(tally), per_packet_(per_packet) {}
 
-  /// Called when a packet's flits are in host memory and the pipe's tail includes them.
+  /// Called once a packet's flits are in host memory and the pipe's tail includes them.
   void PacketAccepted(uint32_t id, Pipe& pipe, NotificationBuffer& nb) {
     if (!pipe.status) NotifyPacket(id, pipe, nb);
   }

@@ -97,8 +97,8 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause, b
 }
 
 // The hot loop: writes frames `i` … `end` - 1 of the burst and stops at the first one that exceeds
-// its pipe's limit. State is in local variables, because the compiler must assume that the copies
-// alias the members.
+// its pipe's limit. State is kept in local variables, because the compiler must assume that the
+// copied bytes alias the members.
 inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32_t end,
                                      uint64_t& bytes) {
   Pipe* const pipes = &parts_.registers.pipe(0);

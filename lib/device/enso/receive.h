@@ -61,8 +61,8 @@ class Receiver {
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
-  /// Returns whether the pipe accepts the frame. A frame of one flit advances the pipe's tail even
-  /// if its notification buffer is disabled.
+  /// Returns whether the pipe accepts the frame. A single-flit frame advances the pipe's tail even
+  /// if the pipe's notification buffer is disabled.
   static bool Enabled(const Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
     return pipe.rx_mem != 0 && (nb.rx_mem != 0 || flits == 1);
   }

@@ -20,7 +20,8 @@ struct alignas(32) Pipe {
   uint32_t rx_head = 0;
   /// Base address with the notification buffer's number in the low bits; 0 if disabled.
   uint64_t rx_mem = 0;
-  /// Host memory of the whole ring; null if disabled, remote, or not in a single mapped range.
+  /// Address of the whole ring in host memory; null if disabled, remote, or not in a single mapped
+  /// range.
   uint8_t* ring = nullptr;
   /// Index after the last flit that the hot loop may fill. The flits up to it are free, contiguous
   /// and reachable, and need no notification, so the hot loop needs to check only for timestamping.
@@ -60,7 +61,7 @@ class RegisterFile {
   RegisterFile(const bar::DmaSpace& dma, uint32_t pipe_flits, uint32_t nb_entries);
 
   /// See EnsoNic::WriteRegister. A store has at most one side effect, because no two adjacent
-  /// registers have one.
+  /// registers both have one.
   SideEffect Write(uint32_t offset, uint32_t bytes, uint64_t value);
   uint64_t Read(uint32_t offset, uint32_t bytes) const;
   /// Translates the addresses of the mapped rings again. Called after the host has removed memory.

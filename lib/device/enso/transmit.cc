@@ -73,7 +73,7 @@ Transmitter::Progress Transmitter::Advance(const Descriptor& slot, uint64_t unti
 }
 
 // Overwrites the slot with its completion. For consecutive slots of the same buffer, the hardware
-// increments the index of its previous completion and ignores the slot's real index.
+// increments the index of the previous completion and ignores the slot's real index.
 void Transmitter::Complete(const Descriptor& slot) {
   const NotificationBuffer& nb = parts_.registers.nb(slot.nb);
   last_slot_ = slot.nb == last_nb_ ? (last_slot_ + 1) & parts_.registers.nb_mask() : slot.slot;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transmit path (docs/enso-hardware.md, "Transmitting"): data slots are read into the
-// framer, and each slot, data or configuration, is completed in order.
+// The transmit path (docs/enso-hardware.md, "Transmitting"): the contents of data slots are read
+// into the framer, and all slots, whether data or configuration, are completed in order.
 #pragma once
 
 #include <cstdint>

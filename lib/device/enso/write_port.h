@@ -41,9 +41,9 @@ class WritePort {
   bool stalled() const { return held_ == regs::enso::kPacketBuffers; }
 
   /// Writes all 64 bytes of slot `index` of a ring, unless writes are discarded (silent()). `bus`
-  /// is the ring's bus address, `ring` its address in this process (null if the ring is not
-  /// reachable as a whole). The signal word is stored last with release order, after all earlier
-  /// writes. A slot that is unreachable or unaligned counts as a fault.
+  /// is the ring's bus address, and `ring` is its address in this process, or null if the whole
+  /// ring is not in one mapped range. The signal word is stored last with release order, after all
+  /// earlier writes. An unreachable or unaligned slot is counted as a fault.
   void WriteSlot(uint8_t* ring, uint64_t bus, uint32_t index, uint64_t signal, uint64_t word1,
                  uint64_t word2) {
     if (silent_) return;

@@ -21,7 +21,7 @@ namespace sluice::device::grid {
 
 class EndpointServer {
  public:
-  /// Creates block `block` of `blocks`, which serves the queues block, block + blocks, ….
+  /// Creates block `block` of `blocks`. The block serves the queues block, block + blocks, …
   EndpointServer(IpuCard& card, const Team& team, const WireShape& shape, EndpointMemory& memory,
                  IpuSentMemory& sent, uint32_t block, uint32_t blocks)
       : card_(card),

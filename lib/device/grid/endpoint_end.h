@@ -67,7 +67,7 @@ class EndpointEnd {
     if (Move(Pair::kReceive, Input::kKill) == Action::kClose) Close();
   }
 
-  /// Continues from the lines in memory, as the constructor of coherent::NicEnd does. Reads host
+  /// Continues from the lines in memory, like the constructor of coherent::NicEnd. Reads host
   /// memory.
   void Recover(uint64_t now_ns) {
     using namespace coherent;

@@ -95,7 +95,8 @@ inline void FramesDropped(EnsoCard& card, uint32_t id, uint32_t flits) {
   if (IsEmpty(pipe, Load(&pipe.head))) Store(&pipe.status, 0u);
 }
 
-/// Handles a store of `head` to the head register of pipe `id`. Called by the register block.
+/// Handles a store of the value `head` to the head register of pipe `id`. Called by the register
+/// block.
 template <typename Writes>
 void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoPipe& pipe = card.pipes[id];
@@ -110,7 +111,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoBuffer& buffer = card.BufferOf(pipe.memory);
   uint32_t slot;
   if (pipe.memory == 0) {
-    // The address register of a disabled pipe is zero and thus selects buffer 0: the buffer's tail
+    // The address register of a disabled pipe is zero, which selects buffer 0: that buffer's tail
     // advances, but no notification is written.
     if (Load(&buffer.rx_memory) != 0 && ClaimSlot(card, buffer, &slot)) {
       card.Count(Event::kRxNotificationHoles);

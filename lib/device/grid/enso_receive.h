@@ -28,7 +28,8 @@ struct EnsoReceiveMemory {
   // Indexed by sorted frame.
   /// Pipe and index in the batch. Sorting is by pipe and keeps the frames of a pipe in order.
   uint32_t keys[kBatchFrames];
-  /// First flit of each frame in its pipe, possibly with the flag kSkipped; or kDropped.
+  /// First flit of each frame in its pipe, possibly with the flag kSkipped; kDropped if the frame
+  /// is dropped.
   uint32_t places[kBatchFrames];
   uint32_t before[kBatchFrames];  ///< Flits of the sorted frames before this one.
   uint16_t groups[kBatchFrames];

@@ -28,7 +28,7 @@ class FifoEnd {
   }
   /// Returns a frame's data, which is 64-byte aligned. Bytes of an earlier frame may follow it.
   const uint8_t* Data(uint32_t at) const { return fifo_.Slot(at & (entries_ - 1)); }
-  /// Removes the frames before `tail`, which have been read. Called by one thread.
+  /// Removes the frames before `tail`, which must have been read. Called by one thread.
   void Release(uint32_t tail) const {
     FenceCard();
     Store(&ring_.tail, tail + entries_);

@@ -49,7 +49,8 @@ struct alignas(16) IpuLinkEnd {
     return memory + swap::kRegionsOffset + size_t{id} * geometry.region_bytes;
   }
 
-  /// Marks a region as empty in its header, so that a later device finds no old frames in it.
+  /// Marks a region as empty in the region's header, so that a later device does not find old
+  /// frames in it.
   void Empty(uint32_t id) {
     uint8_t* const header = Region(id);
     StoreQuad(header, {static_cast<uint32_t>(swap::RegionKind::kReceived), 0});

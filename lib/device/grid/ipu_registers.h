@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The register file of the packetized NIC on a card: the register block decodes regs/ipu.h as
-// device/ipu/ipu_nic.cc does. It rejects flow rules as if the table were full, and rings with
+// The register file of the packetized NIC on a card: the register block decodes regs/ipu.h like
+// device/ipu/ipu_nic.cc. It rejects flow rules, as if the table were full, and rings with
 // timestamps.
 #pragma once
 

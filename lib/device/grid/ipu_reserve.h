@@ -67,7 +67,7 @@ class IpuReservation {
     if (memory_.left != 0 && shape_.pause != 0) {
       count = kBatchFrames - static_cast<uint32_t>(memory_.left);
     } else if (memory_.left != 0 && settings_.segments != 1) {
-      // The frame that needs too many descriptors is dropped; later frames may need fewer.
+      // Drops the frame that needs too many descriptors; later frames may need fewer.
       count = kBatchFrames - static_cast<uint32_t>(memory_.left) + 1;
     }
     Promise(count);

@@ -16,8 +16,8 @@ namespace sluice::device::grid {
 inline constexpr uint32_t kLoopEntries = 4096;
 inline constexpr uint32_t kLoopFlits = 152;
 
-/// Appends the frames of length > 0 to the ring. Frames that do not fit are dropped and counted.
-/// The arguments are those of HashFrames. Called by all threads.
+/// Appends all frames with a length greater than 0 to the ring. Frames that do not fit are dropped
+/// and counted. The arguments are those of HashFrames. Called by all threads.
 template <typename FrameOf>
 void LoopFrames(Card& card, const WireShape& shape, const Team& team, uint32_t count,
                 uint32_t* indices, uint32_t* flits, FrameOf frame_of) {

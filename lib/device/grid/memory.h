@@ -165,8 +165,8 @@ template <typename T>
 inline void Store(T* to, T value) {
   __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
-/// Loads the low half first, because StoreQuad stores it last: it is the word that marks the quad
-/// valid.
+/// Loads the low half first, because StoreQuad stores that half last: it is the word that marks the
+/// quad as valid.
 inline Quad LoadQuad(const void* from) {
   const auto* const words = static_cast<const uint64_t*>(from);
   const uint64_t low = Load(words);

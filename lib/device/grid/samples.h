@@ -86,8 +86,8 @@ uint64_t HashFrames(const WireShape& shape, const Team& team, uint32_t count, ui
   });
 }
 
-/// Reserves up to `wanted` slots. Returns the number of the first sample in the lower half and the
-/// number of reserved slots in the upper half. Called by one thread.
+/// Reserves up to `wanted` slots. The lower half of the result is the number of the first sample,
+/// and the upper half is the number of reserved slots. Called by one thread.
 inline uint64_t ReserveSamples(Wire& wire, uint32_t wanted) {
   for (;;) {
     const uint32_t first = Load(&wire.sampled);
@@ -128,7 +128,7 @@ void SampleFrames(Wire& wire, const WireShape& shape, const Team& team, uint64_t
   });
 }
 
-/// Hashes returned frames without tags and copies a sample of them. The arguments are those of
+/// Hashes returned frames without tags, and copies some of them. The arguments are those of
 /// HashFrames. Called by all threads.
 template <typename FrameOf>
 void RecordFrames(Card& card, const WireShape& shape, const Team& team, uint32_t count,

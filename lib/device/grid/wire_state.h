@@ -21,7 +21,8 @@ inline constexpr uint32_t kEntryBits = 20;
 
 /// A frame in the ring.
 struct alignas(16) RingFrame {
-  /// Offset in the ring's data, in flits. The frame is padded with zeros to the next frame's flit.
+  /// Offset in the ring's data, in flits. The frame is padded with zeros up to the next frame's
+  /// first flit.
   uint32_t flit;
   uint32_t length;
   uint32_t flow;
@@ -76,7 +77,7 @@ struct Wire {
   alignas(64) uint64_t reserved = 0;   ///< Number of tickets that have passed the reservation.
   alignas(64) uint64_t published = 0;  ///< Number of tickets that have passed the publication.
 
-  // Owned by the block whose turn it is to reserve room; written when a batch is put back.
+  // Owned by the block whose turn it is to reserve room. Written when a batch is put back.
   /// Incremented for each batch that is put back, after the other back_ members have been stored.
   alignas(64) uint32_t back_epoch = 0;
   uint32_t back_entry = 0;

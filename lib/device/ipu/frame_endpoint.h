@@ -42,7 +42,7 @@ class FrameEndpoint {
 
   // The methods below may be called only while enabled() is true.
 
-  /// Polls the host's loads, accepts the lines that it returns and delivers received frames.
+  /// Polls the host's loads, accepts the lines that the host returns, and delivers received frames.
   /// Disables the endpoint if the host violates the protocol.
   void Serve(uint64_t now_ns, Statistics& statistics);
 

@@ -292,8 +292,8 @@ uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
     }
   }
   staging_.Flush(sink);
-  // Answers loads and offers that waited only for the frames just sent; otherwise they would wait
-  // for the next step.
+  // Answers loads and offers that were waiting only for the frames that have just been sent;
+  // otherwise they would wait until the next step.
   ServeHosts();
   return handled;
 }

@@ -18,8 +18,9 @@ namespace sluice::device::ipu {
 
 class LinkQueue {
  public:
-  /// Closes the current link, if any, and opens the link in [base, base + bytes). If the memory is
-  /// unaligned, not mapped, remote, or contains no valid link, opens nothing and returns false.
+  /// Closes the current link, if any, and opens the link in [base, base + bytes). Returns false and
+  /// opens nothing if the memory is unaligned, unmapped or remote, or does not contain a valid
+  /// link.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint16_t epoch);
   void Disable() { link_.reset(); }
   bool enabled() const { return link_ != nullptr; }
@@ -28,8 +29,8 @@ class LinkQueue {
 
   // The methods below may be called only while enabled() is true.
 
-  /// Answers the host's offers. Returns true if regions were swapped, which may have made room or
-  /// brought frames to send.
+  /// Answers the host's offers. Returns true if regions were swapped; this may have made room or
+  /// provided frames to send.
   bool Serve(Statistics& statistics);
 
   uint32_t MaxFrame() const { return link_->MaxFrame(); }

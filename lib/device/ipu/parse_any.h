@@ -147,8 +147,8 @@ inline uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t 
   return __builtin_bswap16(static_cast<uint16_t>(sum));
 }
 
-/// Returns whether the transport checksum is good: the sum over the pseudo-header and the `bytes`
-/// bytes of the segment or datagram must be all ones (RFC 768, RFC 9293).
+/// Returns whether the transport checksum is correct. The sum over the pseudo-header and the
+/// `bytes` bytes of the segment or datagram must be all ones (RFC 768, RFC 9293).
 inline bool TransportChecksumGood(const WireFrame& frame, const Headers& headers, uint32_t bytes) {
   const uint8_t* ip = frame.data + headers.ip_offset;
   const uint32_t addresses = headers.ip_version == 4 ? 8 : 32;

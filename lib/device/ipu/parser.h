@@ -12,7 +12,8 @@
 
 namespace sluice::device::ipu {
 
-/// Offsets are from the first byte of the frame. They are valid only under the conditions given.
+/// Offsets are from the first byte of the frame. Each member is valid only under the condition that
+/// its comment states.
 struct Headers {
   uint16_t packet_class;  ///< regs::ipu::kClass… codes.
   uint16_t ip_offset;     ///< Valid if ip_version != 0.
@@ -27,8 +28,8 @@ struct Headers {
   bool source_routed;
 };
 
-/// Returns the link-layer part of the packet class: kClassEther, or kClassVlan or kClassQinq
-/// according to the outer tag. The frame must have the minimum length that ParseAny requires.
+/// Returns the link-layer part of the packet class: kClassEther, or kClassVlan or kClassQinq,
+/// depending on the outer tag. The frame must have the minimum length that ParseAny requires.
 uint16_t LinkClass(const WireFrame& frame);
 
 /// Parses a frame. `frame.length` must be at least regs::ipu::kMinFrameBytes.
@@ -74,8 +75,8 @@ inline Headers Parse(const WireFrame& frame) {
 
 /// Returns the checksum flags of a parsed frame's write-back (kPortChecksum): one for the IPv4
 /// header, and one for TCP or UDP if the datagram is complete. An invalid UDP length or an
-/// incomplete TCP header counts as a bad checksum. The TCP or UDP flag is absent if a source route
-/// is incomplete, or if UDP over IPv4 has no checksum.
+/// incomplete TCP header is treated as a bad checksum. The TCP or UDP flag is absent if a source
+/// route is incomplete, or if UDP over IPv4 has no checksum.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
 /// Returns the RFC 1071 sum of `initial` and the big-endian 16-bit words at `data`, folded to 16

@@ -22,8 +22,8 @@ class RssHash {
   /// Rebuilds the tables; control path.
   void SetKey(std::span<const uint8_t, regs::ipu::kRssKeyBytes> key);
 
-  /// Returns the contribution of `bytes` input bytes in wire order, the first at `position`. The
-  /// hash is the XOR of the contributions of all parts.
+  /// Returns the hash contribution of `bytes` input bytes in wire order, the first of which is at
+  /// `position`. The hash is the XOR of the contributions of all parts.
   uint32_t Part(uint32_t position, const uint8_t* data, uint32_t bytes) const {
     uint32_t hash = 0;
     for (uint32_t i = 0; i < bytes; ++i) hash ^= tables_[position + i][data[i]];

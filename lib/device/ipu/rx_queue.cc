@@ -100,8 +100,8 @@ uint32_t RxQueue::WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame
   uint32_t written = 0;
   while (written < frames.size()) {
     if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
-    // The batch is limited to fetched descriptors and the write-back batch, so that the loop checks
-    // no indices.
+    // The batch is limited to the fetched descriptors and to the write-back batch, so that the loop
+    // does not need to check indices.
     const uint32_t start = head_;
     const uint32_t batch = std::min({static_cast<uint32_t>(frames.size()) - written,
                                      fetched_ - start, kWriteBackBatch - start % kWriteBackBatch});

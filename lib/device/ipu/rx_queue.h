@@ -39,7 +39,7 @@ class RxQueue {
   void Disable();
   bool enabled() const { return ring_ != nullptr; }
   /// Called after the host has removed memory. Buffers are looked up again. If the ring itself was
-  /// removed, disables it, discards its unpublished completions and returns false.
+  /// removed, disables the queue, discards its unpublished completions and returns false.
   bool Recheck(const bar::DmaSpace& dma);
   uint32_t head() const { return head_; }
   /// Returns the number of completions that the host can see; free-running.

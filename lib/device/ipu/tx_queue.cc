@@ -19,9 +19,10 @@ using packet::LoadBe32;
 using packet::StoreBe16;
 using packet::StoreBe32;
 
-// TCP segmentation: splits a large frame into frames of the size in its first descriptor.
+// TCP segmentation: splits a large frame into frames of the size given in its first descriptor.
 
-/// Reads a frame that is in several pieces, in order. Callers must not read beyond the last piece.
+/// Reads a frame that consists of several pieces, in order. Callers must not read beyond the last
+/// piece.
 class PieceReader {
  public:
   /// `high` contains the high words of the pieces' descriptors, which contain the lengths.

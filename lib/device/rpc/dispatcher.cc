@@ -357,8 +357,8 @@ void Dispatcher::Supply(uint64_t now) {
     }
   }
   if (wanting_ == 0) return;
-  // Idle cores of other processes yield first, then a retired core is woken, then a running core is
-  // preempted.
+  // First, idle cores of other processes yield; then a retired core is woken; then a running core
+  // is preempted.
   for (uint32_t coming = Coming(); coming < wanting_; ++coming) {
     Core* const idle = LongestWaiting();
     if (idle == nullptr) break;

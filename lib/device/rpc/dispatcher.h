@@ -281,8 +281,8 @@ class Dispatcher {
 
   /// Reports to Placement whether the process wants a core, if that has changed.
   void Review(ProcessId id, uint64_t now);
-  /// Assigns cores that wait in the kernel to processes that want one. If more are wanted, makes
-  /// idle cores yield, wakes a retired core, or interrupts a running one.
+  /// Assigns cores that are waiting in the kernel to processes that want one. If more are wanted,
+  /// makes idle cores yield, wakes a retired core, or interrupts a running one.
   void Supply(uint64_t now);
   bool Fill(CoreId id, uint64_t now);
   /// Returns the number of cores that will soon be waiting in the kernel.
@@ -307,7 +307,8 @@ class Dispatcher {
   /// starvation.
   bool Excuse(Core& core, uint64_t now, const Starved& starved);
   /// Counts a switch after which the process returned the core without a load. Kills the process
-  /// after more than kIdleSwitches consecutive ones if they lasted at least switch_bound.
+  /// after more than kIdleSwitches consecutive such switches if these lasted at least switch_bound
+  /// in total.
   void CountIdleSwitch(const Core& core, uint64_t now);
   void Kill(ProcessId id);
   /// Removes the process from the core. The caller must set the core's next state.

@@ -370,7 +370,8 @@ void RpcNic::Give(End& end, const Action& action) {
       end.call = action.call;
       return;
     }
-    // Cannot fail: the arguments fitted into memory of the same size when they arrived.
+    // This cannot fail, because the arguments fitted into memory of the same size when they
+    // arrived.
     content = slot.continues ? PrepareContinuation(action.call, end)
                              : PrepareCall(*services_.Of(action.process), slot.procedure,
                                            slots_.Kept(action.call), &end)

@@ -84,7 +84,7 @@ bool DescriptorQueue::WriteResults(LinkWriter& link, PortId port) {
   return WriteRecords(link, port) || any;
 }
 
-/// Writes records after their results; adjacent records are combined in one write.
+/// Writes records after their results; adjacent records are combined into one write.
 bool DescriptorQueue::WriteRecords(LinkWriter& link, PortId port) {
   bool any = false;
   while (recorded_ != written_) {

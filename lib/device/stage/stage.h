@@ -36,7 +36,7 @@ class Stage {
   Stage(LinkMemory& link, pcie_switch::PortId port, Executor& executor, StageCounters& counters)
       : device_(link, port), executor_(&executor), counters_(&counters) {}
 
-  /// Does the pending work, with at most one batch per node. Returns false if there was no work.
+  /// Does the pending work, but at most one batch per node. Returns false if there was no work.
   bool Step();
 
  private:

@@ -26,7 +26,7 @@ struct Work {
   std::span<uint8_t> output;  ///< Room for the result. Never overlaps an input. May be empty.
   uint32_t command = 0;       ///< Function to run, from the policy graph's node.
   /// State from the policy graph's node. With "state_rule": "count", its first 8 bytes are a
-  /// little-endian number that is incremented with each message to the node.
+  /// little-endian number that is incremented for each message to the node.
   std::array<uint8_t, 32> state{};
 
   // Set by the executor.

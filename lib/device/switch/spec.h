@@ -27,7 +27,7 @@ inline constexpr PortMask kAllPorts = 0xffff;
 /// Addresses of the switch itself: registers, memory areas and windows. Each of them belongs to one
 /// node.
 inline constexpr uint64_t kSwitchBase = 1ull << 40;
-/// Registers of 8 bytes, one per node: the number of bytes that the node has consumed.
+/// 8-byte registers, one per node, that contain the number of bytes that the node has consumed.
 inline constexpr uint64_t kRegisters = kSwitchBase;
 inline constexpr uint64_t kGlueMemory = kSwitchBase + (1ull << 32);
 inline constexpr uint64_t kWindows = kSwitchBase + (1ull << 36);

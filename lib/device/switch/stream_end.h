@@ -170,8 +170,8 @@ class StreamReader {
     uint64_t to;
   };
 
-  /// Returns whether the message at `position` is complete. A message that exceeds the buffer is
-  /// never complete.
+  /// Returns whether the message at `position` is complete. A message that is longer than the
+  /// buffer is never complete.
   bool WholeAt(uint64_t position) const {
     return received_ >= position + sizeof(MessageHeader) &&
            received_ - position - sizeof(MessageHeader) >= HeaderAt(position).length &&

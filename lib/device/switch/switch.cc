@@ -651,8 +651,8 @@ const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
   return &slot;
 }
 
-/// Returns whether there is room for the result of one more descriptor. Legacy devices do not use
-/// credits, so a descriptor is posted only if there is room.
+/// Returns whether there is room for the result of one more descriptor. Because legacy devices do
+/// not use credits, a descriptor is posted only if there is room.
 bool Switch::HasRoomForResult(const Hop& hop) const {
   const Stream& stream = streams_[hop.stream];
   const uint16_t index = stream.lanes[hop.node];

@@ -245,7 +245,7 @@ class GpuExecutor final : public Executor {
       cuda.release(device);
     };
   }
-  /// Returns whether this GPU accesses registered memory at the host's addresses.
+  /// Returns whether this GPU accesses registered memory at the same addresses as the host.
   bool IsMapped(void* begin, std::string* error) const {
     DevicePointer at = 0;
     if (!Current(error) ||

@@ -12,9 +12,9 @@
 
 namespace sluice::emulator {
 
-/// Host memory that is registered with GPUs. A GPU's driver rejects a second registration of a
-/// page, even from another GPU, and one registration is valid for all GPUs of a process. Therefore
-/// each page is registered once and stays registered until its last user releases it. Thread-safe.
+/// Host memory that is registered with GPUs. The driver rejects a second registration of a page,
+/// even for another GPU, and one registration is valid for all GPUs of a process. Therefore each
+/// page is registered once and stays registered until its last user releases it. Thread-safe.
 class PinnedMemory {
  public:
   /// Undoes a registration.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The configuration space of a PCI Express endpoint (PCI Express Base Specification, chapter 7):
-// type 0 header, PCI Express and MSI-X capabilities, no extended capabilities. Accesses no other
-// state.
+// type 0 header, PCI Express and MSI-X capabilities, no extended capabilities. This class does not
+// access any other state.
 #pragma once
 
 #include <array>

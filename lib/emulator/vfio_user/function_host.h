@@ -52,7 +52,7 @@ struct FunctionParts {
 };
 
 /// Connects the client to the model from construction to destruction. Used by one thread. Register
-/// accesses reach the model in order; a read follows all earlier writes.
+/// accesses reach the model in order, so a read comes after all earlier writes.
 class FunctionHost {
  public:
   /// Creates the function in its power-on state. All arguments must outlive this object. If
