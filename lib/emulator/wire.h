@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The wire of a model NIC: a source of frames for the device and a destination for the frames that
-// the device sends. Only the stepping thread calls it, per burst and never per frame.
+// the device sends. Only the stepping thread calls it, once per burst and never per frame.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,26 @@ namespace sluice::emulator {
 /// Ethernet minimum without FCS, to which a MAC pads shorter frames.
 inline constexpr uint32_t kMinFrameBytes = 60;
 
-/// Returns `from` - `amount`, or 0 if that is negative, which is possible because the two counters
-/// are read one after the other.
+/// Returns `from` - `amount`, or 0 if the difference is negative, which can happen because the two
+/// counters are not read at the same time.
 constexpr uint64_t Less(uint64_t from, uint64_t amount) {
   return from > amount ? from - amount : 0;
 }
 
-/// Counters of a wire's traffic. A wire that is not a source (loopback, port, cable) only counts
+/// Counters of a wire's traffic. A wire that is not a source (loopback, port, cable) counts only
 /// `offered`.
 struct WireTotals {
   uint64_t offered = 0;     ///< Frames that the source put on the wire.
-  uint64_t recognised = 0;  ///< Returned frames that were sent and had not returned before.
-  uint64_t gaps = 0;        ///< Frames overtaken by later ones of their flow and still missing.
+  uint64_t recognised = 0;  ///< Returned frames that match a sent frame and had not returned
+                            ///< before.
+  uint64_t gaps = 0;        ///< Frames that are still missing although a later frame of their flow
+                            ///< has returned.
   uint64_t corrupted = 0;   ///< Returned frames that were not sent in this form.
-  uint64_t foreign = 0;     ///< Returned frames of another run, before a restart of the device.
+  uint64_t foreign = 0;     ///< Returned frames from a run before a restart of the device.
   uint64_t duplicated = 0;  ///< Returned frames that had returned before.
   uint64_t reordered = 0;   ///< Frames that returned after a later frame of their flow.
-  uint64_t late = 0;  ///< Returned frames older than the window: either reordered or duplicated.
+  uint64_t late = 0;  ///< Returned frames that are older than the window, and so either reordered
+                      ///< or duplicated.
   uint64_t verified = 0;  ///< Returned frames compared byte by byte.
   uint64_t skipped = 0;   ///< Capture records that the wire cannot carry.
 };
@@ -60,7 +63,7 @@ class Wire {
   /// must then not send.
   virtual bool Ready() { return true; }
 
-  /// Returns the carrier at `now_ns`.
+  /// Returns whether the link has carrier at `now_ns`.
   virtual bool LinkUp(uint64_t now_ns) {
     static_cast<void>(now_ns);
     return true;
@@ -69,11 +72,12 @@ class Wire {
   /// Returns true if the wire is a source of frames that must return.
   virtual bool IsSource() const { return false; }
   virtual const WireTotals& totals() const = 0;
-  /// Returns counters in addition to the totals; names and order are constant.
+  /// Returns the counters that are reported in addition to the totals. Names and order are
+  /// constant.
   virtual std::span<const device::Counter> Counters() { return {}; }
 
   /// Returns the wire's traffic as a recording (recording.h), which the wire owns; null if the
-  /// traffic depends on the answers. After Record the wire must not be used otherwise.
+  /// traffic depends on the answers. After Record, the wire must not be used for anything else.
   virtual Recording* recording() { return nullptr; }
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counters of wires. A port reports them with the prefix "wire_".
+// Wire counters. A port reports them with the prefix "wire_".
 #pragma once
 
 #include "base/counter_rows.h"
 
 namespace sluice::emulator {
 
-/// Frames that the faults of a wire affected (emulator/faults.h).
+/// Frames that were affected by wire faults (emulator/faults.h).
 struct FaultCounters {
   enum Kind { kDrop, kDuplicate, kReorder, kCorrupt, kDelay, kLinkDown, kPolice, kKinds };
   static constexpr auto kRows =
@@ -20,7 +20,7 @@ struct FaultCounters {
                                        {kPolice, "fault_police", base::Dropped::kWire}});
 };
 
-/// Frames that a port as a wire could not pass on (emulator/port.h).
+/// Frames that a port used as a wire could not pass on (emulator/port.h).
 struct PortCounters {
   enum Kind { kTxFull, kTxOversize, kTxNoMbuf, kRxUnusable, kKinds };
   static constexpr auto kRows =

@@ -94,9 +94,8 @@ void MessageDma::Stored(const void* at, size_t bytes) {
   copied_bytes_ += PageBytes(from, bytes);
   if (!tasks_.empty()) {
     Write& last = tasks_.back().write;
-    // Merges adjacent writes into one message; the number of the earlier write then also stands for
-    // the new bytes. Does not merge across a range's end, because a range may be removed
-    // separately.
+    // Merges adjacent writes into one message, which keeps the number of the first write. Never
+    // merges across the end of a range, because each range can be removed separately.
     if (!last.bytes.empty() && last.address >= range->address &&
         last.address + last.bytes.size() == address && Part(from, bytes) == bytes &&
         last.bytes.size() + bytes <= max_transfer_bytes_) {
@@ -133,13 +132,13 @@ void MessageDma::Remove(const uint8_t* copy) {
   const std::scoped_lock lock(mutex_);
   questions_.erase(questions_.lower_bound(range.copy),
                    questions_.lower_bound(range.copy + range.bytes));
-  // Drops messages about memory that the client has removed.
+  // Drop messages for the memory that the client has removed.
   std::erase_if(tasks_, [&](const Task& task) {
     const bool is_write = !task.write.bytes.empty();
     const uint64_t address = is_write ? task.write.address : task.wanted.address;
     const bool gone = address - range.address < range.bytes;
-    // A read that begins in another range would remain incomplete without this part, so it must be
-    // requested again.
+    // A read that begins in another range could not complete without this part. Forget the read, so
+    // that the device requests it again.
     if (gone && !is_write) questions_.erase(task.wanted.at);
     if (gone) waiting_bytes_ -= task.write.bytes.size();
     if (gone && is_write) unanswered_.erase(task.write.number);

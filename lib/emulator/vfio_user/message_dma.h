@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Client memory that has no file. The device's thread reads and writes a copy; messages transfer
-// the bytes that it requested and wrote. Neither thread waits for the other or for the client: a
-// client that waits for a register may be unable to answer memory requests meanwhile.
+// Client memory that is not backed by a file. The device's thread reads and writes a copy; messages
+// transfer the bytes that it requests and writes. Neither thread waits for the other or for the
+// client: while a client waits for a register, it may be unable to answer memory requests.
 #pragma once
 
 #include <array>
@@ -54,8 +54,8 @@ class MessageDma final : public bar::RemoteMemory {
   bool Next(Outgoing* outgoing);
   /// Handles an answer. Returns null, or the reason why the answer is invalid.
   const char* Answered(const Message& message);
-  /// Returns the number of the latest write; 0 if there was none. Writes are numbered from 1 in the
-  /// order in which the device made them. May be called by any thread, like HasArrived.
+  /// Returns the number of the latest write, or 0 if there was none. Writes are numbered from 1 in
+  /// the order in which the device made them. Like HasArrived, may be called by any thread.
   uint64_t latest_write() const;
   /// Returns whether the client has answered `write` and all earlier writes. Writes withdrawn by
   /// Remove count as answered.
@@ -63,13 +63,13 @@ class MessageDma final : public bar::RemoteMemory {
   /// Returns the total number of messages that the client refused.
   uint64_t refusals() const;
   /// Returns whether the copies occupy so many pages that their memory should be freed. GivenBack
-  /// resets the count of pages.
+  /// resets the page count.
   bool bloated() const;
   void GivenBack();
 
   static constexpr size_t kMaxWaitingBytes = size_t{4} << 20;
   static constexpr size_t kMaxQuestions = 4096;
-  /// Limit of messages that wait or are in flight; above it, congested() is true.
+  /// Maximum number of messages that wait or are in flight. Above this number, congested() is true.
   static constexpr size_t kMaxMessages = 16384;
   static constexpr size_t kMaxUnderWay = 2 * kMaxMessages;
   static constexpr uint64_t kBloatedBytes = uint64_t{256} << 20;
@@ -91,7 +91,7 @@ class MessageDma final : public bar::RemoteMemory {
     uint64_t address;
     uint32_t bytes;
     const uint8_t* at;  ///< Key of the question.
-    size_t offset;      ///< Offset in the question.
+    size_t offset;      ///< Offset in the question's bytes.
     uint64_t number;
   };
   struct Write {
@@ -121,7 +121,7 @@ class MessageDma final : public bar::RemoteMemory {
 
   const base::OwnedFd wake_;
   uint32_t max_transfer_bytes_ = kMaxTransferBytes;
-  std::vector<Range> ranges_;  ///< Sorted by copy. Changed only while the device is stopped.
+  std::vector<Range> ranges_;  ///< Sorted by `copy`. Changed only while the device is stopped.
 
   mutable std::mutex mutex_;  ///< Guards the following members.
   std::map<const uint8_t*, Question> questions_;
@@ -129,11 +129,11 @@ class MessageDma final : public bar::RemoteMemory {
   std::deque<Task> tasks_;
   size_t waiting_bytes_ = 0;  ///< Bytes of writes in tasks_ and in flight.
   uint64_t latest_write_ = 0;
-  std::set<uint64_t> unanswered_;  ///< Numbers of the writes without an answer.
+  std::set<uint64_t> unanswered_;  ///< Numbers of the unanswered writes.
   std::map<uint16_t, UnderWay> under_way_;
   uint16_t next_id_ = 0;
   uint64_t refusals_ = 0;
-  uint64_t copied_bytes_ = 0;  ///< Memory of the copies in whole pages.
+  uint64_t copied_bytes_ = 0;  ///< Size of the pages occupied by the copies, in bytes.
 };
 
 }  // namespace sluice::emulator::vfio_user

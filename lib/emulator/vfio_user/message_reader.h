@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Splits a stream of bytes, with attached files, into messages. Independent of sockets.
+// Splits a byte stream with attached files into messages. Does not depend on sockets.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ struct Message {
   std::vector<base::OwnedFd> files;
 };
 
-/// Parses the messages of one connection. Used by one thread. Its input is untrusted: after the
-/// first invalid piece it rejects all others.
+/// Parses the messages of one connection. Used by one thread. The input is untrusted: after the
+/// first invalid piece, all others are rejected.
 class MessageReader {
  public:
-  /// Parses one piece as returned by one call of recvmsg. A UNIX stream socket delivers files with
-  /// the bytes that they were sent with and ends a piece with those bytes, so the files belong to
-  /// the last message that begins in the piece. Returns null, or the permanent error.
+  /// Parses one piece as returned by one recvmsg call. On a UNIX stream socket, files arrive with
+  /// the bytes that they were sent with, and a piece ends with those bytes, so the files belong to
+  /// the last message that begins in the piece. Returns null, or an error that is permanent.
   const char* Read(std::span<const uint8_t> bytes, std::vector<base::OwnedFd> files);
   /// Returns the complete messages in order. The caller may move them out.
   std::deque<Message>& messages() { return messages_; }

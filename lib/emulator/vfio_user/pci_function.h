@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The models as PCI functions: a table of the values in regs/pci_function.h. A model without a row
-// is not a PCI function.
+// The PCI properties of the models: a table of the values in regs/pci_function.h. A model without a
+// row is not a PCI function.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace sluice::emulator::vfio_user {
 enum class BarKind : uint8_t {
   kNone,
   kRegisters,  ///< The model's registers; offsets beyond ModelInfo::bar_bytes read as all ones.
-  kLines,      ///< Memory shared by client and device.
+  kLines,      ///< Memory shared by the client and the device.
   kMsix,       ///< The MSI-X table and its pending bits.
 };
 
@@ -39,7 +39,7 @@ struct PciFunction {
   uint8_t revision;
   std::array<BarLayout, kBars> bars;
   MsixLayout msix;
-  uint64_t lines_bus;  ///< Device's address of its lines; not used by any host.
+  uint64_t lines_bus;  ///< Address of the lines for the device's DMA. Not used by any host.
 };
 
 /// Returns null if the model is not a PCI function. Without `interrupts` the function has none,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of the vfio-user protocol, version 0.0, to the extent that a PCI function needs them
-// (QEMU, docs/interop/vfio-user; the payloads are those of linux/vfio.h with fixed-size fields).
-// The client is a virtual machine monitor. All fields are little-endian. A message consists of a
-// header and a payload; files are attached to it (SCM_RIGHTS).
+// The vfio-user messages, protocol version 0.0, that a PCI function needs (QEMU,
+// docs/interop/vfio-user; the payloads are those of linux/vfio.h with fixed-size fields). The
+// client is a virtual machine monitor. All fields are little-endian. A message consists of a header
+// and a payload; files are attached to it (SCM_RIGHTS).
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class Command : uint16_t {
   kDmaRead = 11,      ///< Sent by the device: DmaAccess; the reply appends `count` bytes.
   kDmaWrite = 12,     ///< Sent by the device: DmaAccess and `count` bytes; the reply has no bytes.
   kReset = 13,
-  kRegionWriteMulti = 15,  ///< u64 count and that number of SingleWrite; if negotiated.
+  kRegionWriteMulti = 15,  ///< u64 count, then `count` SingleWrite entries; only if negotiated.
 };
 
 struct Header {
@@ -134,7 +134,7 @@ struct DmaAccess {
 
 /// Maximum number of data bytes in one region access and in one DMA message.
 inline constexpr uint32_t kMaxTransferBytes = 1u << 20;
-/// Maximum number of files with one message.
+/// Maximum number of files attached to one message.
 inline constexpr uint32_t kMaxMessageFiles = 8;
 /// Maximum size of a valid message.
 inline constexpr size_t kMaxMessageBytes = sizeof(Header) + sizeof(DmaAccess) + kMaxTransferBytes;

@@ -17,9 +17,9 @@ using std::chrono::steady_clock;
 
 constexpr uint32_t kMaxToldRefusals = 16;
 
-/// Maximum length of one read of registers, in bytes. It bounds the time of the read: the model's
-/// thread needs about ten microseconds to answer for one register. A processor never reads more
-/// than 64 bytes in one access.
+/// Maximum size of one register read, in bytes. Bounds the duration of the read, because the
+/// model's thread takes about ten microseconds per register. A processor never reads more than 64
+/// bytes in one access.
 constexpr uint32_t kMaxRegisterBytes = 4096;
 
 constexpr const char* kCutOff = "a message is shorter than its command needs";
@@ -58,7 +58,7 @@ bool Session::Turn(std::string* reason) {
   const bool begins_to_wait = waited == 0 && socket_.waiting();
   if (begins_to_wait) waits_ = true;
   if (reads || begins_to_wait) patience_.Begin();
-  // Does not receive from a client that does not read its answers.
+  // Do not receive from a client that does not read its answers.
   if (socket_.waiting()) return true;
   if (!pending()) hears_ = socket_.Receive(&wrong_);
   if (!HandlePending(reason)) return false;
@@ -80,8 +80,8 @@ bool Session::HandlePending(std::string* reason) {
   while (!socket_.messages().empty()) {
     Message message = std::move(socket_.messages().front());
     socket_.messages().pop_front();
-    // The last stores of a client that is gone are executed. Other requests are dropped, since
-    // their answers cannot be delivered.
+    // If the client is gone, execute its last stores. Drop other requests, since their answers
+    // cannot be delivered.
     if (gone && !IsPostedStore(message.header)) continue;
     if (!Handle(message, reason)) return false;
     if (socket_.waiting() || steady_clock::now() >= end) break;
@@ -283,8 +283,8 @@ Session::Outcome Session::MapMemory(const Message& message) {
   if (message.files.size() > 1) return {.fatal = "a mapping has more than one file"};
   const base::OwnedFd none;
   const base::OwnedFd& file = message.files.empty() ? none : message.files[0];
-  // QEMU also sends maps for BARs of this function that it has mapped. The device must not access
-  // BARs by DMA.
+  // QEMU also sends DMA maps for this function's BARs that it has mapped. The device must not
+  // access BARs by DMA.
   if (!file && host_->IsBar(map.address, map.bytes)) map.flags = 0;
   const char* wrong = nullptr;
   if (file) {
@@ -314,8 +314,7 @@ Session::Outcome Session::ReadRegion(const Message& message) {
   RegionAccess access;
   if (!Get(message, &access)) return {.fatal = kCutOff};
   if (access.count > kMaxTransferBytes) return {.fatal = "a read is longer than a message"};
-  // Reads without a reply are rejected, because they would occupy this process for an unlimited
-  // time.
+  // Reads without a reply are rejected, because they could keep this process busy indefinitely.
   if ((message.header.flags & kNoReplyFlag) != 0)
     return {.fatal = "a read does not request a reply"};
   if (!HasBytes(access.region, access.offset, access.count)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client's requests and their handling.
+// Handles a client's requests.
 #pragma once
 
 #include <chrono>
@@ -22,39 +22,39 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// One client from its connection to its end. Used by one thread. An exception, or a reason that a
-/// function returns, must end the client. The destructor first disconnects the function, then
-/// unmaps the client's memory.
+/// Serves one client from connection to disconnection. Used by one thread. If a function throws an
+/// exception or returns a reason, the caller must disconnect the client. The destructor first
+/// disconnects the function, then unmaps the client's memory.
 class Session {
  public:
   Session(base::OwnedFd socket, Peer peer, const FunctionParts& parts);
 
   int fd() const { return socket_.file().fd(); }
   int alarm() const { return alarm_.fd(); }
-  /// Returns a descriptor that is readable when the device has a message to send. It must be polled
-  /// only while !waiting().
+  /// Returns a descriptor that is readable when the device has a message to send. Must be polled
+  /// only while waiting() is false.
   int speaks() const { return messages_.fd(); }
   const Peer& peer() const { return peer_; }
   /// Returns whether the client has completed the version exchange.
   bool attached() const { return host_ != nullptr; }
-  /// Returns the time at which to call TriesPatience. There is a limit only while this process
+  /// Returns the time at which to call TriesPatience. There is a deadline only while this process
   /// waits for the client's first message, or for the client to read its answers.
   std::chrono::steady_clock::time_point deadline() const {
     return waits_ ? patience_.deadline() : std::chrono::steady_clock::time_point::max();
   }
-  /// Returns true if this process has waited long enough for the client; time in which the client
-  /// had no CPU is excluded. Must be called after Turn, so that received requests are handled
-  /// first.
+  /// Returns true if this process has waited long enough for the client; time during which the
+  /// client had no CPU is excluded. Must be called after Turn, so that received requests are
+  /// handled first.
   bool TriesPatience() { return waits_ && patience_.Ends(peer_.pid); }
   bool waiting() const { return socket_.waiting(); }
   /// Returns whether Turn can handle further received requests now.
   bool pending() const { return !waiting() && !socket_.messages().empty(); }
 
-  /// Handles received data, messages of the device, and unsent data. Returns at the end of the
-  /// first request after kTurnTime, even if more are pending. If the session is over, returns false
-  /// and sets `*reason`, which is empty if the client has closed the connection.
+  /// Handles received data, messages from the device, and unsent data. Returns after the request
+  /// during which kTurnTime expires, even if more requests are pending. If the session is over,
+  /// returns false and sets `*reason`, which is empty if the client has closed the connection.
   bool Turn(std::string* reason);
-  /// Must be called last if the client made no error, so that the client sees a regular end of the
+  /// Must be called last if the client made no error, so that the client sees an orderly end of the
   /// connection.
   void Part() { socket_.Part(); }
 
@@ -68,7 +68,7 @@ class Session {
     const char* fatal = nullptr;
   };
 
-  /// Time limit of a turn, after which signals and a hang-up are checked.
+  /// Time limit for a turn, after which signals and a hang-up are checked.
   static constexpr std::chrono::milliseconds kTurnTime{50};
 
   /// Handles requests for kTurnTime. Returns false as Turn does.
@@ -98,10 +98,10 @@ class Session {
 
   const FunctionParts parts_;
   const Peer peer_;
-  bool waits_ = true;  ///< This process waits for the client.
+  bool waits_ = true;  ///< Whether this process is waiting for the client.
   cpu::ProcessPatience patience_{kMessagePatience};
   ClientSocket socket_;
-  /// False after the client is gone or `wrong_` is set; no more data is received.
+  /// False once the client is gone or `wrong_` is set; no more data is then received.
   bool hears_ = true;
   const char* wrong_ = nullptr;
   Agreement agreement_;

@@ -16,7 +16,8 @@ using nlohmann::json;
 
 constexpr size_t kMaxCapabilityBytes = 4096;
 
-/// Returns a capability of the client, at least `least`, or `fallback` if it is missing.
+/// Returns the value of a client capability, raised to `least` if it is smaller, or `fallback` if
+/// the capability is missing.
 uint64_t Number(const json& capabilities, const char* key, uint64_t least, uint64_t fallback) {
   const auto found = capabilities.find(key);
   if (found == capabilities.end() || !found->is_number_unsigned()) return fallback;

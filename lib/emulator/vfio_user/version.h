@@ -17,7 +17,7 @@ struct Agreement {
 };
 
 /// Parses the payload of the client's message; missing values have the protocol's defaults. Returns
-/// null, or one line with the reason why no connection is possible.
+/// null, or a one-line reason why no connection is possible.
 const char* ReadVersion(std::span<const uint8_t> payload, Agreement* agreement);
 
 /// Returns the payload of the answer. QEMU rejects an answer that is larger than its request, so

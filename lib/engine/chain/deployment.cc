@@ -33,7 +33,7 @@ bool SameDevice(Device a, const Device& b) {
   return a == b;
 }
 
-/// Returns for each node whether an edge leads to it. Rewire can use only such nodes as targets.
+/// For each node, returns whether any edge leads to it. Only such nodes can be Rewire targets.
 std::vector<bool> Reached(const Chain& chain) {
   std::vector<bool> reached;
   for (const Node& node : chain.nodes) {

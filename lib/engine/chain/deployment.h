@@ -19,7 +19,7 @@ struct Running {
   device::pcie_switch::Opened opened;
 };
 
-/// Effect of a new graph on a chain.
+/// Effect of a new graph on a chain's stream.
 enum class Change : uint8_t {
   kKept,     ///< Unchanged: same stream and table entries.
   kRewired,  ///< Same stream, new edges for messages that start from now on.
@@ -31,14 +31,15 @@ struct Changed {
   Change change;
 };
 
-/// Returns whether the chains differ at most in the edges of nodes, so that the stream can be kept.
-/// The same nodes must have edges, and the same nodes must be targets.
+/// Returns whether the chains differ only in their edges, so that the stream can be kept. In both
+/// chains, the same nodes must have outgoing edges, and the same nodes must be targets.
 bool OnlyWaysDiffer(const Chain& before, const Chain& after);
 /// Returns whether the devices of a chain of `after` are equal in both graphs, except for access
 /// rights.
 bool SameDevices(const Graph& before, const Graph& after, const Chain& chain);
 
-/// Applies graphs to a switch, which must outlive it. Only the thread of the switch may use it.
+/// Applies graphs to a switch, which must outlive this object. May be used only by the switch's
+/// thread.
 class Deployment {
  public:
   Deployment(device::pcie_switch::Switch& programmable, Placement placement)
@@ -47,7 +48,7 @@ class Deployment {
   /// Applies a checked graph to the switch. On failure, returns the reason in one line and changes
   /// nothing; on success, returns an empty string.
   std::string Apply(Graph graph, std::vector<Changed>* changes);
-  /// Opens a new stream for a chain of the graph whose stream has failed. Results are as for Apply.
+  /// Opens a new stream for a chain whose stream has failed. The result is as for Apply.
   std::string Reopen(std::string_view chain);
   /// Frees streams that have drained. Returns the number of streams that are still draining.
   size_t Reap();
@@ -60,13 +61,14 @@ class Deployment {
   /// Returns the draining streams, whose senders must flush their windows.
   const std::vector<Running>& draining() const { return draining_; }
 
-  /// Returns a text that describes the chain that a flow enters: several lines per node, with
-  /// ports, numbers of messages, edges and their conditions.
+  /// Returns a text that describes the chain that a flow enters. Each node has several lines, with
+  /// ports, message counts, edges and edge conditions.
   std::string Explain(FlowMatch flow) const;
 
  private:
-  /// Returns the running chain that `chain` continues, or null if there is none or if more than
-  /// edges differ. `chain` keeps its stream, or only the stream's states if that stream has failed.
+  /// Returns the running chain that `chain` continues, or null if there is none or if they differ
+  /// in more than edges. `chain` keeps its stream, or only the stream's states if that stream has
+  /// failed.
   const Running* Before(const Graph& graph, const Chain& chain) const;
   /// Opens a stream for a chain, with the states of `before` if that is not null.
   Running Open(device::pcie_switch::Switch& in, const Graph& graph, const Chain& chain,
@@ -79,7 +81,7 @@ class Deployment {
   std::vector<Running> draining_;
 };
 
-/// Returns a graph for Graphviz: `dot -Tsvg`.
+/// Returns the graph in the Graphviz format, e.g. for `dot -Tsvg`.
 std::string Dot(const Graph& graph);
 
 }  // namespace sluice::engine::chain

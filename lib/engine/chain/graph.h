@@ -33,7 +33,7 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// Edges to one or more nodes, used by messages whose chosen value (Node::choose) matches.
+/// Edges to one or more nodes, taken by messages whose chosen value (Node::choose) matches.
 struct Way {
   /// Compared with the chosen value in the bits of `mask`. Unset: always matches.
   std::optional<uint64_t> value;
@@ -69,7 +69,7 @@ struct FlowMatch {
 
 struct Chain {
   std::string name;
-  std::vector<FlowMatch> flows;  ///< A flow enters the first chain with a match.
+  std::vector<FlowMatch> flows;  ///< A flow enters the first chain that has a match for it.
   uint32_t message = 0;          ///< Maximum message size in bytes.
   std::vector<Node> nodes;  ///< After the check: sorted, so that edges lead only to later nodes.
   friend bool operator==(const Chain&, const Chain&) = default;

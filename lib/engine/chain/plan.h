@@ -11,7 +11,7 @@
 
 namespace sluice::engine::chain {
 
-/// Addresses of a node's streaming buffer and control words in its device.
+/// Device addresses of a node's streaming buffer and control words.
 struct Place {
   uint64_t buffer = 0;
   uint64_t control = 0;
@@ -20,7 +20,7 @@ struct Place {
 /// Returns the addresses for a node. Called once for each node when a chain is opened.
 using Placement = std::function<Place(const Device&, const Chain&, const Node&)>;
 
-/// Returns the specification of a chain's stream. Its nodes are those of the chain, in order.
+/// Returns the specification of a chain's stream. The stream has the nodes of the chain, in order.
 device::pcie_switch::StreamSpec PlanOf(const Graph& graph, const Chain& chain,
                                        const Placement& placement);
 device::pcie_switch::Policy PolicyOf(const Chain& chain, const Node& node);

@@ -19,7 +19,7 @@ bool IsGroupIpv6(const uint8_t* address) { return address[0] == 0xff; }
 }  // namespace
 
 void IncrementEcho::IncrementOther(uint8_t* frame, uint32_t length) {
-  // Process has found that the datagram has no payload.
+  // Process has already determined that the datagram has no payload.
   if (length > kUdpPayload && packet::LeadingWord::Of(frame).IsPlainIpv4() &&
       frame[kProtocolOffset] == packet::kProtocolUdp) {
     return;

@@ -44,24 +44,24 @@ class IncrementEcho final : public packet::Engine {
   static constexpr uint32_t kUdpPayload =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes;
 
-  /// The parameters replace a Frame: a Frame passed by address would be in memory instead
-  /// of registers.
+  /// The parameters replace a Frame: a Frame passed by address would be kept in memory instead of
+  /// registers.
   [[gnu::noinline]] static void IncrementOther(uint8_t* frame, uint32_t length);
 };
 
 /// Returns every frame to its sender: swaps MAC addresses, IPv4 or IPv6 addresses and UDP or TCP
 /// ports, increments the same payload byte as IncrementEcho, and updates the UDP, TCP or ICMP
 /// checksum incrementally. (A swap does not change Internet checksums, because the sum is
-/// commutative.) A UDP checksum of 0 ("none") stays 0. Only the MAC and IP addresses of later
-/// fragments are swapped: they contain no ports, and the checksum over their bytes is in another
-/// frame. VLAN tags are kept.
+/// commutative.) A UDP checksum of 0 ("none") stays 0. In later fragments, only the MAC and IP
+/// addresses are swapped: these fragments contain no ports, and the checksum over their bytes is in
+/// another frame. VLAN tags are kept.
 class ReflectEcho final : public packet::Engine {
  public:
   enum Reason : uint8_t {
     kMalformed,         ///< A header does not fit or contradicts another.
     kGroupDestination,  ///< The reply would have a multicast or broadcast source.
     kGroupSource,       ///< The reply would go to a multicast or broadcast address.
-    kSourceRouted,      ///< The source route has remaining hops: this host is not the destination.
+    kSourceRouted,      ///< The source route is not used up: this host is not the destination.
     kReasons
   };
   static constexpr auto kDropReasons =
@@ -89,9 +89,9 @@ class ReflectEcho final : public packet::Engine {
   static constexpr uint32_t kUdp = kIp + packet::kIpv4MinHeaderBytes;
   static constexpr uint32_t kPayload = kUdp + packet::kUdpHeaderBytes;
 
-  /// Returns whether the inline path yields the same result as ReflectOther: for a complete,
-  /// unfragmented UDP datagram with payload over IPv4 without tags and options, from one host to
-  /// another.
+  /// Returns whether the inline path yields the same result as ReflectOther. This holds for a
+  /// complete, unfragmented UDP datagram with payload over IPv4 without tags and options, from one
+  /// host to another.
   static bool IsSimple(const uint8_t* frame, uint32_t length) {
     if (length <= kPayload) return false;
     const packet::LeadingWord word = packet::LeadingWord::Of(frame);

@@ -11,7 +11,8 @@
 
 namespace sluice::engine {
 
-/// Returns all bytes unchanged. Closes a connection after its peer did and all bytes are returned.
+/// Returns all bytes unchanged. Closes a connection after the peer has closed it and all bytes have
+/// been returned.
 class StreamEcho final : public packet::StreamEngine {
  public:
   struct Connection {};

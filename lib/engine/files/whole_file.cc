@@ -34,7 +34,7 @@ WholeFile::WholeFile(const std::string& path)
 }
 
 WholeFile::~WholeFile() {
-  if (file_ < 0) return;  // The open failed: a file at this path belongs to another writer.
+  if (file_ < 0) return;  // The open failed: any file at this path belongs to another writer.
   close(file_);
   if (!renamed_) unlink(beside_.c_str());
 }

@@ -21,9 +21,9 @@ class WholeFile {
   void Write(const void* data, size_t bytes);
   /// Returns whether all writes so far succeeded.
   bool good() const { return errno_ == 0; }
-  /// Syncs the file and renames it to `path`, which replaces an older one. Returns false with one
-  /// line in `error` on failure. The older file is then unchanged, unless the rename succeeded and
-  /// only the sync of the folder failed.
+  /// Syncs the file and renames it to `path`, replacing any older file. On failure, returns false
+  /// and stores one line in `error`. The older file is then unchanged, unless the rename succeeded
+  /// and only the sync of the folder failed.
   bool Finish(std::string* error);
 
  private:

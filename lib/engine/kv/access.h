@@ -33,7 +33,7 @@ struct Store {
   /// Indexed by worker. A live snapshot uses it to request copies of chains in partitions that the
   /// worker owns.
   std::vector<std::shared_ptr<ChainRequest>> chain_requests;
-  /// Totals at the last `stats reset`; only for memcached's `stats`. Any worker writes them.
+  /// Totals at the last `stats reset`; only for memcached's `stats`. Any worker may write them.
   struct {
     ProtocolCounters memcached;
     uint64_t sets = 0;  ///< Sum over all protocols.
@@ -118,7 +118,7 @@ class Homes {
   Remainder of_workers_;
 };
 
-/// Access to the store for one worker, which alone may use the object.
+/// Gives one worker access to the store. Only this worker may use the object.
 class Access {
  public:
   /// `store` must already contain its partitions and its secret.
@@ -132,7 +132,7 @@ class Access {
 
   bool MayWrite(const Home& home) const { return home.owner == worker_; }
   bool MayRead(const Home& home) const { return store_->concurrent_read || MayWrite(home); }
-  /// Returns the item of a key that this worker MayRead. The view is valid until this worker next
+  /// Returns the item of a key for which MayRead is true. The view is valid until this worker next
   /// accesses the store.
   std::optional<ItemView> Get(Bytes key, const Home& home, uint32_t now_s) {
     if (MayWrite(home)) [[likely]]
@@ -146,7 +146,7 @@ class Access {
   std::optional<ItemView> Get(Bytes key, const KeyHash& hash, uint32_t now_s) {
     return Get(key, HomeOf(hash), now_s);
   }
-  /// Returns the partition of a key that this worker MayWrite.
+  /// Returns the partition of a key for which MayWrite is true.
   Partition& Own(const KeyHash& hash) const { return *HomeOf(hash).partition; }
 
  private:

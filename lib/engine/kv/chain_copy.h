@@ -14,7 +14,7 @@
 
 namespace sluice::engine::kv {
 
-/// Precedes each key and value of a copy. Items are not padded.
+/// Header of each key and value in a copy. Items are not padded.
 struct CopiedItem {
   uint32_t lengths;  ///< As Item::lengths.
   uint32_t flags;
@@ -43,8 +43,8 @@ void ForEachCopied(Bytes copied, See&& see) {
 }
 
 /// A request to the owner of a partition to copy a chain that changes too often to be copied by
-/// another thread. One thread asks, and one owner answers between its bursts; no function waits.
-/// The owner copies one chain per request, at most as many bytes as the asker's buffer can contain.
+/// another thread. One thread asks, and one owner answers between its bursts; no function blocks.
+/// The owner copies one chain per request, up to the size of the asker's buffer.
 class ChainRequest {
  public:
   // Only for the asking thread:
@@ -65,8 +65,8 @@ class ChainRequest {
     *bytes = bytes_;
     return copied_;
   }
-  /// Cancels the request. Returns false if the owner has already started to copy; its answer is
-  /// available soon.
+  /// Cancels the request. Returns false if the owner has already started to copy; its answer will
+  /// be available soon.
   bool Withdraw() {
     State asked = State::kAsked;
     return state_.compare_exchange_strong(asked, State::kNone, std::memory_order_acquire);

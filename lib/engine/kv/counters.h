@@ -66,10 +66,11 @@ struct alignas(64) ResponderCounters {
   uint64_t handed_over = 0;  ///< Datagrams sent to another worker.
   uint64_t taken_over = 0;   ///< Datagrams received from another worker.
   uint64_t datagrams_sent = 0;
-  /// Datagrams of taken_over that were lost, because their partial answer did not fit into a
+  /// Datagrams counted in taken_over that were lost because their partial answer did not fit into a
   /// handoff to the next worker.
   uint64_t lost_on_the_way = 0;
-  uint64_t withheld = 0;  ///< Finished answers that exceeded the limit of their source.
+  uint64_t withheld = 0;  ///< Finished answers that were not sent because they exceeded the limit
+                          ///< for their source.
 };
 
 }  // namespace sluice::engine::kv

@@ -3,7 +3,7 @@
 // Limits how much more a source receives than it has sent. An answer of up to three times its
 // request is free, as in QUIC before address validation (RFC 9000, section 8.1). The excess is paid
 // from the source's token bucket, which fills at a fixed rate. An attacker who forges a source's
-// address thus makes this server send that address, within t seconds, at most
+// address can therefore make this server send to that address, within t seconds, at most
 //
 //   kFree * (bytes sent in its name) + rate * t + burst
 //

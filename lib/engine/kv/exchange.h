@@ -18,8 +18,8 @@
 
 namespace sluice::engine::kv {
 
-/// The answer to one datagram, appended to memory of the server. Bytes that do not fit are not
-/// appended and set overflowed().
+/// The answer to one datagram, appended to server memory. Bytes that do not fit are not appended
+/// and set overflowed().
 class Reply {
  public:
   explicit Reply(std::span<uint8_t> room, size_t used = 0) : room_(room), used_(used) {}
@@ -87,7 +87,7 @@ enum class Progress : uint8_t {
   kRoom,     ///< A stream: send the reply, and continue at Exchange::position with an empty one.
 };
 
-/// Facts about the server that it reports to clients.
+/// Information about the server that is reported to clients.
 struct ServerFacts {
   std::string_view version;  ///< Refers to static storage.
   uint32_t pid = 0;
@@ -117,7 +117,7 @@ struct Exchange {
   uint32_t unix_s = 0;  ///< Seconds since 1970 at now_s: for memcached's absolute times.
   uint32_t owner = 0;   ///< kForeign: the worker that may serve the request.
   /// Amplification limit: maximum length of the reply. memcached's protocols do not serve a request
-  /// if its shortest answer would not fit. A limit of at least 1024 is enough for the first
+  /// if its shortest answer would not fit. A limit of 1024 or more always suffices for the first
   /// request.
   uint32_t max_reply_bytes = 0;
   const ServerFacts* server = nullptr;  ///< Null: do not report any facts.

@@ -13,8 +13,8 @@ static_assert(std::endian::native == std::endian::little,
 
 Gate::Gate(const GateOptions& options) : options_(options), mac_(0) {
   std::copy(options.own.mac().begin(), options.own.mac().end(), reinterpret_cast<uint8_t*>(&mac_));
-  // Prevents a match of source 0.0.0.0 and destination 0.0.0.0 with the empty entry 0. All ones
-  // cannot match here, because that source belongs to entry 255.
+  // Prevents the empty entry 0 from matching source 0.0.0.0 and destination 0.0.0.0. All ones can
+  // never match in entry 0, because a source of all ones belongs to entry 255.
   known_[0] = ~uint64_t{0};
   Close(0);
 }

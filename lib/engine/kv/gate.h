@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Decides which senders get answers. The address of a sender can be forged, so an answer goes only
-// to addresses of possible hosts and ports of possible clients, and only for datagrams that were
-// sent to this server. The server's addresses and ports are fixed. Used by one worker.
+// Decides which senders get answers. A sender's address can be forged, so an answer goes only to
+// addresses of possible hosts and ports of possible clients, and only for datagrams that were sent
+// to this server. The server's addresses and ports are fixed. Used by one worker.
 #pragma once
 
 #include <array>
@@ -28,7 +28,8 @@ struct GateOptions {
 enum class Refusal : uint8_t {
   kNone,
   kNotOurs,    ///< The destination is another MAC or IP address, or a group address.
-  kBadSource,  ///< The source MAC or IP address is not a host's, or it is this server's.
+  kBadSource,  ///< The source MAC or IP address is not that of a host, or it is that of this
+               ///< server.
   kBadPort,    ///< The source port is 0, below 1024, or served here.
 };
 
@@ -79,8 +80,8 @@ class Gate {
 
   GateOptions options_;
   uint64_t mac_;  ///< The MAC address as in a frame, followed by two zero bytes.
-  /// Accepted pairs of source and destination as in a frame, indexed by the last byte of the
-  /// source. An entry contains the latest pair.
+  /// Accepted pairs of source and destination address as in a frame, indexed by the last byte of
+  /// the source. An entry contains the latest pair.
   std::array<uint64_t, kKnown> known_{};
   /// One bit per source port, indexed in network byte order.
   std::array<uint64_t, 1024> closed_{};

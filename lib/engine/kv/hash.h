@@ -23,7 +23,7 @@ struct KeyHash {
   uint64_t index = 0;
 };
 
-/// 64-bit XXH3 with a fixed seed. Hashing a key of 8 bytes, a frequent length, costs a dozen
+/// 64-bit XXH3 with a fixed seed. Hashing a key of 8 bytes, a common length, takes a dozen
 /// instructions: the part that depends on the seed is precomputed, and OfWord does not branch on
 /// the length (XXH3_len_4to8_64b in xxhash.h).
 class Xxh3 {

@@ -48,8 +48,8 @@ void Index::Remove(Bucket& head, Slot& slot) {
   while (last->slots[at] == 0) --at;
   StoreWord(slot, last->slots[at]);
   StoreWord(last->slots[at], Slot{0});
-  // The bucket may contain other slots: before this one or, after a Remove in the bucket, also
-  // after it.
+  // Keep the bucket if other slots are in use: earlier ones or, after a Remove in the bucket, later
+  // ones.
   for (const Slot other : last->slots) {
     if (other != 0) return;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Index of buckets of one cache line each (MICA, NSDI'14, section 4.3.2). One thread changes them.
-// Others read and detect a change by the version of a chain's first bucket: it is odd during a
-// change and has a new value afterwards.
+// An index whose buckets occupy one cache line each (MICA, NSDI'14, section 4.3.2). One thread
+// changes the buckets. Other threads read them and detect changes by the version in a chain's first
+// bucket, which is odd during a change and has a new value afterwards.
 #pragma once
 
 #include <cstddef>
@@ -72,7 +72,8 @@ class Index {
     return bucket.next == 0 ? nullptr : &buckets_[bucket.next];
   }
 
-  // Operations on chains, in which all buckets except the last are full. Call them within a Change.
+  // Operations on chains, in which all buckets except the last are full. They must be called within
+  // the lifetime of a Change.
 
   /// Adds `slot` to the chain of `head`. Returns false if no bucket is free.
   bool Add(Bucket& head, Slot slot);

@@ -46,7 +46,8 @@ struct Item {
   }
   uint64_t* value_words() { return words() + RoundUp8(KeyBytes(lengths)) / 8; }
   bool IsExpired(uint32_t now_s) const { return expires_s != 0 && expires_s <= now_s; }
-  /// Returns whether key and value have 8 bytes each and the item cannot expire, by one comparison.
+  /// Returns whether the key and the value are 8 bytes each and the item cannot expire. Needs only
+  /// one comparison.
   bool IsTinyForever() const {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(this);
     return LoadBytes(bytes + offsetof(Item, lengths)) == Lengths(8, 8);

@@ -6,8 +6,9 @@
 //
 // Each item in the file is complete and was in the store at some moment during the snapshot. Each
 // chain is copied as of one moment, but different chains as of different moments. So an item that
-// was in the store all the time is in the file once; an item that was added or removed meanwhile
-// may be in the file. The file is an image of the store at one moment only if there were no writes.
+// was in the store throughout the snapshot is in the file once, and an item that was added or
+// removed during it may be in the file. The file is an image of the store at one moment only if
+// there were no writes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ struct LiveSource {
                                       size_t* bytes)>
       by_owner;
   std::function<bool()> stopped;  ///< Returns whether the snapshot was cancelled.
-  /// Number of attempts to copy a chain before its owner is asked.
+  /// Number of attempts to copy a chain before its owner is asked to copy it.
   uint32_t tries = 100;
 };
 

@@ -27,9 +27,9 @@ class Mapping {
     return *this;
   }
 
-  /// Allocates the pages of the first `bytes`, at most bytes(), so that no later access waits for
-  /// one. The pages come from the NUMA node of the calling thread. No other thread may use them
-  /// meanwhile. Throws std::bad_alloc if the kernel reports that it has too few pages.
+  /// Allocates the pages of the first `bytes`, at most bytes(), so that no later access causes a
+  /// page fault. The pages come from the NUMA node of the calling thread. No other thread may use
+  /// them meanwhile. Throws std::bad_alloc if the kernel reports that it has too few pages.
   void Populate(size_t bytes);
 
   uint8_t* data() const { return data_; }

@@ -79,7 +79,8 @@ struct MicaLengths {
   size_t size() const { return MicaMessageSize(key_bytes(), value_bytes()); }
 };
 
-/// A get with a key of 8 bytes, usually of a tiny item: its first 8 bytes and its size.
+/// The lengths, first 8 bytes and size of a get with a key of 8 bytes, which is usually for a tiny
+/// item.
 inline constexpr MicaLengths kMicaTinyGetLengths{8u << 24};
 inline constexpr uint64_t kMicaTinyGet =
     static_cast<uint64_t>(MicaOperation::kGet) | uint64_t{kMicaTinyGetLengths.word} << 32;
@@ -150,8 +151,8 @@ inline void WriteMica(const MicaMessage& message, uint8_t* to) {
 }
 
 /// Writes the first kMicaMessageBytes of the answer to the request at `request`, whose operation is
-/// `operation`: copies hash and opaque, without a key. `to` may equal `request` or be any address
-/// before it.
+/// `operation`: copies the hash and opaque; the answer has no key. `to` may equal `request` or be
+/// any address before it.
 inline void WriteMicaAnswer(const uint8_t* request, MicaOperation operation, MicaResult result,
                             uint32_t value_bytes, uint8_t* to) {
   packet::Store(to, static_cast<uint8_t>(operation) | uint64_t{static_cast<uint8_t>(result)} << 8 |
@@ -167,7 +168,7 @@ inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes valu
   to += kMicaMessageBytes;
   const size_t rest = value.size() % 8;
   const size_t words = value.size() - rest;
-  if (words == 8) {  // The most frequent length; avoids a call.
+  if (words == 8) {  // The most common length; avoids a call.
     std::memcpy(to, value.data(), 8);
   } else if (words != 0) {
     std::memcpy(to, value.data(), words);
@@ -179,7 +180,7 @@ inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes valu
   return to + 8;
 }
 
-/// A client's datagram of requests, built in memory of the caller.
+/// A client's datagram of requests, built in the caller's memory.
 class MicaBatch {
  public:
   /// `room` has at least kMicaHeaderBytes.

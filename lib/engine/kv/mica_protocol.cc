@@ -119,8 +119,8 @@ class Server {
   std::array<uint8_t, 8> sum_;
 };
 
-// Plans up to `most` tiny gets from `begin` on and returns their number. If `kAllOwn`, the worker
-// owns the only partition. `homes` is a copy, so that it stays in registers.
+// Plans up to `most` tiny gets from `begin` on and returns their number. `kAllOwn` means that the
+// worker owns the only partition. `homes` is a copy, so that it stays in registers.
 template <bool kAllOwn>
 size_t PlanTinyGets(const uint8_t* const begin, size_t most, const Homes homes, uint32_t worker,
                     MicaStep* step) {
@@ -227,7 +227,7 @@ struct Answered {
   // Items are padded with zeros like messages, so whole words are copied.
   const uint64_t* const value = item->words() + padded_key / 8;
   const size_t padded = MicaPadded(value_bytes);
-  if (padded == 8) {  // The most frequent length; avoids a string instruction.
+  if (padded == 8) {  // The most common length; avoids a string instruction.
     packet::Store(to, *value);
   } else {
     std::memcpy(to, value, padded);

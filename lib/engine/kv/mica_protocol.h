@@ -30,8 +30,8 @@
 
 namespace sluice::engine::kv {
 
-/// A request of a datagram, planned before it is served. Its lengths are read only once, because
-/// memory that a NIC shares may change.
+/// A request in a datagram, planned before it is served. Its lengths are read only once, because
+/// memory shared with a NIC may change.
 struct MicaStep {
   Home home;             ///< Location of the key; arbitrary for a request without a key.
   const Bucket* bucket;  ///< First bucket of the key.

@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kSweptChains = 1024;
 constexpr uint32_t kMinChains = 16;
 
-/// Returns the number of chains for four items per chain. If the hash is uniform, 2% of the items
+/// Returns the number of chains, for four items per chain. If the hash is uniform, 2% of the items
 /// exceed the seven slots of their chain's first bucket.
 uint32_t ChainsOf(const PartitionOptions& options) {
   return static_cast<uint32_t>(
@@ -134,7 +134,8 @@ Item* Partition::Renew(Bucket& head, Slot& slot, uint32_t now_s) {
   const uint64_t bytes = ItemAt(slot)->size();
   const uint64_t offset = AppendToLog(bytes, old, now_s);
   const Change change(head);
-  // The new position may overlap the old one and is then before it, so copy upwards.
+  // The new position may overlap the old one and is then at a lower address, so copy in ascending
+  // order.
   const auto* const from = reinterpret_cast<const uint64_t*>(data_ + old);
   auto* const to = reinterpret_cast<uint64_t*>(data_ + offset);
   for (uint64_t i = 0; i < bytes / 8; ++i) StoreWord(to[i], LoadWord(from[i]));
@@ -298,7 +299,7 @@ Result Partition::Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint
     StoreWord(item->lengths, Item::Lengths(key.size(), old_bytes + more));
     StoreWord(item->unique, last_unique_ + 1);
   } else {
-    // The old value is read while the new one is written, so they must not overlap.
+    // The old value is read while the new one is written, so the two must not overlap.
     if (mode_ == Mode::kCache && log_->WouldDrop(OffsetOf(*slot), bytes)) {
       item = Renew(head, *slot, now_s);
     }

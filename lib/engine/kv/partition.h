@@ -102,13 +102,14 @@ class Partition {
   explicit Partition(const PartitionOptions& options);
   Partition(Partition&&) noexcept = default;
 
-  /// Allocates the pages of PartitionOptions::OccupiedBytes now, see Mapping::Populate. Without
+  /// Allocates the pages of PartitionOptions::OccupiedBytes now; see Mapping::Populate. Without
   /// this call, the first access to a page delays the request.
   void PopulatePages();
 
-  // Only for the owner. `hash` is that of the key. Keys have 1 … kMaxKeyBytes bytes; others yield
-  // kTooLarge, kNotFound or kNotStored. `now_s` is in seconds; an item that expires at or before
-  // `now_s` does not exist. Arguments must not refer to this partition's memory unless documented.
+  // Only for the owner. `hash` must be the hash of the key. Keys have 1 … kMaxKeyBytes bytes; other
+  // lengths yield kTooLarge, kNotFound or kNotStored. `now_s` is in seconds; an item that expires
+  // at or before `now_s` does not exist. Arguments must not refer to this partition's memory unless
+  // documented.
 
   std::optional<ItemView> Get(Bytes key, uint64_t hash, uint32_t now_s) {
     if (!IsKey(key)) return std::nullopt;
@@ -136,8 +137,8 @@ class Partition {
     }
     return GetItem(key, hash, now_s);
   }
-  /// As GetLikely for a key of 8 bytes, loaded little-endian. Also returns null if the item exists
-  /// but is not at `likely`, has a value that is not 8 bytes long, can expire, or is due for
+  /// Like GetLikely, but for a key of 8 bytes, loaded little-endian. Also returns null if the item
+  /// exists but is not at `likely`, has a value that is not 8 bytes long, can expire, or is due for
   /// renewal.
   [[gnu::always_inline]] const Item* GetLikelyTiny(const Slot* likely, uint64_t key) const {
     const Slot slot = *likely;
@@ -212,7 +213,7 @@ class Partition {
   void PrefetchItem(uint64_t hash) const { PrefetchLikely(BucketOf(hash), hash); }
   /// Prefetches the items of a key whose BucketOf is `head`. Returns the first slot of `head` with
   /// the key's tag, or an empty slot if there is none. The returned slot is the item's if the item
-  /// is in the first bucket and no other slot there has its tag.
+  /// is in the first bucket and no other slot there has the same tag.
   const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
     uint32_t left = head.Matches(TagOf(hash));
     if (left == 0) return &kEmptySlot;
@@ -296,7 +297,7 @@ class Partition {
   /// except the item at `kept`.
   uint64_t AppendToLog(uint64_t bytes, uint64_t kept, uint32_t now_s);
   /// Allocates an item. Returns kNowhere if store mode's heap is full. If `*slot` is not null,
-  /// updates it, because the removal of expired items may move slots.
+  /// updates it, because removing expired items may move slots.
   uint64_t Allocate(uint64_t bytes, Bucket& head, Slot** slot, uint32_t now_s);
   /// Store mode: removes expired items from some chains.
   void Sweep(uint32_t now_s);
@@ -316,9 +317,9 @@ class Partition {
                    Condition condition, uint32_t now_s, uint64_t* unique);
   Result Put(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint64_t expected, uint64_t unique, uint32_t now_s);
-  /// Stores an item whose value is the concatenation of the three parts in new memory. It replaces
-  /// the item of `slot`, if not null. The caller has checked the lengths. Returns false if memory
-  /// is exhausted.
+  /// Stores an item in new memory. Its value is the concatenation of the three parts. Replaces the
+  /// item of `slot` if `slot` is not null. The caller must have checked the lengths. Returns false
+  /// if memory is exhausted.
   bool Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key, const Bytes (&parts)[3],
                Attributes attributes, uint64_t unique, uint32_t now_s);
   Result Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint32_t now_s,
@@ -331,7 +332,8 @@ class Partition {
   uint32_t max_value_bytes_ = 0;
   uint64_t renewal_age_ = 0;
   uint64_t log_tail_ = 0;    ///< Cache mode: CircularLog::tail.
-  uint64_t log_mask_ = 0;    ///< Cache mode: size of the log minus 1, else 0: no item is due.
+  uint64_t log_mask_ = 0;    ///< Cache mode: size of the log minus 1. Store mode: 0, so that no
+                             ///< item is due.
   uint8_t* data_ = nullptr;  ///< Memory of log or heap.
   Index index_;
   std::optional<CircularLog> log_;

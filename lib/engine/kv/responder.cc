@@ -18,7 +18,7 @@ using packet::Datagram;
 namespace {
 
 /// A full bucket pays for at least this many answers of maximum length. One is not enough, because
-/// each datagram of an answer also costs headers.
+/// the headers of each datagram of an answer are also charged.
 constexpr uint32_t kAnswersOfABurst = 2;
 
 uint64_t WorkersShare(uint64_t rate, uint32_t workers) { return (rate + workers - 1) / workers; }
@@ -228,9 +228,9 @@ Progress Responder::ContinueMemcached(Bytes payload, uint32_t replied) {
   return progress;
 }
 
-// Sends an answer of several datagrams entirely through the outbox, so that they stay in order; an
-// answer that replaces the frame could leave before or after them. The header of each datagram
-// overwrites the end of the previous one, which was already sent.
+// Sends an answer of several datagrams entirely through the outbox, so that they stay in order: a
+// datagram that replaces the frame could be sent before or after those in the outbox. The header of
+// each datagram overwrites the end of the previous one, which was already sent.
 Service Responder::BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place) {
   const auto request =
       *memcached::ReadUdpFrame({frame + datagram_.payload, datagram_.payload_bytes});
@@ -257,7 +257,7 @@ Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
   uint8_t* start = payload - datagram_.payload;
   if (length <= in_place.size()) {
     start = in_place.data();
-    // A reply over its requests is already in place and fits.
+    // A reply that overwrites its requests is already in place and fits.
     if (start + datagram_.payload != payload) {
       std::memcpy(start + datagram_.payload, payload, bytes);
     }

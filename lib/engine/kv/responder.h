@@ -36,17 +36,17 @@ namespace sluice::engine::kv {
 /// The protocols, their ports and limits.
 struct ServiceOptions {
   uint16_t memcached_port = 11211;  ///< 0 disables the protocol.
-  /// MICA's protocol: partition p has this port plus p, so that the NIC can steer by port. 0
-  /// disables it.
+  /// MICA's protocol: partition p uses this port plus p, so that the NIC can steer by port. 0
+  /// disables the protocol.
   uint16_t mica_port = 1024;
   uint32_t mtu = 1500;
-  /// Longest answer to one datagram of memcached's protocols, without UDP headers. The default is
-  /// long enough for any value that one datagram can set.
+  /// Maximum length of the answer to one datagram of memcached's protocols, without UDP headers.
+  /// The default is long enough for any value that one datagram can set.
   uint32_t max_reply_bytes = 2048;
   GateOptions gate;
-  /// Limit for answers to one source beyond three times its requests (excess.h), in bytes of frames
-  /// with headers, for all workers together; 0: unlimited. The bucket holds one second's bytes, but
-  /// at least two answers of max_reply_bytes.
+  /// Limit on the bytes sent to one source beyond three times those of its requests (excess.h).
+  /// Counts frames with headers, for all workers together; 0: unlimited. The bucket holds the bytes
+  /// of one second, but at least two answers of max_reply_bytes.
   uint64_t excess_bytes_per_s = 64'000'000;
   uint32_t unix_epoch_s = 0;  ///< Seconds since 1970 at time 0 of the workers' clock.
   ServerFacts facts;          ///< Reported to memcached's clients; udp_port is memcached_port.
@@ -57,9 +57,10 @@ enum class Outcome : uint8_t {
   kServed,      ///< Nothing to send, or already sent.
   kForeign,     ///< Service::owner must continue.
   kOther,       ///< Not for this server.
-  kUnfit,       ///< Drop: Service::kind is the reason; kUdp: the protocol rejected it.
-  kTurnedAway,  ///< Drop before parsing the request: Service::refusal.
-  kWithheld,    ///< Served, but the answer exceeds the limit of its source.
+  kUnfit,       ///< Drop: Service::kind is the reason; kUdp means that the protocol rejected the
+                ///< datagram.
+  kTurnedAway,  ///< Drop before parsing the request: Service::refusal is the reason.
+  kWithheld,    ///< Served, but the answer exceeds the limit for its source.
 };
 
 struct Service {
@@ -73,8 +74,8 @@ struct Service {
 
 class Responder {
  public:
-  /// `cycles_per_second` is the frequency of the workers' clock. Call it in the main thread before
-  /// workers run.
+  /// `cycles_per_second` is the frequency of the workers' clock. Must be called in the main thread
+  /// before workers run.
   Responder(Store& store, uint32_t worker, const ServiceOptions& options,
             uint64_t cycles_per_second);
 
@@ -94,7 +95,7 @@ class Responder {
     const Planned& next = planned_[served_count_ % kPlanned];
     return steps_count_ - (next.first + next.steps) < kRequestsAhead;
   }
-  /// Plans a frame, which must be served later. Call it only if WantsMore.
+  /// Plans a frame, which must be served later. Must be called only if WantsMore() is true.
   void Plan(const uint8_t* frame, uint32_t length);
   /// Serves the datagram in the next planned frame, which has `tailroom` bytes after its end. The
   /// answer is in the frame or in this object, valid until the next call. An answer of several
@@ -117,8 +118,8 @@ class Responder {
   static constexpr uint32_t kFrontBytes = 128;
   static constexpr uint32_t kMinFrameBytes = 60;
   /// Number of requests to plan beyond the frame that is served next, so that the buckets and items
-  /// of these requests arrive in the cache in time. Chosen by measurement, as is
-  /// ItemsAhead::kSteps.
+  /// of these requests arrive in the cache in time. This value and ItemsAhead::kSteps were chosen
+  /// from measurements.
   static constexpr uint32_t kRequestsAhead = 48;
   static_assert(kRequestsAhead > ItemsAhead::kSteps);
   /// Maximum number of planned frames.

@@ -19,8 +19,8 @@ size_t MicaLongest(const ItemSizes& sizes) {
   return MicaMessageSize(sizes.key_bytes, sizes.value_bytes);
 }
 
-// Returns the number of slots. An open loop uses kMaxSlots, as many as ids can distinguish. A
-// protocol with 16-bit ids also uses kMaxSlots, so that an id is seldom reused.
+// Returns the number of slots. An open loop uses kMaxSlots, the most that ids can distinguish. A
+// protocol with 16-bit ids also uses kMaxSlots, so that ids are rarely reused.
 uint32_t SlotsOf(const ClientOptions& options) {
   if (options.rate > 0 || options.protocol == Protocol::kMemcachedAscii) return kMaxSlots;
   return std::min(kMaxSlots, std::bit_ceil(2 * options.outstanding));
@@ -99,7 +99,7 @@ std::optional<Pending> Client::Generate(uint64_t now_ns) {
     if (!preload_again_.empty()) {
       pending.item = preload_again_.back();
       preload_again_.pop_back();
-      // A repeated set has the version of the first attempt, because either of the two may arrive.
+      // A repeated set keeps the version of the first attempt, because either attempt may arrive.
       pending.version = options_.verify ? versions_.Newest(pending.item) : 0;
     } else if (next_preload_ < options_.items) {
       pending.item = next_preload_++;
@@ -192,7 +192,8 @@ void Client::OnDatagram(uint64_t now_ns, Bytes datagram) {
 
 void Client::OnAnswer(uint64_t now_ns, const Answer& answer) {
   const uint32_t slot = outstanding_.Find(answer.id);
-  // An answer to a get does not match a set.
+  // Reject an answer of the wrong type: one that answers a get if the request is a set, or the
+  // reverse.
   const bool to_get = answer.outcome == Outcome::kHit || answer.outcome == Outcome::kMiss;
   if (slot == Outstanding::kNone ||
       (answer.outcome != Outcome::kError && to_get == outstanding_[slot].set)) {

@@ -9,7 +9,7 @@
 // In phase kPreload, the client sets every item until all sets are acknowledged. After Start it
 // requests items by their popularity until Stop, in an open loop (at times fixed in advance) or a
 // closed loop (with a fixed number of outstanding requests). Requests that are not answered in time
-// are counted; only those of preloading are sent again. For one thread.
+// are counted; only preloading requests are sent again. Used by one thread.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ namespace sluice::engine::kv::client {
 
 struct ClientOptions {
   Protocol protocol = Protocol::kMica;
-  /// Each server has `workers` workers. A worker listens on a separate endpoint with the number
-  /// server * workers + worker, and serves the partitions p with p % workers == worker.
+  /// Each server has `workers` workers. Each worker listens on its own endpoint, number server *
+  /// workers + worker, and serves the partitions p with p % workers == worker.
   uint32_t servers = 1;  ///< Number of servers; at most 65535.
   uint32_t workers = 1;
   uint32_t partitions = 1;  ///< Partitions per server, 1 … 65535.
@@ -48,7 +48,7 @@ struct ClientOptions {
   uint32_t outstanding = 64;  ///< Closed loop and preloading: outstanding requests, 1 … 32768.
   uint32_t batch = 1;         ///< MICA: maximum number of requests per datagram.
   uint64_t batch_wait_ns = 10'000;  ///< Age at which a batch is sent even if it is not full.
-  /// Maximum length of a datagram of requests or answers; at least LongestMessage().
+  /// Maximum length of a datagram, for requests and answers; at least LongestMessage().
   uint32_t max_datagram_bytes = 1472;
   uint64_t timeout_ns = 100'000'000;
   bool verify = true;  ///< Checks values; costs 16 bytes per item.
@@ -63,7 +63,7 @@ struct ClientOptions {
   uint32_t EndpointOf(uint32_t server, uint64_t route) const;
 };
 
-/// Counters of the measured run; members named preload… count the preloading.
+/// Counters of the measured run. Members named preload… count preloading.
 struct ClientCounters {
   uint64_t requests = 0;  ///< Requests sent.
   uint64_t unsent = 0;    ///< Open loop: requests that were due but not sent before Stop.
@@ -90,7 +90,7 @@ class Client {
  public:
   enum class Phase : uint8_t { kPreload, kReady, kRun, kStopped };
 
-  /// `preload` is false if the servers contain the items already.
+  /// `preload` is false if the servers already contain the items.
   explicit Client(const ClientOptions& options, bool preload = true);
 
   /// Writes the next datagram to `room`, which has max_datagram_bytes. `now_ns` must not decrease
@@ -105,13 +105,14 @@ class Client {
   /// Starts the run. Allowed in phase kReady.
   void Start(uint64_t now_ns);
   /// Ends the run: creates no further requests. Requests in incomplete batches are still sent, and
-  /// answers to outstanding requests count until their timeout. Before Start: ends preloading.
+  /// answers to outstanding requests are counted until they time out. If called before Start, ends
+  /// preloading.
   void Stop(uint64_t now_ns);
   uint32_t outstanding() const { return outstanding_.count(); }
 
   /// Assigns item first_item + i to server server_of_item[i], which is below `servers`. `servers`
-  /// must not decrease. With more than one server, call it before the first Next. Returns the
-  /// number of items that moved.
+  /// must not decrease. With more than one server, must be called before the first Next. Returns
+  /// the number of items that moved.
   uint64_t Place(std::vector<uint16_t> server_of_item, uint32_t servers);
 
   const ClientCounters& counters() const { return counters_; }

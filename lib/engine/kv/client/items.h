@@ -70,8 +70,8 @@ inline void MakeValue(uint64_t item, uint32_t version, std::span<uint8_t> to) {
   }
 }
 
-/// Returns the version of `value`, or nullopt if it is not a complete value of this item,
-/// `value_bytes` long.
+/// Returns the version of `value`, or nullopt if `value` is not a complete value of this item with
+/// `value_bytes` bytes.
 inline std::optional<uint32_t> VersionOf(uint64_t item, uint32_t value_bytes, Bytes value) {
   using namespace value_internal;
   if (value.size() != value_bytes || value_bytes < kMinWorkloadValueBytes) return std::nullopt;

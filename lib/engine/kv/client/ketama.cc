@@ -13,7 +13,7 @@ namespace sluice::engine::kv::client {
 
 namespace {
 
-constexpr uint16_t kDefaultPort = 11211;  // This port is not part of a server's name.
+constexpr uint16_t kDefaultPort = 11211;  // The default port is omitted from a server's name.
 constexpr uint32_t kPlainPoints = 100;
 constexpr uint32_t kWeightedPoints = 160;
 constexpr uint32_t kPointsOfDigest = 4;

@@ -2,7 +2,7 @@
 //
 // Maps keys to servers: ketama's ring of MD5 points, identical to that of libmemcached 1.x, so that
 // both clients use the same server for a key. Adding or removing a server moves only the keys
-// between its points and the points before them.
+// between its points and the preceding points.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace sluice::engine::kv::client {
 
 struct RingServer {
-  std::string host;  ///< Name that clients use; it is the input of the hash.
+  std::string host;  ///< Name that clients use. It is hashed to place the server's points.
   uint16_t port = 11211;
   uint32_t weight = 1;  ///< A positive number.
 };
@@ -27,7 +27,7 @@ class Ring {
     /// digest.
     kWeighted,
     /// MEMCACHED_BEHAVIOR_KETAMA with MD5 as HASH and KETAMA_HASH: 100 points per server, one per
-    /// digest. If any weight is not 1, equals kWeighted.
+    /// digest. If any weight is not 1, behaves as kWeighted.
     kPlain,
   };
 

@@ -73,7 +73,7 @@ void WriteBinary(const Request& request, Writer& writer) {
   if (request.set) writer.Add(request.value);
 }
 
-// The unread rest of a text.
+// The unread part of a text.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}

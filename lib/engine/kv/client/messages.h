@@ -23,7 +23,7 @@ enum class Outcome : uint8_t {
   kStored,
   kHit,
   kMiss,
-  kError,  ///< An error, e.g. the store is full or the value too large.
+  kError,  ///< An error, e.g. the store is full or the value is too large.
 };
 
 struct Answer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The answer in a message of MICA's format.
+// Extracts the answer from a MICA message.
 #pragma once
 
 #include "engine/kv/client/messages.h"

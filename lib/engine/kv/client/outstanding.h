@@ -18,9 +18,9 @@ struct Pending {
   bool preload = false;
 };
 
-/// A table of fixed size. An id contains the slot and how often the slot was used, so that a late
-/// answer does not match a newer request. If the protocol returns only the slot, the only
-/// protection is that slots are reused in the order in which they were freed.
+/// A fixed-size table. An id contains the slot and the slot's use count, so that a late answer does
+/// not match a newer request. If the protocol returns only the slot, the only protection is that
+/// slots are reused in the order in which they were freed.
 class Outstanding {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -34,7 +34,7 @@ class Outstanding {
   uint32_t count() const { return count_; }
   bool full() const { return count_ == entries_.size(); }
 
-  /// Allocates a slot for a request that is not sent yet. The table must not be full.
+  /// Allocates a slot for a request that has not been sent yet. The table must not be full.
   uint32_t Allocate(const Pending& pending) {
     const uint32_t slot = free_[first_free_];
     if (++first_free_ == free_.size()) first_free_ = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Requests that are drawn before the run, and the check of their answers. Used where the sender
-// cannot wait for answers. A script first sets every item, then requests items by their popularity;
-// the latter requests may be repeated. Each set of an item in the script has a different version.
-// A get may return any of them, because the order of execution is unknown. For one thread.
+// Draws requests before the run and checks their answers afterwards. Used where the sender cannot
+// wait for answers. A script first sets every item, then requests items by their popularity; these
+// later requests may be sent more than once. Each set of an item in the script has a different
+// version. A get may return any of them, because the order of execution is unknown. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Script {
     uint64_t hits = 0, misses = 0, stored = 0;
     uint64_t refused = 0;    ///< Answers with an error.
     uint64_t wrong = 0;      ///< Gets that returned a value that no set of the script wrote, and
-                             ///< answers to no request of the script.
+                             ///< answers that match no request of the script.
     uint64_t malformed = 0;  ///< Datagrams that are not answers.
   };
 
@@ -40,7 +40,7 @@ class Script {
 
   /// Writes the next datagram to `room`, which has max_datagram_bytes.
   Datagram Next(std::span<uint8_t> room);
-  /// Checks the answers in a datagram of the server. Called after the last Next.
+  /// Checks the answers in a datagram from the server. Must be called after the last Next.
   void Check(Bytes datagram);
   const Results& results() const { return results_; }
 
@@ -60,9 +60,10 @@ class Script {
   workload::Random random_;
   workload::Popularity popularity_;
   std::vector<Entry> entries_;                  ///< Indexed by the request's id.
-  std::vector<uint32_t> versions_;              ///< Sets of each item so far.
-  std::vector<std::vector<uint32_t>> batches_;  ///< Ids of the next datagram of each endpoint.
-  uint32_t flushed_ = 0;  ///< Endpoints whose last requests of the preload were sent.
+  std::vector<uint32_t> versions_;              ///< Number of sets of each item so far.
+  std::vector<std::vector<uint32_t>> batches_;  ///< Request ids in the next datagram of each
+                                                ///< endpoint.
+  uint32_t flushed_ = 0;  ///< Number of endpoints whose last preload requests have been sent.
   std::vector<uint8_t> key_, value_;
   Results results_;
 };

@@ -51,7 +51,7 @@ bool ReadServer(absl::string_view text, uint16_t default_port, RingServer* serve
   return IsHost(server->host);
 }
 
-// Returns `word` as messages show it: truncated to kShownBytes, with escapes.
+// Returns `word` for an error message: truncated to kShownBytes, then escaped.
 std::string Shown(absl::string_view word) {
   return word.empty() ? "an empty name" : absl::CHexEscape(word.substr(0, kShownBytes));
 }

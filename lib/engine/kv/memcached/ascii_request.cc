@@ -17,7 +17,7 @@ uint8_t* Put(uint8_t* to, std::string_view text) {
   return to + text.size();
 }
 
-// Adds an item to the reply. Returns false if an error would not fit after it.
+// Adds an item to the reply. Returns false if no room for an error would remain after the item.
 bool AddItem(AsciiRequest& request, std::string_view key, const ItemView& item, bool with_unique) {
   const Digits flags(item.attributes.flags);
   const Digits bytes(item.value.size());

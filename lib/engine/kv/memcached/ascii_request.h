@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State of one request of the ASCII protocol, which is passed to the functions that serve commands.
+// The state of one ASCII request, passed to the functions that serve commands.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ inline constexpr std::string_view kNoMemory = "SERVER_ERROR out of memory storin
 inline constexpr std::string_view kCutReply = "SERVER_ERROR reply too long";
 
 /// Maximum length of kCutReply and of every answer except items, the version, statistics and
-/// answers of meta commands.
+/// answers to meta commands.
 inline constexpr size_t kAnswerBytes = 96;
 
 inline Bytes AsBytes(std::string_view text) {

@@ -13,7 +13,7 @@ namespace sluice::engine::kv::memcached {
 /// white space and missing padding, both of which memcached rejects.
 std::optional<size_t> DecodeBase64(std::string_view text, std::span<uint8_t> to);
 
-/// Writes the base64 of `bytes` to `to`, which must be large enough, and returns the number of
+/// Writes `bytes` in base64 to `to`, which must be large enough, and returns the number of
 /// characters.
 size_t EncodeBase64(std::span<const uint8_t> bytes, std::span<char> to);
 

@@ -226,7 +226,7 @@ Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolC
     if (!has_header || body > rest.size() - kHeaderBytes) {
       return ServeIncomplete(exchange, access, reply, counters);
     }
-    // The lengths contradict each other: reply as to a request without extras, key and value.
+    // The lengths contradict each other: respond as if the request had no extras, key and value.
     const bool is_whole = size_t{packet::LoadBe16(&rest[2])} + rest[4] <= body;
     std::array<uint8_t, kHeaderBytes> bare;
     if (is_whole) {

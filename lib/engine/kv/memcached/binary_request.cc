@@ -101,7 +101,7 @@ Ending BinaryRequest::Foreign(const KeyHash& hash) {
 
 namespace {
 
-// Expiry with which a client requests that an increment or decrement does not create an item.
+// Expiry by which a client requests that an increment or decrement must not create an item.
 constexpr uint32_t kDoNotCreate = 0xffffffff;
 
 template <typename T>

@@ -6,8 +6,8 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// Clears this worker's partitions and increments Exchange::within. Returns true if all workers
-/// have done so; else Exchange::owner is the next worker.
+/// Clears this worker's partitions, increments Exchange::within, and sets Exchange::owner to the
+/// next worker. Returns true if all workers have cleared their partitions.
 inline bool ClearOwn(Exchange& exchange, Access& access) {
   Store& store = access.store();
   for (size_t i = access.worker(); i < store.partitions.size(); i += store.workers) {

@@ -14,8 +14,8 @@ namespace sluice::engine::kv::memcached {
 
 /// Returns whether a datagram looks like an answer. Answers start with an upper-case letter, a
 /// digit (the answer to incr) or the binary magic of answers; requests start with none of these
-/// (protocol.txt). Answers must not be answered with an error, else one forged datagram would make
-/// two servers exchange answers endlessly.
+/// (protocol.txt). Answers must not be answered with an error, otherwise one forged datagram could
+/// make two servers exchange answers endlessly.
 inline bool BeginsLikeAnAnswer(Bytes text) {
   constexpr uint8_t kAnswerMagic = 0x81;
   if (text.empty()) return false;

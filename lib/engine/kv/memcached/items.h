@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Operations on items that memcached's three dialects have in common, on top of Partition.
+// Item operations that memcached's three dialects share, built on Partition.
 #pragma once
 
 #include <cstdint>

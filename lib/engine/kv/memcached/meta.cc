@@ -154,7 +154,7 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
   const auto bytes = ParseSigned(size);
   if (!bytes || *bytes < 0 || *bytes > 0x7fffffff - 2) return request.WriteError(kBadLine);
 
-  // The length of the data is known now, so the data is skipped after an error.
+  // The data length is known from here on, so the data can be skipped after an error.
   std::string_view error = flags.Read(key, kRefusedSet);
   StoreRequest store{.key = flags.key()};
   if (error.empty() && !StoreModeOf(flags.mode, &store.mode)) {
@@ -219,8 +219,9 @@ Step ServeMetaDelete(AsciiRequest& request, Words words) {
 
 namespace {
 
-// The answer of ma and the expiry of the number. As in memcached, flags are applied from left to
-// right: t returns the expiry that earlier T and N flags set, and later ones override it.
+// The answer to ma and the expiry of the number. As in memcached, flags are applied from left to
+// right: t returns the expiry set by the T and N flags before it, and T and N flags after it can
+// still change the expiry.
 class NumberAnswer {
  public:
   NumberAnswer(const MetaFlags& flags, const DeltaAnswer& answer, bool created)

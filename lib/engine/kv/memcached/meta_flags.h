@@ -71,7 +71,8 @@ class MetaLine {
   }
   void AddNumber(char flag, int64_t number);
   void AddNumber(char flag, uint64_t number);
-  /// Adds `flag` if every answer returns it: k (followed by b if the key was sent in base64) or O.
+  /// Adds `flag` if it is one that every answer returns: k (followed by b if the key was sent in
+  /// base64) or O.
   void AddCommon(std::string_view flag, const MetaFlags& flags);
   std::string_view text() const { return {bytes_.data(), size_}; }
 

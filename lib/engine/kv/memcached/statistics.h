@@ -18,8 +18,8 @@ namespace sluice::engine::kv::memcached {
 
 enum class StatisticsList : uint8_t { kGeneral, kSettings, kItems, kSlabs };
 
-/// Returns the list for the word after `stats`, which may be empty; nullopt if there is no list of
-/// this name.
+/// Returns the list for the word after `stats`, which may be empty; nullopt if no list has this
+/// name.
 std::optional<StatisticsList> StatisticsListOf(std::string_view word);
 
 /// Receives one statistic. Returns false to stop.
@@ -28,8 +28,8 @@ using AppendStatistic = absl::FunctionRef<bool(std::string_view name, std::strin
 bool AppendStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
                       AppendStatistic append);
 
-/// The word after `stats` that resets the same statistics as in memcached. Reports and telemetry
-/// are not affected.
+/// The word after `stats` that resets the statistics, the same ones as in memcached. Reports and
+/// telemetry are not affected.
 inline constexpr std::string_view kResetWord = "reset";
 void ResetStatistics(Store& store);
 

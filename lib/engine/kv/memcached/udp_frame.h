@@ -14,7 +14,7 @@
 namespace sluice::engine::kv::memcached {
 
 inline constexpr uint32_t kUdpFrameBytes = 8;
-/// memcached's limit for the UDP payload of a reply, and the part of it after the header.
+/// memcached's limit for the UDP payload of a reply, and the part of that payload after the header.
 inline constexpr uint32_t kMaxDatagramBytes = 1400;
 inline constexpr uint32_t kMaxDatagramData = kMaxDatagramBytes - kUdpFrameBytes;
 
