@@ -76,7 +76,7 @@ void SegregatedFit::Unlink(uint64_t offset) {
 }
 
 std::optional<uint64_t> SegregatedFit::Find(uint64_t bytes) const {
-  // All blocks of higher classes are long enough, but only some of this class.
+  // All blocks of higher classes are long enough, but only some blocks of this class are.
   const uint32_t list = ClassOf(bytes);
   uint64_t at = first_[list];
   for (int i = 0; i < kTries && at != kNone; ++i, at = block(at).next) {
@@ -161,7 +161,7 @@ bool SegregatedFit::IsConsistent() const {
     if (size < kMinBlock || size > bytes_ - at) return false;
     if (((head & 2) != 0) != previous_free) return false;
     const bool is_free = head & 1;
-    // A short remainder at the border of two initial blocks may be next to a free block.
+    // A short remainder at the boundary between two initial blocks may be next to a free block.
     if (is_free && previous_free && bytes_ <= kMaxBlock) return false;
     if (is_free) {
       if (footer(at + size) != size) return false;

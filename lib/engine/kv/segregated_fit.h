@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A heap in one memory area: lists of free blocks by size; adjacent free blocks are merged
+// A heap in one memory area, with lists of free blocks by size. Adjacent free blocks are merged
 // immediately, up to kMaxBlock (MICA, NSDI'14, section 4.3.1; the classes are those of TLSF,
-// ECRTS'04). Used by one thread; others may load words of blocks, even of freed ones.
+// ECRTS'04). Used by one thread; other threads may load words of blocks, even of freed blocks.
 //
 // A block starts with a head of 32 bits, which the user must not write. In a free block, the second
 // and third 64-bit words are the links of its list, and the last word is the block's size.
@@ -37,7 +37,7 @@ class SegregatedFit {
   /// fitting block may be missed.
   std::optional<uint64_t> Allocate(uint64_t bytes);
   void Free(uint64_t offset);
-  /// Frees the part of a block after its first `bytes` if that part is large enough for a block.
+  /// Frees the part of a block beyond its first `bytes` if that part is large enough for a block.
   void Shrink(uint64_t offset, uint64_t bytes);
   /// Returns the allocated bytes, including unused bytes in blocks.
   uint64_t allocated_bytes() const { return allocated_; }
@@ -48,7 +48,7 @@ class SegregatedFit {
   bool IsConsistent() const;
 
  private:
-  // One class per multiple of 8 up to 512 bytes, eight classes per power of two above.
+  // One class per multiple of 8 up to 512 bytes, then eight classes per power of two.
   static constexpr uint32_t kExact = 64;
   static constexpr uint32_t kClasses = kExact + (33 - 9) * 8;
   static constexpr uint32_t kWords = (kClasses + 63) / 64;

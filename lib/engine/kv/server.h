@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Key-value server of one worker, a packet::BurstEngine: finds the requests in frames, serves those
-// that it may, hands the others to their owners, and answers in place if the answer fits.
+// The key-value server of one worker. As a packet::BurstEngine, it finds the requests in frames,
+// serves those that its worker may serve, hands the others to their owners, and answers in place if
+// the answer fits.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,10 @@ class Server final : public packet::Engine {
     kBadChecksum,  ///< Wrong UDP checksum; over IPv6 also a missing one.
     kRefused,      ///< Not a request of the port's protocol.
     kNoHandoff,    ///< For another worker, but no handoff is free or can contain it.
-    kNotOurs,      ///< This value and the next two are those of Refusal.
+    kNotOurs,      ///< This value and the next two correspond to those of Refusal.
     kBadSource,
     kBadPort,
-    kWithheld,  ///< Served, but the answer exceeds the limit of its source.
+    kWithheld,  ///< Served, but the answer exceeds the limit for its source.
     kReasons
   };
   static constexpr auto kDropReasons =
@@ -52,11 +53,11 @@ class Server final : public packet::Engine {
          uint64_t cycles_per_second)
       : responder_(store, worker, options, cycles_per_second), handoffs_(std::move(queue)) {}
 
-  /// Call it before the first ProcessBurst.
+  /// Must be called before the first ProcessBurst.
   void set_outbox(packet::Outbox outbox) override { responder_.set_outbox(outbox); }
 
   /// Updates the time, and serves one request of a live snapshot and up to kHandoffsAtRest handoffs
-  /// of other workers. Call it between bursts.
+  /// from other workers. Must be called between bursts.
   void AtRest(uint64_t now) override {
     responder_.SetTime(now);
     responder_.ServeSnapshot();
@@ -76,7 +77,7 @@ class Server final : public packet::Engine {
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t /*now*/) {
     uint32_t fetched = 0, planned = 0;  // Frames fetched and planned so far.
-    uint32_t lines = 0;                 // Lines of frames that are prefetched but not planned.
+    uint32_t lines = 0;                 // Cache lines that are prefetched but not planned.
     for (uint32_t number = 0; number < burst.size(); ++number) {
       while (planned < burst.size() && responder_.WantsMore()) {
         while (fetched < burst.size() && lines < kLinesAhead) lines += Fetch(burst.At(fetched++));
@@ -93,18 +94,18 @@ class Server final : public packet::Engine {
   const Responder& responder() const { return responder_; }
 
  private:
-  /// Number of handoffs served per AtRest: as many as a burst has frames, so that handoffs do not
-  /// delay frames for long.
+  /// Number of handoffs served per AtRest call: as many as a burst has frames, so that handoffs do
+  /// not delay frames for long.
   static constexpr uint32_t kHandoffsAtRest = 64;
   static constexpr uint32_t kLineBytes = 64;
-  /// Cache lines of frames to prefetch before they are planned: about the number of loads that a
-  /// core can have outstanding. Planning follows the requests by their lengths and would stall on
-  /// each line.
+  /// Number of cache lines to prefetch before their frames are planned: about the number of loads
+  /// that a core can have outstanding. Planning follows the requests by their lengths and would
+  /// otherwise stall on each line.
   static constexpr uint32_t kLinesAhead = 32;
 
   static uint32_t LinesOf(uint32_t length) { return (length + kLineBytes - 1) / kLineBytes; }
   /// Prefetches a frame for writing, because answers overwrite their requests. Returns the number
-  /// of lines.
+  /// of cache lines.
   static uint32_t Fetch(const packet::Frame& frame) {
     const uint32_t lines = LinesOf(frame.length);
     for (uint32_t i = 0; i < lines; ++i) __builtin_prefetch(frame.data + i * kLineBytes, 1);

@@ -176,7 +176,7 @@ bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
         const KeyHash where = hash(key);
         Partition& partition =
             partitions[PartitionOf(where.route, static_cast<uint32_t>(partitions.size()))];
-        // An expiry beyond the range of the clock becomes "never".
+        // An expiry beyond the clock's range becomes "never".
         const bool ends = record.seconds_left != 0 && record.seconds_left <= UINT32_MAX - now_s;
         const uint32_t expires_s = ends ? now_s + record.seconds_left : 0;
         const Result result = partition.Restore(key, where.index, value, {record.flags, expires_s},

@@ -33,9 +33,9 @@ bool WriteSnapshot(const std::string& path, std::span<const Partition> partition
 /// Restores all items of a file. `hash` returns the hashes of a key: HashOf with the store's
 /// secret, or the client's hash if clients are trusted. The number of partitions may differ from
 /// that of the writer. Existing items are kept unless the file contains their keys. Uniques that
-/// are assigned later are greater than all in the file. If any part of the file is invalid, no item
-/// is restored. Returns false with the reason in `error`; if only some items fit, the reason
-/// contains their number.
+/// are assigned later are greater than all those in the file. If any part of the file is invalid,
+/// no item is restored. Returns false with the reason in `error`; if only some items fit, the
+/// reason contains their number.
 bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
                   const std::function<KeyHash(Bytes key)>& hash, uint32_t now_s,
                   std::string* error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes a snapshot file in the format of snapshot.h. An existing file stays until the new one is
+// Writes a snapshot file in the format of snapshot.h. An existing file is kept until the new one is
 // complete.
 #pragma once
 
@@ -41,8 +41,8 @@ struct SnapshotEnd {
   uint64_t last_unique;
 };
 
-/// Upper limit of uniques in a file. No store makes this many changes, so the remaining uniques
-/// suffice for later changes.
+/// Upper limit for the uniques in a file. No store makes this many changes, so the remaining
+/// uniques suffice for later changes.
 inline constexpr uint64_t kMaxUnique = uint64_t{1} << 63;
 inline constexpr size_t kSnapshotBlockBytes = size_t{1} << 20;
 
@@ -51,7 +51,7 @@ class SnapshotWriter {
   explicit SnapshotWriter(const std::string& path);
 
   void Add(Bytes key, const ItemView& item, uint32_t now_s);
-  /// Returns whether all items so far could be written.
+  /// Returns whether all items so far have been written successfully.
   bool good() const { return file_.good(); }
   uint64_t items() const { return items_; }
   /// Returns the largest unique of all items.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Passes text to one worker's scanner and records the writer of each text. Lines of many writers
-// are matched together, some time after they arrived, and each match is reported with its writer.
+// Passes text to one worker's scanner and records the writer of each text. Lines from many writers
+// are matched together, some time after they arrive, and each match is reported with its writer.
 #pragma once
 
 #include <cstdint>
@@ -104,11 +104,11 @@ class AttributedLines {
   /// Maximum number of texts that are gathered before their lines are matched.
   static constexpr uint32_t kMaxWriters = 512;
 
-  /// Number of messages of maximum length for which joined_ has room.
+  /// Number of maximum-length messages for which joined_ has room.
   static constexpr size_t kMaxJoined = 2;
 
-  /// Writer of a text whose lines are not matched yet. Its views point into a frame of the burst or
-  /// into a joined message.
+  /// Writer of a text whose lines have not been matched yet. Its views point into a frame of the
+  /// burst or into a joined message.
   struct Writer {
     Source source;
     bool is_syslog = false;
@@ -125,7 +125,8 @@ class AttributedLines {
     scanner_.From({written_++, wants_speaker_ ? SpeakerOf(flow, {}, {}) : Speaker()});
     return writer;
   }
-  /// Returns the speaker of a text: a process of a program for syslog, else the sender.
+  /// Returns the speaker of a text: for syslog, the process that logged the text; otherwise, the
+  /// sender.
   Speaker SpeakerOf(const packet::FlowKey& flow, const SyslogHeader& header,
                     std::string_view process) const {
     return {absl::HashOf(flow.source, flow.source_port, flow.destination_port, header.hostname,
@@ -145,7 +146,7 @@ class AttributedLines {
   Sink sink_;
   std::vector<Writer> writers_{kMaxWriters};  ///< Indexed by Origin::number.
   uint32_t written_ = 0;
-  /// Messages joined from several pieces whose lines are not matched yet.
+  /// Messages joined from several pieces whose lines have not been matched yet.
   std::vector<char> joined_ =
       std::vector<char>(kMaxJoined * (scanner_.MaxMessageBytes() + UnfinishedLines::kSpareBytes));
   size_t joined_bytes_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Log monitor of one worker, a BurstEngine: finds log text in frames, orders it by source and
-// matches its lines. Complete lines of all frames of a burst are matched together, regardless of
-// their source. A complete line is matched in the burst that completed it.
+// The log monitor of one worker. As a BurstEngine, it finds log text in frames, orders the text by
+// source and matches its lines. Complete lines of all frames of a burst are matched together,
+// regardless of their source. A complete line is matched in the burst that completed it.
 //
 // A syslog datagram is a complete message, so its source needs no entry in the table of sources.
 #pragma once
@@ -35,7 +35,7 @@ namespace sluice::engine::logmon {
 /// 000 sources, the waiting bytes of segments and the bytes of unfinished lines fit into 64 MiB.
 struct SourceState {
   LineState line;
-  SyslogFraming framing;  ///< For streams of syslog.
+  SyslogFraming framing;  ///< For syslog streams.
   TcpStream tcp;          ///< For TCP streams.
 };
 
@@ -43,7 +43,7 @@ struct MonitorOptions {
   std::vector<uint16_t> syslog_ports{514};  ///< UDP destination ports.
   std::vector<uint16_t> line_ports;         ///< UDP destination ports.
   std::vector<uint16_t> tcp_ports;          ///< Destination ports of the observed direction.
-  std::vector<uint16_t> syslog_tcp_ports;   ///< As tcp_ports, for streams of syslog messages.
+  std::vector<uint16_t> syslog_tcp_ports;   ///< Like tcp_ports, but for streams of syslog messages.
   /// True: forwards all frames. False: consumes frames with log text, drops frames for a Reason of
   /// Monitor, and passes on the rest.
   bool pass_on = false;
@@ -88,7 +88,7 @@ class Monitor final : public packet::Engine {
         idle_cycles_(options.idle_cycles) {}
   Monitor(const Monitor&) = delete;
 
-  /// Handles timeouts. Call it between bursts.
+  /// Handles timeouts. Must be called between bursts.
   void AtRest(uint64_t now) override {
     SetNow(now);
     if (idle_cycles_ != 0) {
@@ -107,7 +107,7 @@ class Monitor final : public packet::Engine {
     lines_.Match();
   }
 
-  /// Ends all sources. Call it before destruction.
+  /// Ends all sources. Must be called before destruction.
   void Finish(uint64_t now) {
     SetNow(now);
     sources_.ForgetAll(
@@ -142,13 +142,13 @@ class Monitor final : public packet::Engine {
   /// Returns the number of sources in the table.
   uint32_t sources() const { return sources_.size(); }
   Sink& sink() { return lines_.sink(); }
-  /// Returns the bytes allocated at construction for source states and waiting segments, without
-  /// the scanner's memory.
+  /// Returns the number of bytes allocated at construction for source states and waiting segments,
+  /// without the scanner's memory.
   uint64_t memory_bytes() const { return sources_.memory_bytes() + tcp_.pool().memory_bytes(); }
 
  private:
   static constexpr uint32_t kNoPlace = SourceTable<SourceState>::kNone;
-  /// Limits of the work between bursts, so that frames do not wait.
+  /// Limits on the work done between bursts, so that frames do not wait.
   static constexpr uint32_t kForgottenAtRest = 4, kVisitedAtRest = 4;
   /// Distances in frames between the current frame and those to prefetch or to parse.
   static constexpr uint32_t kHeadersAhead = 16, kFoundAhead = 8, kTextsAhead = 3;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Filters in a JSON file with comments. The format is described in apps/logmon's README.md. Used by
-// sluice-logmon and by programs that embed the engine. Every error names the position in the file,
-// e.g. `filters[2].alert.threshold`.
+// Reads filters from a JSON file with comments. The format is described in apps/logmon's README.md.
+// Used by sluice-logmon and by programs that embed the engine. Every error names the position in
+// the file, e.g. `filters[2].alert.threshold`.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,18 @@ class ObjectReader;
 
 namespace sluice::engine::logmon {
 
-/// Maximum size of a file of filters, without the files that it names.
+/// Maximum size of a filter file, not counting the files that it names.
 inline constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 
 struct FilterConfig {
   std::string name;
   std::string pattern;                  ///< The pattern in the user's syntax.
   std::optional<MetricValue> value;     ///< Not set: an event counts 1.
-  std::optional<double> default_value;  ///< For a minute with lines but without events.
+  std::optional<double> default_value;  ///< Used for a minute with lines but without events.
   Dimensions dimensions;                ///< Values that separate series of the metric.
   std::optional<AlertOptions> alert;    ///< Times in milliseconds.
   bool alert_by_host = false;           ///< Events are counted separately for each host.
-  std::optional<size_t> rules;          ///< For one of fail2ban's files: number of active rules.
+  std::optional<size_t> rules;          ///< For a fail2ban file: number of active rules.
   bool has_metric() const { return value.has_value() || !dimensions.names().empty(); }
   bool show = false;  ///< Matching lines are reported, not only counted.
 };
@@ -42,7 +42,7 @@ struct FilterConfig {
 struct Config {
   std::vector<Filter> filters;
   std::vector<FilterConfig> about;
-  /// Inactive expressions and rules of files: one line each, with the reason.
+  /// Inactive expressions and inactive rules of files: one line each, with the reason.
   std::vector<std::string> skipped_rules;
 };
 

@@ -14,8 +14,8 @@ namespace sluice::engine::logmon {
 /// Alternative needles, of which a line must contain at least one.
 struct Clause {
   std::vector<Needle> any;
-  /// Usually the length of the shortest needle in bytes: longer needles occur by chance in fewer
-  /// lines.
+  /// Usually the length of the shortest needle in bytes, because longer needles occur by chance in
+  /// fewer lines.
   size_t strength = 0;
 };
 
@@ -30,8 +30,8 @@ Clause LiteralClause(std::string_view bytes);
 Clauses Both(Clauses a, Clauses b);
 Clauses Either(const Clauses& a, const Clauses& b);
 
-/// Converts clauses to the form of a filter: all clauses with a single needle, and the strongest
-/// one of the others. Never sets Needles::decide.
+/// Converts clauses to the form that a filter uses: all clauses with a single needle, and the
+/// strongest of the other clauses. Never sets Needles::decide.
 Needles ToNeedles(const Clauses& clauses);
 
 /// Converts only the strongest clause: the filter is evaluated for lines that contain one of its

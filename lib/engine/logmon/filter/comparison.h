@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Comparison of a JSON property or a field with an operand: "= 4*", "!= %re%", "> 1000".
+// Compares a JSON property or a field with an operand: "= 4*", "!= %re%", "> 1000".
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pattern of a filter, of any kind.
+// A filter's pattern, which may be of any kind.
 #pragma once
 
 #include <utility>

@@ -16,7 +16,7 @@ class Cursor {
   explicit Cursor(std::string_view pattern) : pattern_(pattern) {}
 
   bool AtEnd() const { return at_ == pattern_.size(); }
-  /// Returns the next byte; 0 at the end.
+  /// Returns the next byte, or 0 at the end.
   char Peek() const { return AtEnd() ? '\0' : pattern_[at_]; }
   size_t position() const { return at_; }
   std::string_view rest() const { return pattern_.substr(at_); }

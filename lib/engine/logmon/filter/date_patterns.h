@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Time stamps of lines, which fail2ban removes before it searches a line (fail2ban, jail.conf(5),
-// "datepattern"; its server/datedetector.py and server/datetemplate.py).
+// Finds the time stamps in lines, which fail2ban removes before it searches a line (fail2ban,
+// jail.conf(5), "datepattern"; its server/datedetector.py and server/datetemplate.py).
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Compiled patterns of time stamps; immutable.
+/// Compiled time stamp patterns; immutable.
 class DatePatterns {
  public:
   /// Compiles `option`: one pattern per line; empty: fail2ban's defaults. Returns nullopt and one

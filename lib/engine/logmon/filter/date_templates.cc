@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kLineBegin = "{^LN-BEG}", kUnbound = "{UNB}";
 
-// Ordered as they are tried.
+// In the order in which they are tried.
 constexpr const char* kDefaults[] = {
     R"(%ExY(?P<_sep>[-/.])%m(?P=_sep)%d(?:T|  ?)%H:%M:%S(?:[.,]%f)?(?:\s*%z)?)",
     R"((?:%a )?%b %d %k:%M:%S(?:\.%f)?(?: %ExY)?)",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Converts fail2ban's date patterns ("%%d/%%b/%%Y", "{^LN-BEG}EPOCH", "^L {DATE}") to Python's
+// Converts fail2ban's date patterns ("%%d/%%b/%%Y", "{^LN-BEG}EPOCH", "^L {DATE}") to Python
 // regular expressions (fail2ban, server/datetemplate.py and server/strptime.py).
 #pragma once
 

@@ -146,7 +146,7 @@ void Fail2banConfig::AddOptions(std::string_view text,
 }
 
 const std::string* Fail2banConfig::Find(std::string_view section, std::string_view name) const {
-  // For [Definition], options of [Init] have precedence.
+  // For [Definition], options of [Init] take precedence.
   const bool is_definition = section == "Definition";
   for (const std::string_view place :
        {is_definition ? std::string_view("Init") : section, section, std::string_view("DEFAULT")}) {

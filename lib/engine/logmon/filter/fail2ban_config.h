@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Options in fail2ban's files (fail2ban, jail.conf(5)). The files have sections of `name = value`,
-// whose values may continue in indented lines; comments (lines that start with # or ;, and text
-// from " ;" on); and references to files that they include.
+// Reads the options in fail2ban's files (fail2ban, jail.conf(5)). The files contain sections with
+// `name = value` entries, whose values may continue on indented lines. They also contain comments
+// (lines that start with # or ;, and text from " ;" on) and references to included files.
 #pragma once
 
 #include <filesystem>

@@ -157,8 +157,8 @@ bool Fail2banFilter::Matches(std::string_view line, const Speaker& speaker, Rege
   memory.text.assign(line.substr(0, stamp.begin)).append(line.substr(stamp.end)).append("\n");
   std::string_view text = memory.text;
   if (max_lines_ > 1) text = memory.lines.Add(speaker.id, text);
-  // Like fail2ban, first checks the ignore expressions if there are at least three fewer of them
-  // than rules.
+  // Like fail2ban, checks the ignore expressions first if they are at least three fewer than the
+  // rules.
   if (ignored_.size() + 2 < rules_.size() && IsIgnored(text, regex)) return false;
   TaggedLine tagged;
   if (prefix_) {

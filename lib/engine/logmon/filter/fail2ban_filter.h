@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A filter of fail2ban (filter.d/*.conf) with the semantics of fail2ban's server: finds the lines
+// A fail2ban filter (filter.d/*.conf) with the semantics of fail2ban's server. It finds the lines
 // that report failures, and the host of each failure (fail2ban, jail.conf(5), "FILTER FILES"; its
 // server/filter.py, findFailure).
 //
@@ -49,7 +49,7 @@ class Fail2banFilter {
                                             std::vector<std::string>* skipped_rules,
                                             std::string* error);
 
-  /// Returns whether a line of `speaker` is a failure. If it is, sets memory.host.
+  /// Returns whether a line from `speaker` is a failure. If it is, sets memory.host.
   bool Matches(std::string_view line, const Speaker& speaker, RegexMemory& regex,
                Fail2banMemory& memory) const;
   Needles GetNeedles() const;

@@ -25,8 +25,8 @@ class Fail2banSessions {
 
   /// Processes a line of session `key`, which is not 0. `now` and `max_age` may have any unit. A
   /// session is dropped if it had no line for longer than `max_age`, unless `max_age` is 0. Returns
-  /// the host that failed, valid until the next call; a view without data if there was no failure
-  /// or the host is not known yet.
+  /// the host that failed, valid until the next call, or a view without data if there was no
+  /// failure or the host is not known yet.
   std::string_view Process(uint64_t key, uint64_t now, uint64_t max_age, const TaggedLine& line);
 
  private:

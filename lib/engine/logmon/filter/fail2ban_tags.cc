@@ -15,7 +15,7 @@ namespace {
 // fail2ban 1.1, server/failregex.py and server/ipdns.py. Release 1.0 matches neither "::" alone nor
 // an address that starts with a single colon.
 constexpr char kIp4[] = R"((?:::f{4,6}:)?(?P<ip4>(?:\d{1,3}\.){3}\d{1,3}))";
-// fail2ban uses a look-back for the last colon, which is not necessary because each repetition
+// fail2ban uses a look-behind for the last colon, which is not necessary because each repetition
 // ends with a colon.
 constexpr char kIp6[] = R"((?P<ip6>(?:[0-9a-fA-F]{1,4}::?|:){1,7}(?:[0-9a-fA-F]{1,4}|:)))";
 constexpr char kDns[] = R"((?P<dns>[\w\-.^_]*\w))";
@@ -104,7 +104,7 @@ class Replacer {
     return true;
   }
 
-  /// Removes group names that are in use already: an expression may have each name only once.
+  /// Removes group names that are already in use: an expression may contain each name only once.
   std::string WithoutKnownNames(std::string text) {
     constexpr std::string_view kOpen = "(?P<";
     for (size_t at = text.find(kOpen); at != text.npos; at = text.find(kOpen, at + 1)) {
@@ -133,7 +133,8 @@ constexpr std::pair<std::string_view, std::string_view TaggedLine::*> kGroups[] 
     {"dns", &TaggedLine::dns},          {"fid", &TaggedLine::id},
 };
 
-/// Returns whether group `name` is an alternative for `group`: "alt_user", "alt_user_2" for "user".
+/// Returns whether group `name` is an alternative to group `group`, e.g. "alt_user" and
+/// "alt_user_2" are alternatives to "user".
 bool StandsInFor(std::string_view group, std::string_view name) {
   if (!name.starts_with("alt_")) return false;
   name.remove_prefix(4);

@@ -13,15 +13,15 @@
 
 namespace sluice::engine::logmon {
 
-/// Replaces the tags in `expression` by the expressions that they match, in groups with fail2ban's
-/// names. The tags are <HOST>, <ADDR>, <IP4>, <IP6>, <DNS>, <CIDR>, <SUBNET>, <F-ID/> and
-/// <F-PORT/>; <F-…> and </F-…> become a group. If several tags have the same group, only the first
-/// captures. Returns nullopt and one line in `error` if a tag is not closed, or for <SKIPLINES>
-/// (several lines) unless `multi_line` is set.
+/// Replaces the tags in `expression` with the expressions for the texts that they match, in groups
+/// with fail2ban's names. The tags are <HOST>, <ADDR>, <IP4>, <IP6>, <DNS>, <CIDR>, <SUBNET>,
+/// <F-ID/> and <F-PORT/>; <F-…> and </F-…> become a group. If several tags have the same group,
+/// only the first captures. Returns nullopt and one line in `error` if a tag is not closed, or for
+/// <SKIPLINES> (several lines) unless `multi_line` is set.
 std::optional<std::string> ReplaceTags(std::string_view expression, bool multi_line,
                                        std::string* error);
 
-/// The values that a rule yields for a matching line: views into the line; a view without data if
+/// The values that a rule yields for a matching line, as views into the line. A view has no data if
 /// the rule does not yield the value.
 struct TaggedLine {
   std::string_view content;  ///< The part that the prefix selects for the rules.
@@ -36,7 +36,7 @@ struct TaggedLine {
   std::string_view host() const;
 };
 
-/// Numbers of the groups in an expression for the members of TaggedLine.
+/// For each member of TaggedLine, the numbers of its groups in an expression.
 class TagGroups {
  public:
   explicit TagGroups(const LineRegex& regex);
@@ -45,8 +45,8 @@ class TagGroups {
   /// Returns whether a group names the session.
   bool names_session() const;
   /// Stores the values that the groups of the last search matched in `line`. A value replaces the
-  /// previous value of its member, even if it is empty. Exception: if a member only has alternative
-  /// groups and all are empty, the member does not change.
+  /// previous value of its member, even if it is empty. Exception: if a member has only alternative
+  /// groups and all of them are empty, the member does not change.
   void Add(const RegexMemory& memory, TaggedLine* line) const;
 
  private:

@@ -39,7 +39,7 @@ std::optional<Comparison> ParseComparison(Cursor& cursor, std::string* name, int
   return Comparison::Parse(cursor, regexes);
 }
 
-/// Returns the clauses of a line with a field for which the comparison holds.
+/// Returns the clauses for lines with a field for which the comparison holds.
 Clauses ClausesOf(const Comparison& comparison) {
   Clauses clauses;
   if (comparison.is_negated()) return clauses;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Filters for lines. A filter is a pattern in the syntax of CloudWatch Logs, a regular expression
-// in fail2ban's form, or one of fail2ban's files of rules. A filter is compiled once and then
-// evaluated for lines.
+// in fail2ban's form, or one of fail2ban's rule files. A filter is compiled once and then evaluated
+// for lines.
 //
-// Most lines match no filter and are never evaluated: scan/rule_set.h searches the needles of all
-// filters in all text at once, and evaluates a filter only for lines with its needles.
+// Most lines match no filter and are never evaluated: scan/rule_set.h searches all text for the
+// needles of all filters at once, and evaluates a filter only for lines with its needles.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class JsonLine;
 struct Fail2banMemory;
 struct RegexMemory;
 
-/// An expression to search for, in the syntax that Hyperscan and PCRE share. Its matches are within
-/// a line. They do not contain CR or LF, except that an anchored match may include the CR before or
+/// An expression to search for, in the syntax that Hyperscan and PCRE share. Each match lies within
+/// a line. It does not contain CR or LF, except that an anchored match may include the CR before or
 /// after its line.
 struct Needle {
   std::string expression;
@@ -40,8 +40,8 @@ struct Needles {
   bool decide = false;
 };
 
-/// Writer and time of a line, for filters that combine lines or that search a line as a syslog
-/// daemon writes it to a file.
+/// Writer and time of a line, for filters that combine lines or that search a line in the form in
+/// which a syslog daemon writes it to a file.
 struct Speaker {
   uint64_t id = 0;   ///< Lines with different ids are never combined.
   uint64_t now = 0;  ///< Time in any unit.
@@ -83,8 +83,8 @@ class Scratch {
 };
 
 /// A compiled filter. Immutable; any number of threads may use it, each with a separate Scratch.
-/// Time is bounded: expressions run in RE2, in time linear in the line's length, or in PCRE2 within
-/// limits (Pcre2Regex).
+/// Evaluation time is bounded: expressions run in RE2, in time linear in the line's length, or in
+/// PCRE2 within limits (Pcre2Regex).
 class Filter {
  public:
   /// Compiles a pattern in the metric-filter syntax of CloudWatch Logs: terms and phrases,
@@ -92,11 +92,11 @@ class Filter {
   /// CloudWatch Logs user guide, "Filter pattern syntax"). It has at most kMaxPatternBytes. Returns
   /// nullopt and one line in `error` if it is invalid.
   static std::optional<Filter> CloudWatch(std::string_view pattern, std::string* error);
-  /// Compiles a regular expression of Python that is searched in the line. `<HOST>` matches a host
+  /// Compiles a Python regular expression, for which lines are searched. `<HOST>` matches a host
   /// name or address, as in fail2ban. Returns nullopt and one line in `error` if the expression is
   /// invalid.
   static std::optional<Filter> Regex(std::string_view expression, std::string* error);
-  /// Reads a file of fail2ban's filter.d, optionally with options as in
+  /// Reads a file from fail2ban's filter.d, optionally with options as in
   /// `sshd.conf[mode=aggressive]`, and the files it includes. The filter matches lines that are
   /// failures. Rules that cannot be used are reported in `skipped_rules`, one line each, with the
   /// reason. Returns nullopt and one line in `error` if the file is invalid or has no usable rule.
@@ -115,13 +115,13 @@ class Filter {
   /// Returns whether the filter matches `line`, which does not include its line end and may contain
   /// any bytes. A fail2ban filter must receive each line once and in order.
   bool Matches(std::string_view line, Scratch& scratch) const;
-  /// Returns whether the filter is one of fail2ban's, which depends on Scratch::speaker.
+  /// Returns whether this is a fail2ban filter, which depends on Scratch::speaker.
   bool wants_speaker() const;
   /// Returns whether the filter names hosts. A fail2ban file does; a regular expression does if it
   /// has a tag for the host (<HOST>, <F-ID/>).
   bool names_host() const;
   /// Returns the host in `line`, which must be the last line that the filter matched with this
-  /// scratch; empty if the line names no host.
+  /// scratch; empty if the line does not name a host.
   std::string_view HostOf(std::string_view line, Scratch& scratch) const;
   const Needles& needles() const { return needles_; }
   /// Returns the number of active rules of a fail2ban file; 1 for other filters.
@@ -130,7 +130,7 @@ class Filter {
   const std::vector<std::string>& fields() const { return fields_; }
   /// Returns the fields of a line that a space-delimited pattern matches, in order. Each has a
   /// value and a name: "$" and the field's name, or "$" and its number in the line (from 1) if it
-  /// has no name. Empty for other patterns.
+  /// has no name. The result is empty for other patterns.
   std::vector<std::pair<std::string, std::string_view>> FieldsOf(std::string_view line) const;
 
  private:
@@ -145,8 +145,8 @@ class Filter {
 /// of a space-delimited line.
 class MetricValue {
  public:
-  /// Compiles `value`, which must fit the kind of pattern of `filter`. Returns nullopt and one line
-  /// in `error` if it does not.
+  /// Compiles `value`, which must fit the pattern kind of `filter`. Returns nullopt and one line in
+  /// `error` if it does not.
   static std::optional<MetricValue> Compile(std::string_view value, const Filter& filter,
                                             std::string* error);
   MetricValue(MetricValue&&) noexcept;

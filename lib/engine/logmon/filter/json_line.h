@@ -16,7 +16,7 @@ namespace sluice::engine::logmon {
 /// all earlier ones.
 class JsonLine {
  public:
-  /// Returns the object of the line, valid until the next call. Returns null if the line is not
+  /// Returns the object in the line, valid until the next call. Returns null if the line is not
   /// exactly one JSON object (RFC 8259), is invalid UTF-8, or has more than 1024 levels. Values
   /// that simdjson cannot read are replaced by RepairJson. If a name occurs twice in an object,
   /// lookups return the first.

@@ -21,7 +21,7 @@ bool HoldsForValue(const Comparison& comparison, const simdjson::dom::element& v
   return comparison.HoldsForText(*text);
 }
 
-/// Returns whether `piece` may be part of a number. A line may contain the same number in another
+/// Returns whether `piece` may be part of a number. In a line, the same number may have another
 /// notation.
 bool MayBeInNumber(std::string_view piece) {
   return piece.find_first_not_of("0123456789+-.eE") == piece.npos;

@@ -25,8 +25,8 @@ class JsonSelector {
   /// Returns whether the selector contains [*].
   bool has_wildcard() const;
   using Holds = absl::FunctionRef<bool(const simdjson::dom::element&)>;
-  /// Returns whether `holds` returns true for one of the selected values of `object`. Calls it at
-  /// most once per value, in order, and not again after it returned true.
+  /// Returns whether `holds` returns true for any of the selected values of `object`. Calls `holds`
+  /// at most once per value, in order, and not again after it has returned true.
   bool AnyIn(const simdjson::dom::object& object, Holds holds) const;
   /// Returns the first selected value, or nullopt if the object has none.
   std::optional<simdjson::dom::element> In(const simdjson::dom::object& object) const;

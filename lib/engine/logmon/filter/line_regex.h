@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A regular expression of Python. It is compiled for RE2, which runs in time linear in the text. If
+// A Python regular expression. It is compiled for RE2, which runs in time linear in the text. If
 // RE2 does not support the expression, it is compiled for PCRE2 with limits.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Scratch memory of one thread for the searches of all expressions.
+/// Scratch memory with which one thread searches for all expressions.
 struct RegexMemory {
   Pcre2Memory pcre2;
   /// Groups of the last successful Search; group 0 is the whole match. The view of a group that did
@@ -25,7 +25,7 @@ struct RegexMemory {
   std::vector<std::string_view> groups;
   std::vector<re2::StringPiece> pieces;  ///< The groups in RE2's type.
 
-  /// Returns the match of group `number`; without data if `number` is negative.
+  /// Returns the match of group `number`, or a view without data if `number` is negative.
   std::string_view group(int number) const {
     return number >= 0 ? groups[static_cast<size_t>(number)] : std::string_view();
   }

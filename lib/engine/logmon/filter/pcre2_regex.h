@@ -17,14 +17,14 @@ struct pcre2_real_match_data_8;
 
 namespace sluice::engine::logmon {
 
-/// Scratch memory of one thread for the searches of all expressions. Allocates only at
+/// Scratch memory with which one thread searches for all expressions. Allocates only at
 /// construction.
 class Pcre2Memory {
  public:
   Pcre2Memory();
 
-  /// Returns the number of searches that were aborted because they exceeded the limit of steps or
-  /// memory.
+  /// Returns the number of searches that were aborted because they exceeded the step or memory
+  /// limit.
   uint64_t given_up() const { return given_up_; }
 
  private:
@@ -45,8 +45,8 @@ class Pcre2Regex {
  public:
   /// Maximum number of groups, named or not.
   static constexpr uint32_t kMaxGroups = 255;
-  /// Maximum number of steps per search, as PCRE2 counts them; a search with this number lasts some
-  /// milliseconds.
+  /// Maximum number of steps per search, as PCRE2 counts them; a search with this many steps takes
+  /// some milliseconds.
   static constexpr uint32_t kMaxSteps = 1'000'000;
 
   /// Returns null and one line of ASCII in `error` if PCRE2 rejects the expression or it has too
@@ -56,8 +56,8 @@ class Pcre2Regex {
   const std::map<std::string, int>& names() const { return names_; }
 
   /// Finds the first match in `text`, which may be any bytes. Stores its groups in `groups`; group
-  /// 0 is the whole match, and groups that did not participate are without data. Returns false if
-  /// there is no match or the search was aborted, which `memory` counts.
+  /// 0 is the whole match, and groups that did not participate have no data. Returns false if there
+  /// is no match or the search was aborted. `memory` counts aborted searches.
   bool Search(std::string_view text, Pcre2Memory& memory,
               std::vector<std::string_view>* groups) const;
   /// Returns whether there is a match.

@@ -13,7 +13,7 @@ namespace sluice::engine::logmon {
 namespace {
 
 using Kind = RegexNode::Kind;
-/// A run of bytes, each of which may have alternatives: both cases of a letter or a few others.
+/// A run of bytes. Each byte may have alternatives: both cases of a letter or a few others.
 using Run = std::vector<std::bitset<256>>;
 
 constexpr size_t kMaxAlternatives = 4;
@@ -39,8 +39,7 @@ std::string RunExpression(const Run& run, size_t from, size_t to) {
   return expression;
 }
 
-/// Returns a clause for one of two needles. Two are given because an insertion may tear one of
-/// them.
+/// Returns a clause that requires one of two needles, because an insertion may split the other one.
 Clause OneOf(Needle a, Needle b, size_t strength) {
   Clause clause;
   clause.strength = strength;

@@ -14,7 +14,7 @@ namespace {
 using Kind = RegexNode::Kind;
 
 // Approximate numbers of automaton states. Above the first limit, counted repetitions become
-// unbounded; above the second, no needle is made.
+// unbounded; above the second, no needle is created.
 constexpr uint64_t kMaxPreciseStates = 300;
 constexpr uint64_t kMaxStates = 3000;
 constexpr size_t kMaxNeedleBytes = 8000;
@@ -59,7 +59,7 @@ uint64_t States(const RegexNode& node, bool counted) {
     const uint32_t times = node.max == RegexNode::kUnbounded ? node.min + 1 : node.max;
     inner *= std::max(times, 1u);
   }
-  return std::min<uint64_t>(inner, 1 << 20);  // The limit prevents overflow by nested repetitions.
+  return std::min<uint64_t>(inner, 1 << 20);  // Prevents overflow from nested repetitions.
 }
 
 class Printer {
@@ -73,8 +73,8 @@ class Printer {
       case Kind::kSet:
         return PrintSet(node.set);
       case Kind::kBegin:
-        // An anchor at another position holds only if the match does not extend beyond it. It is
-        // omitted there, because the match may include a CR.
+        // An anchor elsewhere holds only if the match does not extend beyond it. Such an anchor is
+        // omitted, because the match may include a CR.
         if (is_first && options_.whole_line) {
           out_ += "(?:^|\\r)";
         } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Converts a regular expression for one line to an expression for which Hyperscan searches many
+// Converts a regular expression for one line to an expression that Hyperscan can search for in many
 // lines at once.
 #pragma once
 
@@ -20,7 +20,7 @@ struct RegexNeedleOptions {
   /// True: valid UTF-8 text is parsed as characters; a set with non-ASCII bytes contains all of
   /// them and matches one character of any length. False: a set matches one byte.
   bool characters = false;
-  /// The expression is searched in the whole line, not in a part of it.
+  /// The whole line is searched for the expression, not only a part of it.
   bool whole_line = true;
 };
 

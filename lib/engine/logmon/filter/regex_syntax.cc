@@ -199,7 +199,7 @@ class RegexParser {
     return inner;
   }
 
-  /// Parses "yes|no" or "yes" of a condition; the tree accepts both.
+  /// Parses the "yes|no" or "yes" part of a condition; the tree accepts both alternatives.
   std::optional<RegexNode> Condition(int depth) {
     is_wider_ = true;
     auto inner = Inner(depth);
@@ -311,7 +311,7 @@ class RegexParser {
   }
 
   /// If case is ignored, returns `set` with both cases of its letters, and with all non-ASCII bytes
-  /// if it contains one; else returns `set`.
+  /// if it contains any. Otherwise returns `set`.
   ByteSet Folded(ByteSet set) {
     if (!fold_) return set;
     for (size_t c = 'a'; c <= 'z'; ++c) {

@@ -14,10 +14,10 @@ namespace sluice::engine::logmon {
 struct RegexNode {
   enum class Kind : uint8_t {
     kSet,       ///< One byte out of `set`.
-    kBegin,     ///< Empty, at the start of the text.
-    kEnd,       ///< Empty, at the end of the text.
-    kAssert,    ///< Empty, under another condition such as a word boundary.
-    kSequence,  ///< The children in order; without children: empty.
+    kBegin,     ///< The empty string, at the start of the text.
+    kEnd,       ///< The empty string, at the end of the text.
+    kAssert,    ///< The empty string, under another condition such as a word boundary.
+    kSequence,  ///< The children in order; the empty string if there are none.
     kChoice,    ///< One of the children.
     kRepeat,    ///< The only child, repeated `min` to `max` times.
   };
@@ -32,8 +32,8 @@ struct RegexNode {
 struct RegexTree {
   RegexNode root;
   /// The tree matches more texts than the expression, even apart from kAssert. It does not
-  /// represent conditions, back-references, atomic groups, possessive repetitions and the case of
-  /// non-ASCII bytes; only the regex engine checks these.
+  /// represent conditions, back-references, atomic groups, possessive repetitions or the case of
+  /// non-ASCII bytes, which only the regex engine checks.
   bool is_wider = false;
 };
 

@@ -16,8 +16,8 @@ size_t Find(std::string_view text, std::string_view piece) {
 
 std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading reading,
                                       std::string* error) {
-  // Limit for the program and the automaton of one expression. RE2 is slower when the automaton
-  // reaches it.
+  // Memory limit for the program and the automaton of one expression. RE2 becomes slower when the
+  // automaton reaches this limit.
   constexpr int64_t kMaxBytes = 2 << 20;
   RE2::Options options;
   options.set_encoding(reading == Reading::kBytes ? RE2::Options::EncodingLatin1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Patterns of terms: ERROR "exact phrase" %regex% -excluded, or ?one ?of ?these.
+// Term patterns: ERROR "exact phrase" %regex% -excluded, or ?one ?of ?these.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,8 @@ uint64_t Alert::Advance(uint64_t now) {
 
 bool Alert::IsReached(uint64_t now) const {
   if (!options_.sliding) {
-    // The alert keeps firing at the start of a window if the previous window reached the threshold.
+    // At the start of a window, the alert keeps firing if the previous window reached the
+    // threshold.
     return events_ >= options_.threshold ||
            (is_firing_ && last_window_events_ >= options_.threshold);
   }
@@ -47,7 +48,7 @@ Alert::Edge Alert::Update(bool is_reached) {
 
 Alert::Edge Alert::OnEvent(uint64_t now) {
   now = Advance(now);
-  // The condition may have ended since the last event without a call of OnTime. In this case, this
+  // The condition may have ended since the last event without a call to OnTime. In this case, this
   // event fires the alert again, and the end is not reported.
   if (!IsReached(now)) is_firing_ = false;
   if (options_.sliding) times_[events_ % options_.threshold] = now;

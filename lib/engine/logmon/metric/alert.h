@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // An alert for "at least N events within a window". It fires once, and fires again only after the
-// number of events was below N.
+// number of events has fallen below N.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +36,20 @@ class Alert {
   /// Advances the time without an event.
   Edge OnTime(uint64_t now);
   bool is_firing() const { return is_firing_; }
-  /// Returns whether the state equals that of a new alert: no stored event still counts.
+  /// Returns whether the state equals that of a new alert, i.e. no stored event still counts.
   bool IsAtRest(uint64_t now);
 
  private:
   explicit Alert(const AlertOptions& options);
-  /// Returns the time to use; it differs from `now` after the clock stepped back.
+  /// Returns the time to use, which differs from `now` after the clock has stepped back.
   uint64_t Advance(uint64_t now);
   bool IsReached(uint64_t now) const;
   Edge Update(bool is_reached);
 
   AlertOptions options_;
   std::vector<uint64_t> times_;  // Times of the last `threshold` events, a ring.
-  // Sliding: events since the clock last stepped back. Else: events in the window.
+  // Sliding window: events since the clock last stepped back. Otherwise: events in the current
+  // window.
   uint64_t events_ = 0;
   uint64_t last_window_events_ = 0;  // Events of the previous window, unless sliding.
   uint64_t now_ = 0;

@@ -103,8 +103,8 @@ void Tally::Close(std::optional<Minute>& minute) {
     series.Add(options_.default_value);
     series.events = 0;
   }
-  // Limits memory: a clock that jumps back and forth closes minutes faster than the caller reads
-  // them.
+  // Limits the memory used, because a clock that jumps back and forth can close minutes faster than
+  // the caller reads them.
   if (closed_.size() >= 4 * open_.size()) {
     closed_.pop_front();
     ++lost_minutes_;

@@ -35,7 +35,8 @@ struct MinuteReport {
   int64_t minute = 0;  ///< Minutes since 1970.
   uint64_t lines = 0;  ///< Number of all lines, matching or not.
   std::vector<Series> series;
-  /// Events whose dimensions differ from all series, counted here after max_series is reached.
+  /// Events counted here after max_series is reached, because their dimensions differ from those of
+  /// all series.
   Series overflow;
 };
 
@@ -46,7 +47,7 @@ struct TallyOptions {
   std::optional<double> default_value = {};
 };
 
-/// Collects events while clocks may step and events may be late. An event counts in its minute as
+/// Collects events, even if the clock steps or events arrive late. An event counts in its minute as
 /// long as the minute is open or can be reopened. A minute that is reopened after its report is
 /// reported again; the reports add up. For one thread.
 class Tally {
@@ -83,7 +84,7 @@ class Tally {
   Series& SeriesOf(Minute& minute, std::span<const Text> dimensions);
   void Close(std::optional<Minute>& minute);
   /// Returns the earliest open minute that PopEnded may return at `now`, or the earliest open
-  /// minute if `now` is not set; else null.
+  /// minute if `now` is not set. Returns null if there is no such minute.
   std::optional<Minute>* FirstOpen(std::optional<int64_t> now);
   std::optional<MinuteReport> PopFirst(std::optional<int64_t> now);
 

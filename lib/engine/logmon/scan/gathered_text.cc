@@ -7,7 +7,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// Minimum length of text for which aligned stores of vectors are worth the additional gap.
+/// Minimum length of text for which aligned vector stores are worth the additional gap.
 constexpr uint32_t kAlignedBytes = 512;
 
 }  // namespace
@@ -23,8 +23,7 @@ GatheredText::GatheredText(uint32_t longest)
 char* GatheredText::Place(uint32_t ahead, uint32_t bytes) {
   const uint32_t first = end_ + 1 + ahead;
   const uint32_t at = bytes < kAlignedBytes ? first : (first + kVectorBytes - 1) & -kVectorBytes;
-  // Fills the maximum gap, because a fill of constant size is faster. The part overwrites the
-  // excess.
+  // Fills the maximum gap, because a constant-size fill is faster. The part overwrites the excess.
   std::memset(text_ + end_, '\n', kGapBytes);
   begin_ = at - ahead;
   return text_ + at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Collects complete lines of many sources, so that Hyperscan scans all of them in one call: a call
-// costs as much as some hundred bytes of text. An LF precedes each part, so the last line of the
-// previous part ends there in any case.
+// costs as much as scanning a few hundred bytes of text. An LF precedes each part, so the last line
+// of the previous part ends there in any case.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,9 @@ class GatheredText {
   bool HasRoom(uint64_t bytes) const {
     return empty() || (end_ + kGapBytes + bytes <= kBytes && parts_.size() < kMaxParts);
   }
-  /// Returns the address for the next part: its first `ahead` bytes go before the address, `bytes`
-  /// follow from there. There must be room for both. Without a following Add, the part is dropped.
+  /// Returns the address for the next part. The part's first `ahead` bytes must be written before
+  /// this address, its other `bytes` bytes from this address on. There must be room for both. The
+  /// part is dropped unless Add is called next.
   char* Place(uint32_t ahead, uint32_t bytes);
   /// Adds the part written at Place: all bytes from `ahead` before that address to `end`.
   void Add(const char* end, bool truncated, const Origin& origin, uint32_t header = 0) {

@@ -82,8 +82,8 @@ const char* AfterLastIn(const char* begin, const char* end) {
   return found ? begin + Block::kBytes - std::countl_zero(found) / Block::kBitsPerByte : begin;
 }
 
-/// Counts line ends of the blocks from `at` on and moves `at` after them. `after_cr`, 0 or 1,
-/// states whether a CR precedes `at`.
+/// Counts the line ends in the blocks from `at` on and moves `at` past these blocks. `after_cr`, 0
+/// or 1, states whether a CR precedes `at`.
 template <typename Block>
 uint64_t CountIn(const char*& at, const char* end, uint64_t& after_cr) {
   using Mask = typename Block::Mask;

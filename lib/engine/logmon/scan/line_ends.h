@@ -7,10 +7,10 @@
 
 namespace sluice::engine::logmon {
 
-/// Returns the first CR or LF in [at, end), else `end`.
+/// Returns the first CR or LF in [at, end), or `end` if there is none.
 const char* FindLineEnd(const char* at, const char* end);
 
-/// Returns the address after the last CR or LF in [begin, end), else `begin`.
+/// Returns the address after the last CR or LF in [begin, end), or `begin` if there is none.
 const char* AfterLastLineEnd(const char* begin, const char* end);
 
 /// Returns the number of line ends in [begin, end). A CR as the last byte counts.

@@ -21,7 +21,7 @@ LineMatcher::LineMatcher(const RuleSet& rules) : rules_(rules) {
     rules.filters()[i].Prepare(scratch_);
   }
   // Each line with a needle except the last has at least two bytes: one byte of text and the line
-  // end. A text longer than kBytes is a single line.
+  // end. Any text longer than kBytes is a single line.
   hits_.reserve(GatheredText::kBytes / 2 + 1);
   is_seen_.resize(rules.expressions().size());
   seen_.reserve(is_seen_.size());

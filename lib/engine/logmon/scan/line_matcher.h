@@ -23,8 +23,8 @@ struct MatchedLine {
   const RuleSet& rules;
   Scratch& scratch;
 
-  /// Returns the host that the line names for a filter that matches; empty if none. Valid until the
-  /// next call for the same filter, at most during the sink's call.
+  /// Returns the host that the line names for a matching filter; empty if it does not name any.
+  /// Valid until the next call for the same filter, at most during the sink's call.
   std::string_view HostOf(size_t filter) const {
     return rules.filters()[filter].HostOf(text, scratch);
   }
@@ -44,7 +44,7 @@ class LineMatcher {
   uint64_t matched_lines() const { return matched_lines_; }
   /// Returns the number of filter evaluations, summed over lines.
   uint64_t asked() const { return asked_; }
-  /// Returns the number of searches that were aborted after too many steps.
+  /// Returns the number of searches that were aborted because they took too many steps.
   uint64_t given_up() const { return scratch_.given_up(); }
   /// Returns the number of lines for which a JSON filter was evaluated but which are not valid
   /// JSON.
@@ -83,7 +83,7 @@ class LineMatcher {
   std::vector<Hit> hits_;
   uint32_t line_begin_ = 0;  ///< Start of the line of the last hit.
   uint32_t next_line_ = 0;   ///< Position after the end of the last hit's line.
-  bool disordered_ = false;  ///< A needle was reported after a needle of a later line.
+  bool disordered_ = false;  ///< Whether a needle was reported after a needle of a later line.
 
   // Needles found in the line of the last hit that do not by themselves determine whether a filter
   // matches.

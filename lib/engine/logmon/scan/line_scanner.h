@@ -21,8 +21,8 @@
 
 namespace sluice::engine::logmon {
 
-/// Position of a source within a line; all 0: at the start of a line. A handle: the scanner stores
-/// the bytes of the unfinished line. Call Forget() or Finish() before dropping the state.
+/// Position of a source within a line; all 0: at the start of a line. This is a handle: the scanner
+/// stores the bytes of the unfinished line. Call Forget() or Finish() before dropping the state.
 struct LineState {
   uint32_t unfinished = 0;  ///< Number of the line in UnfinishedLines; 0: none.
   uint16_t flags = 0;       ///< Bits defined in line_scanner.cc.
@@ -89,7 +89,7 @@ class LineScanner {
   void Gap(LineState& state);
   /// Drops a source; its unfinished line counts as torn.
   void Forget(LineState& state);
-  /// Matches all lines that have ended. Afterwards the numbers of their origins are no longer used.
+  /// Matches all lines that have ended. Afterwards, their origin numbers are no longer used.
   void Flush(LineSink sink);
 
   ScanCounters counters() const;
@@ -101,7 +101,8 @@ class LineScanner {
   struct Staged {
     const char* bytes = nullptr;  ///< Null: none.
     size_t size = 0;
-    uint32_t line = 0, length = 0;  ///< Number and length of the unfinished line before them.
+    uint32_t line = 0, length = 0;  ///< Number and length of the unfinished line that precedes
+                                    ///< these bytes.
     char* to = nullptr;
     CopiedText copied;
   };

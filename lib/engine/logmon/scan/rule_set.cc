@@ -60,7 +60,7 @@ class RuleSet::Builder {
     return true;
   }
 
-  /// Call it after the last Add.
+  /// Must be called after the last Add.
   void Finish() {
     for (const std::vector<NeedleUse>& uses : uses_) {
       rules_.first_use_.push_back(static_cast<uint32_t>(rules_.uses_.size()));

@@ -4,8 +4,8 @@
 //
 // Text is scanned in block mode, with the lines of many chunks in one call; a line that arrives in
 // several chunks is joined first (line_scanner.h). Hyperscan's streaming mode would need 30 to 140
-// bytes per stream instead but does not recognise lines: `$`, exclusions and confirmations need the
-// text of the whole line anyway.
+// bytes per stream instead. However, it does not recognise lines, and `$`, exclusions and
+// confirmations need the text of the whole line anyway.
 #pragma once
 
 #include <bitset>
@@ -41,7 +41,7 @@ struct NeedleUse {
   Role role;
 };
 
-/// Requirements of a filter with needles of the roles kAll, kAny and kNone.
+/// Requirements of a filter whose needles have the roles kAll, kAny and kNone.
 struct FilterNeeds {
   uint16_t all = 0;  ///< Number of different kAll needles that must be present.
   bool any = false;  ///< A kAny needle must also be present.
@@ -57,7 +57,7 @@ class RuleSet {
 
   /// Compiles at most kMaxFilters filters. Returns null and one line in `error` if there are more,
   /// if Hyperscan rejects a needle, or if the database would exceed its limit. The line names the
-  /// filter if a single one is the cause.
+  /// filter if a single filter is the cause.
   static std::unique_ptr<const RuleSet> Compile(std::vector<Filter> filters, std::string* error);
   ~RuleSet();
 

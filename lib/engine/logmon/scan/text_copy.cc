@@ -13,7 +13,7 @@ namespace {
 
 #ifdef SLUICE_AVX2
 constexpr size_t kVectorBytes = sizeof(__m256i);
-/// Maximum size of a text that is counted at once.
+/// Maximum size of a text whose line ends are counted at once.
 constexpr size_t kBlockBytes = 126 * kVectorBytes;
 
 __m256i Load(const char* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
@@ -68,7 +68,7 @@ __m256i CopyVector(const char* from, char* to) {
   return bytes;
 }
 
-/// Copies whole vectors. The hot loop: eight instructions per vector.
+/// Copies whole vectors. This is the hot loop, with eight instructions per vector.
 inline uint64_t CopyVectors(const char* from, size_t bytes, char* to, LineFeeds& feeds) {
   constexpr ptrdiff_t kStep = kVectorBytes, kAtOnce = 4 * kStep;
   const char* const end = from + bytes;

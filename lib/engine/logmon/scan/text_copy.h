@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One pass over all text before Hyperscan scans it: copies, counts line ends and sums. Counting and
-// summing cost little while the bytes are loaded from memory.
+// Makes one pass over all text before Hyperscan scans it: copies the text, counts its line ends and
+// computes its sum. Counting and summing cost little while the bytes are loaded from memory.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ uint32_t UnfinishedLines::AllocateBlock() {
 bool UnfinishedLines::Begin(uint32_t& line, std::string_view bytes) {
   if (bytes.size() > kFirstBytes || in_use_ == block_count_) return Append(line, bytes);
   line = AllocateBlock();
-  // Copies a whole block, because a copy of constant size is faster.
+  // Copies a whole block, because a constant-size copy is faster.
   std::memcpy(blocks_[line].first.bytes, bytes.data(), kFirstBytes);
   blocks_[line].first.last = line;
   blocks_[line].first.length = static_cast<uint32_t>(bytes.size());
@@ -77,7 +77,7 @@ bool UnfinishedLines::Append(uint32_t& line, std::string_view bytes) {
 }
 
 void UnfinishedLines::Copy(uint32_t line, char* to) const {
-  // Copies whole blocks, because copies of constant size are faster.
+  // Copies whole blocks, because constant-size copies are faster.
   std::memcpy(to, blocks_[line].first.bytes, kFirstBytes);
   const uint32_t length = Length(line);
   uint32_t block = line;

@@ -25,11 +25,12 @@ class UnfinishedLines {
   bool Append(uint32_t& line, std::string_view bytes);
   /// Starts `line`, which has no bytes yet. May read kSpareBytes after `bytes`.
   bool Begin(uint32_t& line, std::string_view bytes);
-  /// Replaces the bytes of `line` by at least one byte. Returns false and does nothing unless both
-  /// the old and the new bytes fit into one block. May read kSpareBytes after `bytes`.
+  /// Replaces the bytes of `line` with `bytes`, which must not be empty. Returns false and does
+  /// nothing unless both the old and the new bytes fit into one block. May read kSpareBytes after
+  /// `bytes`.
   bool Replace(uint32_t line, std::string_view bytes) {
     if (line == 0 || Length(line) > kFirstBytes || bytes.size() > kFirstBytes) return false;
-    // Copies a whole block, because a copy of constant size is faster.
+    // Copies a whole block, because a constant-size copy is faster.
     std::memcpy(blocks_[line].first.bytes, bytes.data(), kFirstBytes);
     blocks_[line].first.length = static_cast<uint32_t>(bytes.size());
     return true;

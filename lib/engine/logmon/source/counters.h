@@ -16,7 +16,7 @@ namespace sluice::engine::logmon {
 struct SourceCounters {
   enum Event : uint8_t {
     kSyslogMessages,   ///< Datagrams to a syslog port, and messages of streams.
-    kWithoutPriority,  ///< Messages without a valid priority; all of their bytes are text.
+    kWithoutPriority,  ///< Messages without a valid priority, whose bytes are all text.
     kLineDatagrams,    ///< Datagrams to a port for lines.
     kTcpSegments,      ///< Segments to an observed port, with or without text.
     kTextBytes,        ///< Bytes passed to the scanner.
@@ -33,7 +33,7 @@ struct SourceCounters {
     kWaitingSegments,    ///< TCP: arrived before earlier bytes.
     kRepeatedBytes,      ///< TCP: received again after delivery.
     kOutsideSegments,    ///< TCP: ignored because of an implausible sequence number.
-    kBehindEndSegments,  ///< TCP: with text after the end of their stream, which is ignored.
+    kBehindEndSegments,  ///< TCP: with text after the end of the stream; this text is ignored.
     kIgnoredResets,  ///< TCP: RST without effect: no open stream, outside the window, or refuted by
                      ///< later text.
     kGaps,           ///< TCP: positions where missing bytes were skipped.

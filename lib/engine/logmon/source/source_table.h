@@ -6,9 +6,9 @@
 // measured as an alternative: it stops for a rehash of more than 1 ms about every 50 000
 // evictions.)
 //
-// In a full table, a new source replaces the source that was idle longest. While sources that were
-// seen only once use more than an eighth of the table, they are replaced first. Thus a scan of a
-// million ports replaces the scan's sources, not the active ones.
+// In a full table, a new source replaces the source that has been idle longest. While sources that
+// were seen only once use more than an eighth of the table, they are replaced first. A scan of a
+// million ports therefore replaces only its own sources, not the active ones.
 #pragma once
 
 #include <algorithm>
@@ -104,14 +104,14 @@ class SourceTable {
     Free(place);
   }
 
-  /// Removes up to `most` sources that were idle for more than `cycles`: first sources that were
-  /// seen once, then all others, each group in the order of their last text.
+  /// Removes up to `most` sources that have been idle for more than `cycles`: first sources that
+  /// were seen once, then all others, each group in the order of their last text.
   template <typename Last>
   void ForgetIdle(uint64_t now, uint64_t cycles, uint32_t most, Last&& last) {
     for (const uint32_t list : {kNew, kSettled}) {
       for (; most > 0 && entries_[list].newer != list; --most) {
         const uint32_t oldest = entries_[list].newer;
-        // Signed: if a worker's `now` is before the time of the entry, the age is negative.
+        // Signed, because the age is negative if a worker's `now` is before the time of the entry.
         if (static_cast<int64_t>(now - entries_[oldest].seen - cycles) <= 0) break;
         Forget(oldest, last);
       }

@@ -163,7 +163,7 @@ bool ReadRfc5424(Reader reader, SyslogMessage& message) {
 }
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-/// Returns whether `c` may be part of a program's name. RFC 3164 section 4.1.3 allows only letters
+/// Returns whether `c` may be part of a program name. RFC 3164 section 4.1.3 allows only letters
 /// and digits.
 bool IsOfTag(char c) {
   return IsLetter(c) || IsDigit(c) || std::string_view("-_./").find(c) != std::string_view::npos;
@@ -232,7 +232,7 @@ bool ReadRfc3164(Reader reader, SyslogMessage& message) {
   return true;
 }
 
-/// Returns the message without a message length before it (RFC 6587 section 3.4.1), which some
+/// Returns the message without the preceding message length (RFC 6587 section 3.4.1), which some
 /// senders also write into datagrams. A number is a length only if it is the size of the rest, and
 /// the rest starts with a valid priority; otherwise it is text.
 std::string_view WithoutCount(std::string_view datagram) {

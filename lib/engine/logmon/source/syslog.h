@@ -4,8 +4,9 @@
 // messages in neither form.
 //
 // Filters search the text that the program logged: MSG of RFC 5424, or the content after "tag: " of
-// RFC 3164. If logger(1) sends the lines of a file, their texts equal the lines of the file. The
-// text starts where the valid header ends, so filters see all bytes that are not valid as a header.
+// RFC 3164. If logger(1) sends the lines of a file, the texts of the messages equal those lines.
+// The text starts where the valid header ends, so filters see all bytes that are not valid as a
+// header.
 #pragma once
 
 #include <string>
@@ -17,12 +18,12 @@ namespace sluice::engine::logmon {
 
 struct SyslogMessage {
   SyslogHeader header;
-  /// Process of the program: PROCID of RFC 5424, or the tag's text in brackets of RFC 3164. Empty
+  /// Process of the program: PROCID in RFC 5424, or the text in brackets of the RFC 3164 tag. Empty
   /// if the message has none.
   std::string_view process;
   /// Time stamp in the form of RFC 3339 or RFC 3164; empty if the message has none.
   std::string_view stamp;
-  /// RFC 3164: the tag with all of its parts up to the text; empty without a tag.
+  /// RFC 3164: the tag with all of its parts, up to the text. Empty if there is no tag.
   std::string_view tag;
   /// The text without a leading byte order mark and without trailing NULs. It may contain line
   /// ends, but the message counts as one line. Empty if an empty line was logged.

@@ -4,19 +4,19 @@
 // gaps. It never sends.
 //
 //   - A stream starts with its SYN. A stream that is first seen in the middle starts with a gap.
-//   - If bytes arrive twice, the first ones count, also where segments overlap.
+//   - If bytes arrive twice, the first copy counts, even where segments overlap.
 //   - Bytes ahead of the stream wait for earlier ones, within a window and while the pool has room.
-//     If window, room or time is exceeded, the missing bytes are skipped: a gap. The window is the
-//     one that the receiver advertises, if its segments are seen from its SYN on, and not less than
-//     the configured one.
-//   - A segment that is more than two windows ahead of the stream or more than kMaxBehind before
-//     its position is distrusted, because a single segment may be forged (RFC 5961). If the next
-//     segment continues it, the stream was lost and resumes there, after a gap.
+//     If the window, the room or the time limit is exceeded, the missing bytes are skipped, which
+//     is a gap. The window is the one that the receiver advertises if its segments are seen from
+//     its SYN on, but at least the configured one.
+//   - A segment that is more than two windows ahead of the stream or more than kMaxBehind bytes
+//     before the stream's position is distrusted, because a single segment may be forged (RFC
+//     5961). If the next segment continues it, the stream was lost and resumes there, after a gap.
 //   - A SYN with another sequence number on an open stream is distrusted until a segment follows
 //     it; then the ports were reused.
-//   - FIN ends the stream once the bytes before it are delivered. RST within the window also does;
-//     an RST that is not exactly at the stream's position loses its effect if later text arrives.
-//     An ended stream stays known, so that retransmissions do not count as new data.
+//   - FIN ends the stream once the bytes before it are delivered. An RST within the window also
+//     ends it; an RST that is not exactly at the stream's position loses its effect if later text
+//     arrives. An ended stream stays known, so that retransmissions do not count as new data.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +46,8 @@ struct TcpLimits {
 ///                                       ///< end of the previous one was not seen.
 class TcpAssembler {
  public:
-  /// A segment that starts up to this many bytes before the stream's position is a retransmission,
-  /// because senders have fewer bytes outstanding.
+  /// Maximum number of bytes by which a retransmission may start before the stream's position.
+  /// Senders have fewer bytes outstanding.
   static constexpr int32_t kMaxBehind = 16 << 20;
 
   TcpAssembler(const TcpLimits& limits, SourceCounters& counters)
@@ -115,7 +115,8 @@ class TcpAssembler {
   using Doubt = TcpStream::Doubt;
   using Event = SourceCounters;
 
-  /// Updates waiting_streams_ for a change of a stream between construction and destruction.
+  /// Updates waiting_streams_ for any change to a stream between this object's construction and
+  /// destruction.
   class Watch {
    public:
     Watch(TcpAssembler& assembler, const Stream& stream) : assembler_(assembler), stream_(stream) {
