@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Passes syslog messages to the lines of a worker: messages of datagrams, and those of streams,
-// which the framing of syslog_framing.h separates.
+// Passes syslog messages to a worker's AttributedLines. The messages arrive in datagrams or in
+// streams, which syslog_framing.h splits into messages.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A syslog server of one worker, an engine for byte streams: reads the messages of connections, in
-// both framings of RFC 6587, and matches their text. It sends nothing. Monitor is the engine that
-// observes such connections between other hosts.
+// The syslog server of one worker, an engine for byte streams. It reads messages from connections,
+// in both framings of RFC 6587, and matches their text. It does not send anything. Monitor is the
+// engine that observes such connections between other hosts.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class SyslogServer final : public packet::StreamEngine {
     lines_.set_now(now);
     counters_.Count(SourceCounters::kTextBytes, bytes.size());
     ReadFrames(connection.framing, bytes, MessagesOf(connection));
-    lines_.Match();  // The views of the lines end with the turn.
+    lines_.Match();  // The views of the lines are valid only until the end of the turn.
     turn.consumed = turn.bytes;
   }
   void Closed(Connection& connection, bool complete, uint64_t now) {
@@ -69,7 +69,7 @@ class SyslogServer final : public packet::StreamEngine {
   const LineScanner& scanner() const { return lines_.scanner(); }
   /// Returns the number of open connections.
   uint32_t sources() const { return open_; }
-  /// Returns the bytes of the states of open connections.
+  /// Returns the size of the states of open connections, in bytes.
   uint64_t memory_bytes() const { return open_ * sizeof(Connection); }
   Sink& sink() { return lines_.sink(); }
 

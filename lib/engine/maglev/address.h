@@ -36,8 +36,8 @@ struct IpPrefix {
   IpAddress address;      ///< First address of the range: the host bits are 0.
   uint8_t host_bits = 0;  ///< Bits after the prefix, at most 32 or 128; 0: a single address.
 
-  /// Parses "192.0.2.0/24", "2001:db8::/32" or a single address. Rejects all other forms, among
-  /// them prefixes whose host bits are not 0, such as "192.0.2.1/24".
+  /// Parses "192.0.2.0/24", "2001:db8::/32" or a single address. Rejects all other forms, including
+  /// prefixes whose host bits are not 0, such as "192.0.2.1/24".
   static std::optional<IpPrefix> Parse(std::string_view text);
   bool Contains(const IpAddress& other) const {
     return other.ipv6 == address.ipv6 && WithoutHostBits(other, host_bits) == address;

@@ -76,7 +76,7 @@ uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow, const 
     counters_.Count(Event::kFlood);
     return chosen;
   }
-  // An RST or FIN of an unknown flow ends that flow, so it is not recorded.
+  // An RST or FIN in an unknown flow ends that flow, so it is not recorded.
   if (arrival.tcp && arrival.fin_or_rst && !arrival.syn) {
     counters_.Count(Event::kByRing);
     return chosen;
@@ -158,7 +158,7 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
   return entry.backend.index;
 }
 
-// Handles packets that PlainPath does not: fragments, ICMP, answers of NAT backends, packets
+// Handles packets that PlainPath does not: fragments, ICMP, answers from NAT backends, packets
 // redirected by another balancer, and packets that are not for a VIP.
 
 namespace {
@@ -446,7 +446,7 @@ packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& heade
     counters_.Count(Event::kEcho);
     return packet::kForward;
   }
-  // The packet is for the host, e.g. a reply to the host's request or neighbour discovery.
+  // The packet is for the host, e.g. a reply to the host's own request, or neighbour discovery.
   counters_.Count(Event::kPassed);
   return packet::kPass;
 }

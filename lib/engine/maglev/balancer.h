@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Load balancer of one worker: parses a packet, finds its VIP and connection, and encapsulates it.
-// Single-threaded, without I/O; a BurstEngine. All settings that an operator can change at run time
-// are in the Tables that AtRest loads.
+// The load balancer of one worker, a BurstEngine: parses a packet, finds its VIP and connection,
+// and encapsulates the packet. Single-threaded; performs no I/O. All settings that an operator can
+// change at run time are in the Tables that AtRest loads.
 #pragma once
 
 #include <atomic>
@@ -30,13 +30,15 @@ class Balancer final : public packet::Engine {
     kMalformed,   ///< A header does not fit into the frame or contradicts another header.
     kNoBackend,   ///< Every backend of the VIP is down, drained or has weight 0.
     kTooLong,     ///< Exceeds the MTU once encapsulated, and an error must not be sent.
-    kNoHeadroom,  ///< The buffer lacks headroom, and the frame is too long to be built elsewhere.
+    kNoHeadroom,  ///< The buffer lacks headroom, and the frame is too long to be built in another
+                  ///< buffer.
     kTtlExpired,  ///< The TTL or hop limit expires here.
     kFragment,  ///< Later fragment whose first fragment is unknown; profile `katran`: any fragment.
     kIpOptions,        ///< IPv4 options (profile `katran`).
     kQuicNoServer,     ///< The server id names a removed backend (profile `katran`).
     kIcmpOther,        ///< Echo request to a VIP; rejected by AnswerEcho.
-    kUnknownProtocol,  ///< To a VIP's address, but to none of its services; `katran` passes it.
+    kUnknownProtocol,  ///< For a VIP's address, but not for any of its services; profile `katran`
+                       ///< passes such packets.
     kReasons
   };
   static constexpr auto kDropReasons =
@@ -62,7 +64,8 @@ class Balancer final : public packet::Engine {
   Balancer(const std::atomic<const Tables*>* tables, uint64_t seed, uint64_t cycles_per_second);
   Balancer(Balancer&&) = default;
 
-  /// Loads new tables and the time. Call it between bursts: once before the first one, then often.
+  /// Loads new tables and the time. Must be called between bursts: once before the first burst,
+  /// then often.
   void AtRest(uint64_t now) override;
   /// Answers every frame. The result for a frame does not depend on how frames are grouped into
   /// bursts.
@@ -78,8 +81,8 @@ class Balancer final : public packet::Engine {
   }
 
   const BalancerCounters& counters() const { return counters_; }
-  /// Returns this worker's connections. Call it only from the worker, or while the worker is at
-  /// rest.
+  /// Returns this worker's connections. Must be called only by the worker, or while the worker is
+  /// at rest.
   const ConnectionTable& connections() const { return connections_; }
   uint32_t seconds() const { return now_.seconds; }
   uint64_t epoch() const { return tables_->epoch(); }
@@ -104,12 +107,12 @@ class Balancer final : public packet::Engine {
     bool fin_or_rst = false;
   };
 
-  /// Handles the frames that PlainPath does not handle. `tag` is the tag of a plain frame's flow,
-  /// else 0. It is passed by reference because a value would be loaded, and kept in a register, for
-  /// every frame of a burst.
+  /// Handles the frames that PlainPath does not handle. `tag` is the tag of the flow of a plain
+  /// frame, or 0 for other frames. It is passed by reference because a value would be loaded, and
+  /// kept in a register, for every frame of a burst.
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
                                         uint8_t* spare, const uint64_t& tag);
-  /// As Decide, for a plain frame whose flow has `tag`.
+  /// Like Decide, but for a plain frame whose flow has `tag`.
   packet::Verdict DecidePlain(packet::Frame& frame, uint64_t tag);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers, bool redirected);
@@ -117,15 +120,15 @@ class Balancer final : public packet::Engine {
   packet::Verdict ProcessFragment(packet::Frame& frame, const packet::Headers& headers,
                                   bool redirected);
   uint64_t FragmentTag(const uint8_t* frame, const packet::Headers& headers) const;
-  /// Handles a packet that NAT may have to translate towards a client: an answer of a NAT backend,
-  /// a fragment of an answer, or an ICMP error about a packet that was sent to a NAT backend.
-  /// Returns nullopt for all other packets.
+  /// Handles a packet that NAT may have to translate towards a client: an answer from a NAT
+  /// backend, a fragment of an answer, or an ICMP error about a packet that was sent to a NAT
+  /// backend. Returns nullopt for all other packets.
   std::optional<packet::Verdict> ProcessNatReturn(packet::Frame& frame,
                                                   const packet::Headers& headers);
   std::optional<packet::Verdict> ProcessNatFragment(packet::Frame& frame,
                                                     const packet::Headers& headers);
-  /// Returns the NAT backend that sent an answer, or to which the packet that an ICMP error quotes
-  /// was sent; else null.
+  /// Returns the NAT backend that sent an answer, or to which the packet quoted by an ICMP error
+  /// was sent. Returns null if there is none.
   const Backend* FindNatBackend(const packet::Frame& frame, const packet::Headers& headers) const;
   /// Sends a packet to a client with the VIP as its source. In the packet that an ICMP error
   /// quotes, the VIP becomes the destination.
@@ -164,7 +167,7 @@ class Balancer final : public packet::Engine {
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame, const packet::Headers& headers);
   /// Records `backend`, which a QUIC connection id named, as the backend of the flow, if the VIP
   /// uses the connection table. Does not record new flows above the flood rate. Katran's profile
-  /// only updates flows that are recorded already.
+  /// only updates flows that are already recorded.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
   /// Provides `bytes` of headroom. A frame without enough headroom is moved to `spare` if the frame

@@ -22,8 +22,8 @@ class PoolChecker {
   PoolChecker(const Setup& setup, const PrefixMap& vips, Complaints& complaints)
       : setup_(setup), vips_(vips), complaints_(complaints) {}
 
-  /// Checks `vip`. `complaints` must already have the place of `vip`. Each line starts with the
-  /// current prefix of `complaints` and the name of the backend or source.
+  /// Checks `vip`. The place of `complaints` must already be set to that of `vip`. Each line starts
+  /// with the current prefix of `complaints` and the name of the backend or source.
   void Check(const VipSetup& vip);
 
  private:

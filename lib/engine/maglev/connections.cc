@@ -58,8 +58,8 @@ void ConnectionTable::Touch(Connection& entry, bool syn, bool fin_or_rst, Moment
   entry.seen_s = static_cast<uint16_t>(now.seconds);
   if (entry.state == kUdp || entry.state == kEmpty) return;
   if (IsOpening(entry.state)) {
-    // `began` wraps after an eighth of a second. One in sixteen of the later packets thus counts as
-    // back to back with the first one; the flow's next packet establishes it.
+    // `began` wraps after an eighth of a second. Therefore one in sixteen of the later packets
+    // counts as back to back with the first one; the flow's next packet establishes it.
     const uint32_t ticks = (now.tick - entry.began) % kBeganTicks;
     const bool tcp = entry.state == kOpening;
     if (tcp && syn && !fin_or_rst) {
@@ -113,8 +113,8 @@ bool ConnectionTable::Insert(const Connection& flow, Moment now) {
 }
 
 void ConnectionTable::Replace(uint32_t bucket, uint32_t slot, const Connection& entry) {
-  // Opening flows of the same second stay in order of arrival. A flood thus evicts its packets
-  // before a flow that waits for its second packet.
+  // Opening flows of the same second stay in order of arrival. A flood therefore evicts its own
+  // packets before it evicts a flow that waits for its second packet.
   for (uint32_t next = slot + 1; next < kSlots; ++next) {
     const Connection later = Read(bucket, next);
     if (!IsOpening(later.state)) continue;

@@ -41,7 +41,7 @@ struct BackendRef {
   uint16_t index = 0;
   uint16_t generation = 0;  ///< 0: no backend.
 
-  /// Returns both members in one word, as an entry contains them; 0 if there is no backend.
+  /// Returns both members in one word, as they are stored in an entry; 0 if there is no backend.
   constexpr uint32_t word() const { return std::bit_cast<uint32_t>(*this); }
   friend bool operator==(BackendRef, BackendRef) = default;
 };
@@ -82,8 +82,8 @@ class ConnectionTable {
  public:
   /// Longest timeout in seconds; longer ones are reduced to it.
   static constexpr uint32_t kMaxTimeout = 32767;
-  /// Entries up to this many seconds in the future are live, because the clock of threads that
-  /// count entries may be late.
+  /// Entries up to this many seconds in the future are live, because the clock of a thread that
+  /// counts entries may be behind.
   static constexpr uint32_t kAheadS = 8;
 
   /// Creates a table for `capacity` flows. The table has a quarter more entries, so that nearly all
@@ -107,7 +107,8 @@ class ConnectionTable {
   // Only the worker may call the following functions.
 
   /// Prefetches the first bucket of a flow, which contains nearly all known flows, and returns it.
-  /// The second one, which only a new flow needs, would cost every packet a transfer from memory.
+  /// Prefetching the second one, which only a new flow needs, would cost every packet a transfer
+  /// from memory.
   Bucket* Prefetch(uint64_t tag) {
     Bucket* const line = &buckets_[FirstBucket(tag)];
     __builtin_prefetch(line);
@@ -133,8 +134,8 @@ class ConnectionTable {
     if (equal == 0) [[unlikely]]
       return 0;
     uint64_t& word = line.details[static_cast<uint32_t>(std::countr_zero(equal))];
-    // Compares state, owner and time at once: a flow with many packets was usually seen in this
-    // second already.
+    // Compares state, owner and time at once: a flow with many packets has usually been seen in
+    // this second already.
     const uint32_t wanted =
         uint32_t{static_cast<uint8_t>(state)} << 24 | uint32_t{owner} << 16 | (seconds & 0xffff);
     const auto rest = static_cast<uint32_t>(word >> 32);
@@ -155,22 +156,22 @@ class ConnectionTable {
   void Update(uint32_t place, const Connection& entry) {
     uint64_t& word = buckets_[place / kSlots].details[place % kSlots];
     const uint64_t details = std::bit_cast<Words>(entry)[1];
-    if (word != details) Store(word, details);  // A clean line need not be written back.
+    if (word != details) Store(word, details);  // Unmodified cache lines need no write-back.
   }
 
   void Remove(uint32_t place) { Write(place / kSlots, place % kSlots, Connection()); }
 
   /// Removes idle entries from the next 1/8192 of the table, at most once per value of `seconds`.
-  /// Call it at least every three seconds. Otherwise an idle entry could become live again every
-  /// 65536 s, when its 16-bit time wraps, for as long as its timeout.
+  /// Must be called at least every three seconds. Otherwise an idle entry could become live again
+  /// every 65536 s, when its 16-bit time wraps, for as long as its timeout.
   void Sweep(uint32_t seconds) {
     if (seconds != swept_s_) SweepPart(seconds);
   }
 
   /// Updates state and time of an entry for a packet of its flow. An opening flow stays opening
-  /// while packets are back to back with the first one. Else a packet without SYN moves kOpening to
-  /// kTcp, and any packet moves kUdpOpening to kUdp. FIN or RST moves TCP to kClosing. A SYN
-  /// reopens a closing flow, restarts an opening one, and does not change an established one.
+  /// while packets are back to back with the first one. Otherwise, a packet without SYN moves
+  /// kOpening to kTcp, and any packet moves kUdpOpening to kUdp. FIN or RST moves TCP to kClosing.
+  /// A SYN reopens a closing flow, restarts an opening one, and does not change an established one.
   static void Touch(Connection& entry, bool syn, bool fin_or_rst, Moment now);
 
   // Any thread may call the following functions at any time. Entries are two words that are loaded
@@ -245,10 +246,10 @@ class ConnectionTable {
   Room RoomIn(uint32_t bucket, uint32_t seconds) const;
   /// Replaces the oldest opening flow, which is in `slot`.
   void Replace(uint32_t bucket, uint32_t slot, const Connection& entry);
-  /// Inserts a flow whose first bucket has no free slot. Uses a free slot of the second bucket,
-  /// else replaces the oldest opening flow of either bucket. Else, unless the new flow is opening,
-  /// moves an established flow to that flow's other bucket. Returns false if none of this is
-  /// possible.
+  /// Inserts a flow whose first bucket has no free slot. Uses a free slot of the second bucket. If
+  /// there is none, replaces the oldest opening flow of either bucket. If there is none and the new
+  /// flow is not opening, moves an established flow to that flow's other bucket. Returns false if
+  /// none of this is possible.
   bool InsertCrowded(const Connection& entry, const Room& first_room, uint32_t seconds);
   void SweepPart(uint32_t seconds);
 

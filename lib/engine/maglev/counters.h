@@ -14,7 +14,7 @@
 
 namespace sluice::engine::maglev {
 
-/// Number of packets, and of bytes in the frames as received.
+/// Number of packets, and number of bytes in the frames as received.
 struct Traffic {
   uint64_t pkts = 0;
   uint64_t bytes = 0;
@@ -40,7 +40,7 @@ struct BalancerCounters {
     kEcho,            ///< Echo requests to a VIP that were answered.
     kTooBig,          ///< Packets answered with "too big".
     kBadIpChecksum,   ///< Forwarded despite a wrong IPv4 checksum.
-    kNatReturn,       ///< Answers of NAT backends, rewritten.
+    kNatReturn,       ///< Answers from NAT backends, rewritten.
     kPassed,          ///< Not for a VIP: passed to the slow path.
     kEvents
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Published hash functions that other balancers use to build rings and to choose slots. They must
-// match byte for byte. Pure functions.
+// Pure functions that compute published hashes, which other balancers use to build rings and to
+// choose slots. The results must match theirs byte for byte.
 #pragma once
 
 #include <cstddef>

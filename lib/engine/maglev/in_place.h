@@ -51,9 +51,9 @@ inline uint16_t ChangeChecksum(uint16_t stored, uint64_t change) {
   return packet::FinishChecksum(uint64_t{static_cast<uint16_t>(~stored)} + change);
 }
 
-/// Rewrites destination address and port of an untagged TCP or UDP packet over IPv4 without options
-/// to the backend's; if the backend's port is 0, the packet's port is kept. Updates the checksums;
-/// a UDP checksum of 0 stays 0.
+/// Rewrites the destination address and port of an untagged TCP or UDP packet over IPv4 without
+/// options to those of the backend; if the backend's port is 0, the packet's port is kept. Updates
+/// the checksums; a UDP checksum of 0 stays 0.
 inline void RewriteDestination(uint8_t* frame, bool tcp, const PlainOuter& outer) {
   uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   uint8_t* const l4 = ip + packet::kIpv4MinHeaderBytes;

@@ -74,15 +74,15 @@ struct Entropy {
   }
 };
 
-/// Prepends `outer` to the IP packet of a frame that Parse accepted. Ethernet header and VLAN tags
-/// move to the front, with the next hop as destination and the old destination as source; Ethernet
-/// padding is removed. DSCP and ECN are copied, the TTL is 64, DF is not set. The caller has
-/// checked headroom (outer.header_bytes) and MTU.
+/// Prepends `outer` to the IP packet of a frame that Parse accepted. The Ethernet header and VLAN
+/// tags move to the front, with the next hop as destination and the old destination as source;
+/// Ethernet padding is removed. DSCP and ECN are copied, the TTL is 64, DF is not set. The caller
+/// must have checked the headroom (outer.header_bytes) and the MTU.
 void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Outer& outer,
                  Entropy entropy);
 
 /// Compact form of a `plain` Outer or of a rewrite in place; a quarter of a cache line. It contains
-/// the owner, so that one load answers whether a connection may stay with this backend
+/// the owner, so that one load provides both whether a connection may stay with this backend
 /// (Tables::Serves) and how to send its packets.
 struct alignas(16) PlainOuter {
   /// Returns the value of `owner` for a backend that serves the VIP at index `vip`. `backend` is

@@ -38,8 +38,8 @@ inline constexpr uint8_t kTcpFin = 0x01, kTcpSyn = 0x02, kTcpRst = 0x04;  ///< T
 /// that all of its frames need.
 class PlainPath {
  public:
-  /// All arguments must outlive the object. `buffer` is used to build frames for which there is no
-  /// other room.
+  /// All arguments must outlive the object. `buffer` is used to build frames that do not fit
+  /// anywhere else.
   PlainPath(const Tables& tables, FlowTags tags, uint32_t seconds, ConnectionTable& connections,
             BalancerCounters& counters, uint8_t* buffer)
       : index_(tables.index()),
@@ -84,12 +84,12 @@ class PlainPath {
 
     /// Returns false if the frame is not for this path.
     bool Read(const uint8_t* frame, uint32_t length, FlowTags tags);
-    /// Read for a frame of at least kPlainLeast bytes that VipPattern matches, or that Read has
-    /// compared field by field. Does not set vip_key.
+    /// Like Read, but for a frame of at least kPlainLeast bytes that VipPattern matches, or that
+    /// Read has compared field by field. Does not set vip_key.
     bool ReadRest(const uint8_t* frame, uint32_t length, FlowTags tags, uint8_t protocol);
   };
   /// The header fields that all plain packets of a VIP have in common. One comparison replaces
-  /// those of the fields.
+  /// separate comparisons of these fields.
   class VipPattern {
    public:
     explicit VipPattern(uint64_t vip_key);
@@ -114,7 +114,7 @@ class PlainPath {
   };
   struct Piece {
     std::array<Sight, kPieceFrames> frames;
-    bool one_vip;  ///< Read accepted all frames, and they are for the same VIP.
+    bool one_vip;  ///< Read accepted all frames, and all are for the same VIP.
   };
   /// A frame that was sent.
   struct Sent {
@@ -171,9 +171,9 @@ class PlainPath {
     return true;
   }
 
-  /// ReadAt for the frames after `first`, which ReadAt accepted. Returns false if one of them is
-  /// not for this path or is for another VIP. A separate function, so that the state of its loop
-  /// stays in registers.
+  /// Like ReadAt, but for the frames after `first`, which ReadAt has accepted. Returns false if one
+  /// of them is not for this path or is for another VIP. This is a separate function, so that the
+  /// state of its loop stays in registers.
   template <packet::Burst Burst>
   [[gnu::noinline]] static bool LookOneVip(const Burst& burst, uint32_t first, uint32_t end,
                                            FlowTags tags, ConnectionTable& connections,
@@ -226,8 +226,7 @@ class PlainPath {
       Send<kInPlace>(burst, number, frame, sight->total, way, *outer);
       *next++ = {frame.length, BackendOf(*outer)};
     }
-    // Counts after the loop: by measurement, counting within the loop costs 10% more time per
-    // packet.
+    // Count after the loop: counting within the loop was measured to cost 10% more time per packet.
     Traffic* const by_backend = counters_.by_backend.data();
     Traffic all;
     for (const Sent* one = sent; one != next; ++one) {
@@ -306,8 +305,8 @@ class PlainPath {
     }
   }
 
-  /// Returns where to build a frame of `length` bytes that has no headroom: `spare` if it fits
-  /// there, else buffer_.
+  /// Returns where to build a frame of `length` bytes that has no headroom: `spare` if the frame
+  /// fits there, else buffer_.
   uint8_t* Elsewhere(uint8_t* spare, uint32_t length) const {
     return spare != nullptr && length <= packet::Frame::kSpareBytes ? spare : buffer_;
   }

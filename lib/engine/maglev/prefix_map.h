@@ -19,7 +19,7 @@ namespace sluice::engine::maglev {
 
 class PrefixMap {
  public:
-  /// Adds a prefix. Returns false without a change if the map contains it already.
+  /// Adds a prefix. Returns false and leaves the map unchanged if it already contains the prefix.
   bool Add(const IpPrefix& prefix, uint16_t value) {
     if (!values_.try_emplace(prefix, value).second) return false;
     std::vector<uint8_t>& lengths = host_bits_[prefix.address.ipv6];

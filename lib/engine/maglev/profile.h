@@ -68,7 +68,7 @@ struct SlotRule {
 
 namespace internal {
 
-/// Digits of pi. The keys are public because all balancers of a fleet must use the same.
+/// Digits of pi. The keys are public because all balancers of a fleet must use the same keys.
 inline constexpr uint64_t kKeys[]{0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0,
                                   0x082efa98ec4e6c89, 0x452821e638d01377};
 

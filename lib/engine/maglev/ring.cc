@@ -43,7 +43,7 @@ ClaimOrder InProportion(std::span<const WeightedBackend> backends, uint32_t slot
     sum += backend.weight;
   }
   // These rounds contain enough claims: each backend's claims fall short of its exact share by less
-  // than one, and the backend of the largest weight has one claim per round.
+  // than one, and the backend with the largest weight has one claim per round.
   const uint64_t rounds =
       std::min<uint64_t>(slots, ((slots + backends.size()) * largest + sum - 1) / sum);
   const auto for_each_claim = [&](const auto& visit) {
@@ -74,8 +74,8 @@ ClaimOrder InProportion(std::span<const WeightedBackend> backends, uint32_t slot
   return turns;
 }
 
-/// Katran's first rule: in the first round each backend claims as many slots as its weight, in
-/// later rounds one.
+/// Katran's first rule: each backend claims as many slots as its weight in the first round, and one
+/// slot in each later round.
 ClaimOrder WeightFirst(std::span<const WeightedBackend> backends, uint32_t slots) {
   ClaimOrder turns;
   turns.reserve(slots);
@@ -207,8 +207,8 @@ class Walks {
     Walk& walk = walks_[backend];
     const uint32_t slots = slots_;
     const uint32_t ahead = ahead_;
-    // Returns (from + by) mod slots: if from + by is below `slots`, the second argument wraps
-    // around and is the larger one.
+    // Returns (from + by) mod slots. If from + by is below `slots`, the second argument of std::min
+    // wraps around and is the larger one.
     const auto step = [slots](uint32_t from, uint32_t by) {
       return std::min(from + by, from + by - slots);
     };

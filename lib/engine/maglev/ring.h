@@ -35,9 +35,9 @@ inline constexpr uint32_t kLargeRing = 655373;
 inline constexpr uint32_t kMaxRingSlots = 1u << 24;
 inline constexpr uint32_t kMaxRingBackends = 65535;
 
-/// Returns the backend index of each of `slots` (prime) slots. The result is empty if all weights
-/// are 0 or an argument is out of range. The order of `permutations` breaks ties, so it must not
-/// depend on the order in the configuration (profile.h sorts).
+/// Returns the backend index of each of `slots` slots. `slots` must be prime. The result is empty
+/// if all weights are 0 or an argument is out of range. The order of `permutations` breaks ties, so
+/// it must not depend on the order in the configuration (profile.h sorts).
 std::vector<uint16_t> FillRing(std::span<const Permutation> permutations, uint32_t slots,
                                WeightRule rule);
 

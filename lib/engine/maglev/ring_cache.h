@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Caches rings by the arguments that determine them, so that the ring of VIPs with equal pools is
-// computed only once. Control path; not thread-safe.
+// Caches rings by the arguments that determine them, so that VIPs with equal pools share one
+// computation of their ring. Control path; not thread-safe.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

@@ -62,8 +62,8 @@ constexpr uint32_t OuterBytes(Encapsulation encapsulation, bool ipv6) {
 
 enum class BackendState : uint8_t {
   kUp,
-  kDraining,  ///< Gets no new flows; its flows stay until they are idle.
-  kDown,      ///< Gets no packets; its flows move immediately.
+  kDraining,  ///< Receives no new flows; its flows stay until they are idle.
+  kDown,      ///< Receives no packets; its flows move immediately.
 };
 /// Returns "up", "draining" or "down".
 std::string_view StateName(BackendState state);
@@ -95,12 +95,13 @@ struct VipSetup {
   uint8_t protocol = 6;   ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
   bool quic = false;        ///< UDP only: connection ids choose the backend (docs/maglev-peers.md).
-  bool connections = true;  ///< False: source prefix or ring chooses for every packet.
+  bool connections = true;  ///< False: the source prefix or the ring chooses the backend of every
+                            ///< packet.
   bool destination_port_only = false;  ///< See SlotRule.
   bool no_source_port = false;         ///< See SlotRule.
   std::vector<BackendSetup> backends;
   std::vector<SourceSetup> sources;
-  /// For reports only: no backend passes its checks, so all are used.
+  /// For reports only: no backend passes its checks, so all of them are used.
   bool failed_open = false;
 
   IpPrefix prefix() const { return {address, host_bits}; }
@@ -165,11 +166,11 @@ struct Fault {
 /// Returns the first `most` faults of a setup with their places.
 std::vector<Fault> FindFaults(const Setup& setup, size_t most = SIZE_MAX);
 
-/// Returns one line for each of the first `most` faults, which names VIP and backend: duplicate or
-/// conflicting VIPs, duplicate names, sources without a backend, incompatible families (an IPv6 VIP
-/// tunneled over IPv4), slots that are not prime, weights out of range, a missing next hop,
-/// exceeded limits. An empty pool and a pool with only weights of 0 are valid: such a VIP drops its
-/// packets and counts the drops.
+/// Returns one line for each of the first `most` faults. The line names the VIP and the backend.
+/// Faults are duplicate or conflicting VIPs, duplicate names, sources without a backend,
+/// incompatible families (an IPv6 VIP tunneled over IPv4), slots that are not prime, weights out of
+/// range, a missing next hop, exceeded limits. An empty pool and a pool with only weights of 0 are
+/// valid: such a VIP drops its packets and counts the drops.
 std::vector<std::string> Check(const Setup& setup, size_t most = SIZE_MAX);
 
 /// Returns the settings that differ between `now` and `next` but cannot change while balancers run,

@@ -80,7 +80,8 @@ class IndexKeeper {
       if (!names_[i].empty()) known_[names_[i]] = static_cast<uint16_t>(i);
     }
   }
-  /// Reserves the index of a key. Call it for all keys of the setup before the first IndexOf.
+  /// Reserves the index of a key. Must be called for all keys of the setup before the first
+  /// IndexOf.
   void Keep(const std::string& key) { kept_.insert(key); }
   uint16_t IndexOf(const std::string& key) {
     if (const auto it = known_.find(key); it != known_.end()) return it->second;

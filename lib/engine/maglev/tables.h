@@ -88,8 +88,8 @@ class Tables {
   /// Returns the backends by index; unused indices have generation 0.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
-  /// Returns the compact outer headers, indexed by backend. Contains at least one, so that a
-  /// BackendRef without a backend can be looked up, too.
+  /// Returns the compact outer headers, indexed by backend. Contains at least one element, so that
+  /// a BackendRef without a backend can be looked up, too.
   const std::vector<PlainOuter>& plain_outers() const { return plain_outers_; }
   /// Returns all balancers, in the same order on each of them; empty if fragments are not
   /// redirected.
@@ -108,8 +108,8 @@ class Tables {
   /// Returns the backend index that the ring yields for a flow, or kNobody. Stores the slot in
   /// `slot`.
   uint16_t BackendOf(const Vip& vip, const packet::FlowKey& flow, uint32_t* slot) const;
-  /// Returns the backend that VipSetup::sources specifies for a new flow if it accepts new flows;
-  /// else kNobody.
+  /// Returns the backend that VipSetup::sources specifies for a new flow, or kNobody if there is
+  /// none or if it does not accept new flows.
   uint16_t BackendBySource(const Vip& vip, const packet::FlowKey& flow) const;
 
  private:
@@ -134,7 +134,7 @@ class Tables {
   std::vector<std::string> backend_names_;
   std::vector<std::string> backend_keys_;  ///< Names of its VIP and backend; indexed by backend.
   std::vector<uint16_t> last_generation_;  ///< Indexed by backend, unused indices included.
-  uint32_t mtu_ = 0;                       ///< MTU of the path.
+  uint32_t mtu_ = 0;                       ///< MTU of the path to the backends.
   uint32_t max_inner_ = 0;                 ///< Limit of inner packets for any outer header.
   VipIndex index_;
 };

@@ -33,7 +33,7 @@ struct NewOwners {
   static NewOwners Of(const Tables& before, const Tables& next);
 };
 
-/// Sums traffic by the current owner of each index. Used by one thread at a time, also while
+/// Sums traffic by the current owner of each index. May be used by one thread at a time, even while
 /// balancers run.
 class TrafficByOwner {
  public:

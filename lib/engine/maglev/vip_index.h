@@ -20,7 +20,7 @@ namespace sluice::engine::maglev {
 struct Backend;
 struct Vip;
 
-/// An index of VIPs and NAT backends. Immutable once built; for any number of threads.
+/// An index of VIPs and NAT backends. Immutable once built; may be used by any number of threads.
 class VipIndex {
  public:
   /// Creates an empty index.
@@ -33,7 +33,7 @@ class VipIndex {
   const Vip* Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
   /// Returns a key of all fields of an IPv4 packet that determine its VIP. The argument contains
   /// the eight bytes from the destination address to the destination port of a header without
-  /// options; the key has the protocol in place of the source port. Never 0.
+  /// options; in the key, the protocol replaces the source port. The key is never 0.
   static uint64_t Ipv4Key(uint64_t destination_and_ports, uint8_t protocol) {
     constexpr uint64_t kSourcePort = uint64_t{0xffff} << kProtocolShift;
     return (destination_and_ports & ~kSourcePort) | uint64_t{protocol} << kProtocolShift;

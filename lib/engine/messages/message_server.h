@@ -36,7 +36,8 @@ struct MessageCounts {
   // Additional counts:
   /// Messages whose parts did not all arrive in time, or that the sender restarted.
   uint64_t incomplete = 0;
-  uint64_t late = 0;  ///< Answers to messages that had ended: answered twice or too late.
+  uint64_t late = 0;  ///< Answers to messages that had already ended: they were answered twice or
+                      ///< too late.
   /// Answers, also counted in `answered`, of which the interface did not accept all parts.
   uint64_t unsent = 0;
 };
@@ -76,8 +77,9 @@ class MessageServer final : public packet::Engine {
   struct Options {
     std::vector<Flow> flows;
     uint32_t messages = 0;        ///< Maximum number of messages at a time; up to kMostMessages.
-    uint64_t timeout_cycles = 0;  ///< Maximum time in TSC cycles from a message's latest part to
-                                  ///< its next part or, once complete, to its answer.
+    uint64_t timeout_cycles = 0;  ///< Maximum time in TSC cycles between consecutive
+                                  ///< parts of a message and, once the message is
+                                  ///< complete, until its answer.
     uint64_t cycles_hz = 0;       ///< Frequency of `now`.
   };
   static constexpr uint32_t kMostMessages = 1u << 12;
@@ -85,20 +87,20 @@ class MessageServer final : public packet::Engine {
   static constexpr uint32_t kNumberBits = 28;
 
   explicit MessageServer(const Options& options);
-  /// Sets the destination addresses to accept; if empty, all are accepted. Call it before the
-  /// first frame.
+  /// Sets the destination addresses to accept; if empty, all are accepted. Must be called before
+  /// the first frame.
   void SetOwn(const packet::OwnAddresses& own) { own_ = own; }
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
   void set_outbox(packet::Outbox outbox) override { outbox_ = outbox; }
-  /// Checks some messages for timeouts. Call it between bursts.
+  /// Checks some messages for timeouts. Must be called between bursts.
   void Expire(uint64_t now);
 
   uint32_t longest(size_t flow) const { return flows_[flow].longest; }
   /// Returns whether the flow has a complete message to process.
   bool HasMessage(size_t flow);
   /// Copies the next message of the flow to `room`, which has `longest` bytes, and returns its
-  /// length. Requires HasMessage. Sets `number`, which Answer needs.
+  /// length. HasMessage must be true. Sets `number`, which Answer needs.
   uint32_t Receive(size_t flow, std::span<uint8_t> room, uint32_t* number);
   /// Sends the answer to message `number` of any flow through the outbox. If the message has ended,
   /// only counts the answer as late.
@@ -107,7 +109,7 @@ class MessageServer final : public packet::Engine {
   MessageCounts counts() const;
   /// Returns the number of complete messages that have not ended. For any thread.
   uint64_t open() const {
-    // Loads the ends first, because no message ends before it is received.
+    // Load the counts of ended messages first, because no message ends before it is received.
     const MessageCounts before = counts();
     return counts().received - before.answered - before.unanswered;
   }
@@ -187,13 +189,14 @@ class MessageServer final : public packet::Engine {
   packet::OwnAddresses own_{{}};
   packet::Outbox outbox_;
   std::vector<Slot> slots_;
-  /// Free slots. The slot that was freed first is used next, so that numbers are reused late.
+  /// Free slots. The slot that was freed first is used next, so that numbers are reused as late as
+  /// possible.
   std::deque<uint32_t> free_;
   /// Slots in kFilling, by sender; at most half of all slots.
   absl::flat_hash_map<Sender, uint32_t> filling_;
   std::vector<std::deque<Whole>> whole_;  ///< Indexed by flow.
   uint32_t looked_ = 0;                   ///< Next slot for Expire.
-  uint64_t now_ = 0;                      ///< The last `now` of a caller.
+  uint64_t now_ = 0;                      ///< The last `now` that a caller passed.
   std::array<std::atomic<uint64_t>, kCounts> counts_{};
   workload::Histogram latency_;
 };

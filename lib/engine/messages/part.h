@@ -21,7 +21,7 @@ namespace sluice::engine::messages {
 
 inline constexpr uint32_t kPartHeaderBytes = 24;
 inline constexpr uint32_t kPartMagic = 0x534c434d;
-/// Bytes of a message per part when sending; the last part may be shorter. The frame has less than
+/// Number of message bytes per sent part; the last part may be shorter. The frame has fewer than
 /// 1500 bytes over IPv4 and IPv6, even with two VLAN tags.
 inline constexpr uint32_t kPartBytes = 1400;
 

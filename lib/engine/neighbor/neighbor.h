@@ -32,7 +32,8 @@ class Neighbor {
  public:
   /// Reasons to drop a frame that was sent to us.
   enum Reason : uint8_t {
-    kMalformed,    ///< A wrong code, or a solicitation with a wrong length, option or destination.
+    kMalformed,    ///< The code is wrong, or a solicitation has a wrong length, option or
+                   ///< destination.
     kBadChecksum,  ///< The IPv4 header, ICMP or ICMPv6 checksum is wrong.
     kBadSource,    ///< The answer would go to a group, to ourselves or to the unspecified address.
     kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.
@@ -54,8 +55,8 @@ class Neighbor {
   const packet::OwnAddresses& own() const { return own_; }
 
   /// Returns nullopt if the frame is not for this object, else the verdict. An answer keeps VLAN
-  /// tags and Ethernet padding. An advertisement may be longer than the frame by up to 8 bytes of
-  /// its tailroom.
+  /// tags and Ethernet padding. An advertisement may be up to 8 bytes longer than the frame and
+  /// then uses the frame's tailroom.
   std::optional<packet::Verdict> Process(packet::Frame& frame, uint64_t /*now*/) const {
     if (!MayConcern(frame)) [[likely]]
       return std::nullopt;
@@ -124,7 +125,8 @@ class WithNeighbor final : public packet::EngineLayer<Engine> {
       : Base([&] { return Engine(std::forward<Arguments>(arguments)...); }), neighbor_(own) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
-    // Does not call Answer, because the optional costs instructions for each frame.
+    // Does not call WithNeighbor::Answer, because its std::optional costs instructions for each
+    // frame.
     if (Neighbor::MayConcern(frame)) [[unlikely]] {
       const auto outcome = neighbor_.Answer(frame.data, frame.length, frame.tailroom);
       if (outcome.mine) return Renumbered(outcome.ApplyTo(frame));

@@ -61,7 +61,8 @@ class Checker {
  public:
   enum class Bytes : uint8_t { kCompared, kTrusted };
 
-  /// All references outlive the checker. `windows` is indexed by stream, then by sending worker.
+  /// All references must outlive the checker. `windows` is indexed by stream, then by sending
+  /// worker.
   Checker(const Traffic& traffic, std::vector<SequenceWindow*> windows, Bytes bytes);
 
   /// Handles a frame of `length` bytes without FCS, received at `now_ns` of the run.

@@ -8,7 +8,7 @@ namespace sluice::engine::pktgen {
 
 namespace {
 
-/// A random number generator as distributions of the standard library require it.
+/// A random number generator in the form that the distributions of the standard library require.
 struct Bits {
   using result_type = uint64_t;
   static constexpr uint64_t min() { return 0; }
@@ -42,8 +42,8 @@ uint64_t Departures::SkipInPart(uint64_t before_ps, uint32_t length) {
     return static_cast<uint64_t>(frames);
   }
   if (mode_ == Mode::kPoisson) {
-    // One frame is due now. The number of further arrivals and the wait from `until` to the next
-    // one are independent of it (memoryless).
+    // One frame is due now. Arrivals are memoryless, so the number of further arrivals and the wait
+    // from `until` to the next one are independent of that frame.
     const double mean = static_cast<double>(until - at_) / static_cast<double>(gap);
     Bits bits{random_};
     at_ = until + Scale(gap, -std::log(1 - random_.Unit()));

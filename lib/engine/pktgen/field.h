@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sequence of values of a header field: a constant, a list that is cycled through, a range with a
-// step, or random values of a range. Addresses, ports and numbers are all unsigned integers of up
-// to 128 bits. Pure: value n is a function of n.
+// The sequence of values of a header field: a constant, a list that is cycled through, a range with
+// a step, or random values from a range. Addresses, ports and numbers are all unsigned integers of
+// up to 128 bits. Pure: value n is a function of n.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ class Field {
 
   /// Creates a constant field.
   Field(Value value = 0) : list_{value} {}  // NOLINT: a value is a field.
-  /// Creates a field that cycles through the values, which are not empty.
+  /// Creates a field that cycles through `values`, which must not be empty.
   static Field List(std::vector<Value> values) {
     Field field;
     field.list_ = std::move(values);
@@ -38,7 +38,7 @@ class Field {
     field.count_ = steps < kEndless ? static_cast<uint64_t>(steps) + 1 : kEndless;
     return field;
   }
-  /// Creates a field of independent uniform values of from … to.
+  /// Creates a field of independent, uniformly distributed values in from … to.
   static Field Random(Value from, Value to, uint64_t seed) {
     Field field = Range(from, to, 1);
     field.random_ = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The frames of one stream at one worker, in the order in which they are sent repeatedly. They are
-// complete except for the tag. Frame number n of a worker is the one at index n modulo size().
+// The frames that one worker sends for one stream, repeatedly and in this order. They are complete
+// except for the tag. Frame number n of a worker is the one at index n modulo size().
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ inline constexpr std::string_view kRateFix =
     "a rate above 0, such as 500k or 10Mpps (packets/s), 5Gbps (layer-1 bits/s), 80% (of the line "
     "rate) or max";
 
-/// The time from the start of one frame to the start of the next. Rounded up, so that no second has
-/// more frames than the rate.
+/// The time from the start of one frame to the start of the next. Rounded up, so that no second
+/// contains more frames than the rate allows.
 class Gap {
  public:
   /// Creates a gap of 0: frames follow each other immediately.

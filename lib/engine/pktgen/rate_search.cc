@@ -11,12 +11,12 @@ namespace sluice::engine::pktgen {
 namespace {
 
 constexpr double kFirstShare = 1.0 / 1024;
-// Minimum rate, as a share of the ceiling. The search ends at a device that fails even there.
+// Minimum rate, as a share of the ceiling. The search ends if the device fails even at this rate.
 constexpr double kLastShare = 1.0 / (1 << 20);
 // A rate is decided when the counts of passed and failed full trials differ by this number.
 constexpr int kLead = 3;
-// Maximum number of consecutive disturbed trials. A host that disturbs more is not usable for
-// measurements.
+// Maximum number of consecutive disturbed trials. A host that disturbs more trials is not usable
+// for measurements.
 constexpr int kMostDisturbed = 10;
 constexpr double kConfidence = 0.95;
 constexpr double kStepGrowth = 1.5;  // Growth factor of the distance by which an end moves.
@@ -39,8 +39,8 @@ struct Bets {
     }
     return gain;
   }
-  // Returns whether at least three bets, and more than a third of all, were lost. Proving an end
-  // further out then needs fewer trials.
+  // Returns whether at least three bets, and more than a third of all bets, were lost. Proving an
+  // end further out then needs fewer trials.
   bool Hopeless() const { return lost >= 3 && won < 2 * lost; }
 };
 
@@ -201,7 +201,8 @@ class Searcher {
   }
 
   // Runs one trial at `rate`. Counts the bet of `end` as won if the trial passes and `claim` is
-  // true, or if it fails and `claim` is false; else as lost. Returns false if the search has ended.
+  // true, or if it fails and `claim` is false; otherwise, counts the bet as lost. Returns false if
+  // the search has ended.
   bool Bet(double rate, bool claim, End& end) {
     const std::optional<bool> passed = RunTrial(rate, search_.trial_s);
     if (!passed) return false;
@@ -234,7 +235,7 @@ class Searcher {
   const double ceiling_;
   FoundRate found_;
   std::map<double, Votes> judged_;
-  double low_ = 0, high_ = 0;  // high_ == 0: no rate failed yet.
+  double low_ = 0, high_ = 0;  // high_ == 0: no rate has failed yet.
   End lower_, upper_;
   size_t disturbed_ = 0;
   bool exhausted_ = false;  // No trials left, or too many were disturbed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Finds the highest rate that a device forwards without loss, or with a tolerated share of loss,
-// from trials that may be noisy. RFC 2544, section 26.1, only requires a rate. This search returns
+// from trials that may be noisy. RFC 2544, section 26.1, requires only a rate. This search returns
 // an interval, or no verdict if trials were too noisy.
 #pragma once
 
@@ -49,8 +49,8 @@ struct RateSearch {
   /// partial drop rate (PDR).
   double tolerated_loss = 0;
   /// Requested relative width of the interval; the interval is wider if trials require it. A device
-  /// hides an excess that fits into its buffer during a trial, so precision * rate * trial_s should
-  /// exceed the number of frames in the buffer.
+  /// hides an excess if its buffer can hold the excess frames of a trial, so precision * rate *
+  /// trial_s should exceed the number of frames in the buffer.
   double precision = 0.005;
   /// Duration of a full trial; RFC 2544 requires 60 s.
   double trial_s = 10;
@@ -96,7 +96,7 @@ struct FoundRate {
 
 /// Increases the rate from a thousandth of the maximum, so that tables fill gradually, and narrows
 /// the interval with probes. Then checks both ends with full trials, which are repeated until the
-/// counts of passed and failed trials differ by three. Finally proves both ends by new trials: a
+/// counts of passed and failed trials differ by three. Finally proves both ends by new trials, in a
 /// sequential test whose error does not depend on the search. An end that trials contradict moves
 /// outwards. Therefore the interval is wider than requested if the device's rate varies.
 ///

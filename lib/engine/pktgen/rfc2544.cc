@@ -55,7 +55,7 @@ std::optional<uint64_t> LongestBurst(uint64_t guess, uint64_t longest, double ma
     if (low != 0 && high <= longest) break;
     if (low == longest) return longest;
     next = low == next ? std::min(next + step, longest) : next - std::min(step, next - 1);
-    if (next == high) return 0;  // Even a burst of one frame had loss.
+    if (next == high) return 0;  // Even in a burst of one frame, the frame was lost.
   }
   while (high - low > std::max<uint64_t>(low / kBurstPrecision, 1)) {
     if (!offer(low + (high - low) / 2)) return std::nullopt;

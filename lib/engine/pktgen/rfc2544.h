@@ -17,10 +17,10 @@
 
 namespace sluice::engine::pktgen {
 
-/// Reason for a missing verdict. After ten invalid trials, it is the reason why the last one was
+/// Reason why there is no verdict. After ten invalid trials, it is the reason why the last one was
 /// invalid.
 enum class Refusal : uint8_t {
-  kNone,       ///< The verdict exists.
+  kNone,       ///< There is a verdict.
   kStopped,    ///< A trial was stopped before its end.
   kGenerator,  ///< The generator could not send the offered frames in time.
   kHost,       ///< The host disturbed the trial.
@@ -53,7 +53,7 @@ std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, uint32_t r
 
 struct BackToBack {
   /// Length in frames of the longest burst without loss, for each complete repetition: `longest` if
-  /// no burst had loss, 0 if even a burst of one frame had loss.
+  /// no burst lost a frame, 0 if even a burst of one frame was lost.
   std::vector<uint64_t> bursts;
   uint64_t longest = 0;  ///< Length of the longest offered burst, in frames.
   Refusal refusal = Refusal::kNone;

@@ -27,7 +27,7 @@ struct TcpSegment {
   std::string_view payload;
 
   bool Is(uint8_t flag) const { return (flags & flag) != 0; }
-  /// Returns whether the segment can start an unknown stream: SYN or text, without RST.
+  /// Returns whether the segment can start an unknown stream: it has a SYN or text, but no RST.
   bool Begins() const { return !Is(kRst) && (Is(kSyn) || !payload.empty()); }
 };
 
@@ -73,11 +73,11 @@ struct TcpStream {
   bool EndIsKnown() const { return state >= State::kEnding; }
   bool IsClosed() const { return state == State::kClosed; }
   bool IsAtEnd() const { return IsEnding() && next == end; }
-  /// Returns the part of `bytes` before the end of the stream; `sequence` is the number of their
-  /// first byte.
+  /// Returns the part of `bytes` that precedes the end of the stream. `sequence` is the sequence
+  /// number of the first of `bytes`.
   std::string_view BeforeEnd(uint32_t sequence, std::string_view bytes) const;
 
-  /// Returns whether missing bytes block the delivery of others or of the end.
+  /// Returns whether missing bytes block the delivery of other bytes or of the stream's end.
   bool IsWaiting() const { return !waiting.empty() || IsEnding(); }
 
   uint32_t next = 0;   ///< First byte that was not delivered.

@@ -23,8 +23,9 @@ namespace sluice::engine::logmon {
 struct FoundText {
   enum class Kind : uint8_t {
     kText,
-    kOther,   ///< No text for an observed port, or a source route with remaining hops.
-    kWindow,  ///< Segment from the receiver of a TCP text stream; contains the receiver's window.
+    kOther,      ///< No text for an observed port, or a source route with remaining hops.
+    kWindow,     ///< Segment from the receiver of a TCP text stream; it contains the receiver's
+                 ///< window.
     kMalformed,  ///< A header is too long or contradicts another header.
     kFragment,   ///< UDP or TCP fragment; fragments are not reassembled.
   };
@@ -36,7 +37,7 @@ struct FoundText {
   uint32_t payload = 0;   ///< Offset in the frame.
   uint32_t payload_bytes = 0;
   uint64_t sum = 0;      ///< Sum (packet::SumBytes) of the checksummed bytes except the payload.
-  bool summed = true;    ///< The packet has a checksum.
+  bool summed = true;    ///< Whether the packet has a checksum.
   TcpWindow window;      ///< Only for kWindow.
   packet::FlowKey flow;  ///< kWindow: the stream's flow, opposite to that of the frame.
 
@@ -53,7 +54,7 @@ struct FoundText {
 
 class TextFinder {
  public:
-  /// The arguments are destination ports. A UDP port for both lines and syslog is used for syslog.
+  /// The arguments are destination ports. A UDP port that is in both lists is used for syslog.
   TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
              std::span<const uint16_t> tcp_ports, std::span<const uint16_t> syslog_tcp_ports = {});
 
@@ -92,14 +93,14 @@ class TextFinder {
     return uses_[packet::LoadBe16(l4 + 2)] & (tcp ? kTcp | kTcpSyslog : kSyslog | kLines);
   }
 
-  /// Returns whether a TCP segment comes from a port that receives text streams.
+  /// Returns whether a TCP segment was sent from a port that receives text streams.
   bool IsOfReceiver(const uint8_t* l4) const {
     return (uses_[packet::LoadBe16(l4)] & (kTcp | kTcpSyslog)) != 0;
   }
 
   [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;
   /// Reads a packet to one of the observed ports; sets all members except the flow and the window.
-  /// Inlined, because most packets are plain and their offsets constant.
+  /// Inlined, because most packets are plain and have constant offsets.
   [[gnu::always_inline]] void Read(const uint8_t* frame, const Packet& packet,
                                    FoundText& found) const {
     found.kind = FoundText::Kind::kText;
@@ -124,7 +125,7 @@ class TextFinder {
     }
   }
 
-  /// Returns the sum of the pseudo-header for `bytes` bytes of UDP or TCP.
+  /// Returns the sum of the pseudo-header for a UDP or TCP packet of `bytes` bytes.
   static uint64_t PseudoSum(const uint8_t* frame, const Packet& packet, uint32_t bytes) {
     const uint8_t* const ip = frame + packet.l3;
     const uint8_t protocol = packet.tcp ? packet::kProtocolTcp : packet::kProtocolUdp;
@@ -133,7 +134,7 @@ class TextFinder {
   }
 
   /// Reads a complete TCP header of a segment from a receiver of text streams. Reverses
-  /// `found.flow`, which is that of the frame. Does nothing if the segment has no ACK.
+  /// `found.flow`, which must be the frame's flow. Does nothing if the segment has no ACK.
   static void ReadWindow(const uint8_t* l4, FoundText& found);
 
   std::vector<uint8_t> uses_;  ///< Indexed by the receiver's port.

@@ -30,14 +30,14 @@ class WaitingBytes {
   explicit WaitingBytes(uint64_t bytes);
 
   /// Stores those of `bytes` that have not arrived yet. The first byte has number `sequence`.
-  /// Returns false if the pool does not have enough room for all of them; a part may then be
-  /// stored.
+  /// Returns false if the pool does not have enough room for all of them; some may be stored
+  /// nevertheless.
   bool Keep(Waiting& waiting, uint32_t sequence, std::string_view bytes);
-  /// Frees the first blocks as long as they have no arrived byte at or after `sequence`. Call it
-  /// after the stream has advanced, before the functions below.
+  /// Frees the first blocks as long as they have no arrived byte at or after `sequence`. Must be
+  /// called after the stream has advanced and before the functions below.
   void Advance(Waiting& waiting, uint32_t sequence);
-  /// Returns the number of the first byte at or after `sequence` that has arrived. Requires that
-  /// one has.
+  /// Returns the number of the first byte at or after `sequence` that has arrived. There must be
+  /// such a byte.
   uint32_t FirstFrom(const Waiting& waiting, uint32_t sequence) const;
   /// Returns the contiguous bytes from `sequence` on, at most to the end of their block; empty if
   /// the byte at `sequence` is missing. Valid until Keep, Advance or Forget for this stream.
@@ -50,7 +50,7 @@ class WaitingBytes {
   uint64_t memory_bytes() const { return blocks_.size() * sizeof(Block); }
 
  private:
-  /// Contains kBlockBytes bytes. The sequence number of the first byte, `begin`, is a multiple of
+  /// Contains kBlockBytes bytes. `begin`, the sequence number of the first byte, is a multiple of
   /// kBlockBytes.
   struct Block {
     uint32_t next = 0;

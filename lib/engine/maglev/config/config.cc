@@ -40,7 +40,8 @@ std::string OneOf(const Rows& rows) {
   return text;
 }
 
-// Reads a member that must be the name of a row. `value` points to its id or an optional of it.
+// Reads a member that must be the name of a row. `value` points to a variable for the row's id,
+// which may be optional.
 template <typename Rows>
 void ReadWord(ObjectReader& reader, std::string_view key, const Rows& rows, auto* value) {
   const auto meaning = [&rows](std::string_view text) -> std::optional<decltype(rows[0].id)> {

@@ -16,15 +16,15 @@
 
 namespace sluice::engine::maglev {
 
-/// Health check of the backends of a VIP.
+/// Health check for the backends of a VIP.
 struct HealthCheck {
   enum class Kind : uint8_t { kTcp, kHttp, kIcmp };
 
   Kind kind = Kind::kTcp;
   double interval_s = 2;
   double timeout_s = 1;
-  uint32_t rise = 2;       ///< Successes in a row after which a backend is up again.
-  uint32_t fall = 3;       ///< Failures in a row after which a backend is down.
+  uint32_t rise = 2;       ///< Consecutive successes after which a backend is up again.
+  uint32_t fall = 3;       ///< Consecutive failures after which a backend is down.
   uint16_t port = 0;       ///< Port to check; 0: the backend's port, else the VIP's.
   std::string path = "/";  ///< Path of the request (kHttp).
   /// Behaviour if no backend that accepts new flows passes its check. True: all of them are used as
@@ -52,8 +52,8 @@ struct Config {
 using Additions = std::map<std::string, std::string>;
 
 /// Parses `text` and then applies `additions`, VIPs first, in the order of their keys. If `text` is
-/// not a valid configuration or Check refuses it, returns nullopt and appends a line to `errors`
-/// per fault. An addition whose value is wrong or contradicts an earlier part is skipped
+/// not a valid configuration or Check refuses it, returns nullopt and appends one line per fault to
+/// `errors`. An addition whose value is wrong or contradicts an earlier part is skipped
 /// (Config::skipped); the others apply.
 std::optional<Config> ParseConfig(std::string_view text, std::vector<std::string>* errors,
                                   const Additions& additions = {});
