@@ -138,7 +138,7 @@ void Sender::Sent(uint32_t count, uint64_t now_ps) {
 
 void Sender::ForgetUntagged(const Planned& frame) {
   SentCounters::Add(counters_[frame.stream].untagged, 1);
-  uint64_t number;  // Unused: Mark only prevents the frame from counting as missing.
+  uint64_t number;  // Unused: Mark is called only so that the frame does not count as missing.
   streams_[frame.stream].window->Mark(static_cast<uint32_t>(frame.sequence), &number);
 }
 

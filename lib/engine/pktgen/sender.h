@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sends one worker's frames: the frames of all streams, in the order of their departure times,
-// never early, and all due frames together. A frame that cannot be sent in time keeps its scheduled
-// departure, so that the measured latency includes the wait. A frame that is too late is discarded
-// and counted as the generator's loss; it gets no sequence number and is not missing at the
-// receiver.
+// Sends one worker's frames. The frames of all streams are sent in the order of their departure
+// times, never early, and all due frames together. A frame that cannot be sent in time keeps its
+// scheduled departure, so that the measured latency includes the wait. A frame that is too late is
+// discarded and counted as the generator's loss; it gets no sequence number and is not missing at
+// the receiver.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct SentCounters {
   std::atomic<uint64_t> pkts{0};
   std::atomic<uint64_t> bytes{0};     ///< Without FCS.
   std::atomic<uint64_t> unsent{0};    ///< Discarded because they were too late.
-  std::atomic<uint64_t> untagged{0};  ///< Untagged frames among pkts.
+  std::atomic<uint64_t> untagged{0};  ///< Untagged frames, which are included in `pkts`.
 
   static void Add(std::atomic<uint64_t>& total, uint64_t amount) {
     total.store(total.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
@@ -55,7 +55,7 @@ class Sender {
   /// Returns whether no frame is planned and none will be due.
   bool over() const { return planned_ == 0 && next_due_ps_ == kNever; }
 
-  /// Returns the bytes of frame `index`, without FCS.
+  /// Returns the length of frame `index` in bytes, without FCS.
   uint32_t length(uint32_t index) const { return plan_[index].entry->length; }
   /// Writes frame `index` to `to`.
   void Write(uint32_t index, uint8_t* to) const {
@@ -71,11 +71,11 @@ class Sender {
         .Store(to + frame.entry->length - kTagBytes);
   }
 
-  /// Returns the time until which the frames of a stream occupy it; valid once over().
+  /// Returns the time until which a stream is occupied by its frames; valid once over().
   uint64_t until_ps(size_t stream) const { return streams_[stream].departures.until_ps(); }
 
   const SentCounters& counters(size_t stream) const { return counters_[stream]; }
-  /// Returns the maximum time from a frame's scheduled departure until it was sent, in ns.
+  /// Returns the maximum time from a frame's scheduled departure to its transmission, in ns.
   uint64_t latest_ns() const { return latest_ns_.load(std::memory_order_relaxed); }
   /// Returns the time at which the last frame was sent.
   uint64_t last_ps() const { return last_ps_.load(std::memory_order_relaxed); }

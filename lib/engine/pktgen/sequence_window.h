@@ -54,8 +54,8 @@ class GoneList {
   std::vector<Gone> ranges_;
 };
 
-/// The window of one sequence. One thread sends, and any threads receive. Missing() may be called
-/// once all of them have stopped.
+/// The window of one sequence. One thread sends, and any number of threads receive. Missing() may
+/// be called once all of them have stopped.
 class SequenceWindow {
  public:
   enum class Marked : uint8_t {
@@ -69,7 +69,8 @@ class SequenceWindow {
   /// sequence may advance by this much between a receiver's read of next() and its marking.
   static constexpr uint64_t kMargin = 4096;
 
-  /// `numbers` is a power of two, at least 4 kMargin. `shared` means that several threads receive.
+  /// `numbers` is a power of two, at least 4 * kMargin. `shared` means that several threads
+  /// receive.
   SequenceWindow(uint64_t numbers, bool shared)
       : mask_(numbers / 64 - 1),
         shared_(shared),
@@ -119,8 +120,8 @@ class SequenceWindow {
   }
 
  private:
-  /// Maximum distance of a received number from the newest sent one; greater distances cannot be
-  /// distinguished from future numbers.
+  /// Maximum distance of a received number from the newest sent one; numbers that are further
+  /// behind cannot be distinguished from future numbers.
   static constexpr uint32_t kMostBehind = 0x7fffffff;
 
   /// Clears the word for the 64 numbers from 64 × `word` on, and records the numbers of the

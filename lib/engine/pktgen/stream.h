@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Description of a stream (header fields, sizes, rate and time) and the frames built from it. Used
-// by the main thread.
+// Describes a stream (header fields, sizes, rate and time) and builds its frames. Used by the main
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ struct VxlanSpec {
   Field network = 1;  ///< VNI, 0 … 2^24 - 1.
 };
 
-/// Counts of the frames of a capture that are not sent as captured.
+/// Counts of the frames in a capture that are not sent exactly as captured.
 struct CaptureNotes {
   uint64_t oversize = 0;  ///< Omitted: longer than kMaxSize.
   uint64_t snapped = 0;   ///< Truncated by the snap length; padded with zeros.
@@ -80,14 +80,14 @@ struct StreamSpec {
   Field sizes = kMinSize;
   uint64_t seed = 1;  ///< Seed of the payload.
 
-  /// Sorted, without overlap.
+  /// Sorted and not overlapping.
   std::vector<Phase> phases = {Phase{0, kNever, {Rate::Unit::kPackets, 1e6}}};
   workload::Arrivals arrivals = workload::Arrivals::kConstant;
   uint64_t frames = 0;  ///< Number of frames after which the stream ends; 0: unlimited.
 
-  /// `captured` contains the frames of all workers, captured or built earlier, which are used
-  /// instead of headers and sizes. If `offsets` is not null, its capture times are used instead of
-  /// phases.
+  /// `captured` contains the frames of all workers, captured or built earlier. These frames are
+  /// used instead of headers and sizes. If `offsets` is not null, its capture times are used
+  /// instead of phases.
   std::shared_ptr<const FrameSet> captured;
   std::shared_ptr<const Offsets> offsets;
   std::optional<CaptureNotes> notes;  ///< Set for a capture.

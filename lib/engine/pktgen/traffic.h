@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All streams of a run, divided among workers. Created by the main thread, read by all workers.
+// All streams of a run, divided among workers. Created by the main thread and read by all workers.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class Traffic {
     return shares_[stream * options_.workers + worker];
   }
   /// Returns the end of the last phase, or of the last round of a capture that has a limit of
-  /// frames. It is at most TrafficOptions::end_ps; kNever without an end.
+  /// frames. It is at most TrafficOptions::end_ps, or kNever if there is no end.
   uint64_t end_ps() const { return end_ps_; }
 
  private:

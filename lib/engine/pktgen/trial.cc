@@ -10,8 +10,8 @@ namespace {
 
 using Seen = SeenCounters;
 
-/// Total number of sequence numbers in all windows; more if the minimum size of a window requires
-/// it. They suffice for more than a second at 10 Mpps.
+/// Total number of sequence numbers in all windows, or more if the minimum window size requires it.
+/// This number suffices for more than a second at 10 Mpps.
 constexpr uint64_t kNumbers = uint64_t{1} << 24;
 
 uint64_t Less(uint64_t from, uint64_t amount) { return from - std::min(from, amount); }

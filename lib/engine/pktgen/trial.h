@@ -46,7 +46,7 @@ struct StreamResult {
   /// have stopped; includes frames with unreadable tags.
   std::vector<LostRange> ranges;
   workload::Histogram latency;  ///< Latency in ns.
-  /// Mean difference between latencies of consecutive frames at one worker (RFC 3393). Only for
+  /// Mean difference between the latencies of consecutive frames at one worker (RFC 3393). Only for
   /// single streams; 0 in sums.
   double delay_variation_mean_ns = 0;
 };
@@ -54,7 +54,7 @@ struct StreamResult {
 struct TrialResult {
   std::vector<StreamResult> streams;
   uint64_t others = 0;     ///< Frames that are not part of this trial.
-  uint64_t latest_ns = 0;  ///< Maximum time from a frame's scheduled departure until it was sent.
+  uint64_t latest_ns = 0;  ///< Maximum time from a frame's scheduled departure to its transmission.
   uint64_t last_ps = 0;    ///< Time at which the last frame was sent.
 
   /// Returns the sum over all streams, without ranges.
@@ -69,7 +69,7 @@ struct TrialOptions {
 /// A trial, created by the main thread. Each worker uses only its sender and checker.
 class Trial {
  public:
-  /// `traffic` outlives the trial.
+  /// `traffic` must outlive the trial.
   Trial(const Traffic& traffic, const TrialOptions& options);
 
   const Traffic& traffic() const { return traffic_; }

@@ -19,8 +19,8 @@ namespace sluice::engine::rpc {
 namespace wire = ::sluice::rpc;
 
 /// A procedure as declared by `rpcgen -M`; returns 0 on failure. `request` is null if functions
-/// make no calls. Data that the result points to stays valid until the same thread calls the
-/// function again; it may be in the arguments.
+/// make no calls. Data that the result points to may be in the arguments, and stays valid until the
+/// same thread calls the function again.
 using Function = int (*)(void* arguments, void* result, void* request);
 
 /// Executes calls one at a time: call Prepare, Run and WriteResult in this order. Used by one
@@ -31,7 +31,7 @@ class Execution {
   /// service processes.
   static constexpr uint32_t kArgumentBytes = 65536;
 
-  /// `result_bytes` is the maximum of Table::MaxResultBytes of the services.
+  /// `result_bytes` is the maximum of Table::MaxResultBytes over the services.
   explicit Execution(uint32_t result_bytes)
       : arguments_(std::make_unique<uint64_t[]>(kArgumentBytes / 8)),
         result_(result_bytes / 8 + 1) {}

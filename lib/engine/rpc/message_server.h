@@ -16,12 +16,13 @@ namespace sluice::engine::rpc {
 /// The reply to a call of a procedure that exists.
 struct CallAnswer {
   wire::AcceptStat stat;    ///< The status in the reply.
-  bool executed = false;    ///< The function was called.
-  bool bad_result = false;  ///< The result did not match the procedure's type.
+  bool executed = false;    ///< Whether the function was called.
+  bool bad_result = false;  ///< Whether the result did not match the procedure's type.
   uint32_t bytes = 0;       ///< Length of the reply.
 };
 
-/// Executes a call and writes the reply to `reply`, at least wire::kMaxReplyBytes.
+/// Executes a call and writes the reply to `reply`, which must have at least wire::kMaxReplyBytes
+/// bytes.
 CallAnswer AnswerCall(Execution& execution, const device::rpc::Service& service, uint32_t procedure,
                       const wire::Call& call, std::span<uint8_t> reply);
 
@@ -34,12 +35,12 @@ class MessageServer {
   /// Required size of the reply's memory in bytes.
   static constexpr uint32_t kReplyBytes = 65536;
 
-  /// The table must be valid; each entry's code is a Function of this process.
+  /// The table must be valid, and each entry's code must be a Function of this process.
   explicit MessageServer(device::rpc::Service service)
       : service_(std::move(service)), execution_(service_.table.MaxResultBytes()) {}
 
-  /// Answers `message`: writes the reply into `reply`, which has kReplyBytes. Returns the size of
-  /// the reply; 0 if no reply is due.
+  /// Answers `message`: writes the reply into `reply`, which must have kReplyBytes bytes. Returns
+  /// the size of the reply; 0 if no reply is due.
   uint32_t Answer(std::span<const uint8_t> message, std::span<uint8_t> reply);
 
  private:

@@ -44,10 +44,10 @@ class Server final : public packet::Engine {
   /// Maximum frame size of a reply; the same as the NIC's.
   static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
 
-  /// `services`, in which each entry's code is a Function of this process, and `counts` outlive the
-  /// server. Other threads may only read `services` meanwhile. `own` contains the addresses whose
-  /// calls are answered; if it is empty, all are. `mtu` is the maximum IP packet size of the port
-  /// in bytes; longer replies are fragmented.
+  /// `services` and `counts` must outlive the server. In `services`, each entry's code must be a
+  /// Function of this process. Other threads may only read `services` meanwhile. `own` contains the
+  /// addresses whose calls are answered; if it is empty, all calls are. `mtu` is the maximum IP
+  /// packet size of the port in bytes; longer replies are fragmented.
   Server(const device::rpc::Services& services, Counts& counts, const packet::OwnAddresses& own,
          uint32_t mtu = packet::Fragmenter::kUnlimited);
 
@@ -76,12 +76,12 @@ class Server final : public packet::Engine {
   packet::Verdict SendInFragments(const packet::Frame& frame, const wire::CallFrame& read);
   /// Returns the number of bytes that are available from a frame's first byte on.
   static uint32_t RoomOf(const packet::Frame& frame);
-  /// Returns memory for a reply that outgrows its frame, in order of preference: first the memory
-  /// to which the interface would copy the frame.
+  /// Returns two places for a reply that outgrows its frame, in order of preference. The first is
+  /// the memory to which the interface would copy the frame.
   std::array<Place, 2> OtherPlaces(const packet::Frame& frame) const;
   /// Copies the network headers of the call to `data`, and makes `frame` start there.
   static void MoveTo(uint8_t* data, packet::Frame& frame, const wire::CallFrame& read);
-  /// Replies with a message that is not a result.
+  /// Replies with a message that does not contain a result.
   packet::Verdict Refuse(packet::Frame& frame, const wire::CallFrame& read, const uint8_t* message,
                          uint32_t bytes, RpcCounter counter);
   packet::Verdict RefuseAccepted(packet::Frame& frame, const wire::CallFrame& read,

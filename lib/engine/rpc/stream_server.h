@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Answers ONC-RPC calls of byte streams, an engine for byte streams: each call and each reply is a
-// record (RFC 5531 section 11). Replies are sent in the order of the calls.
+// An engine for byte streams that answers ONC-RPC calls. Each call and each reply is a record (RFC
+// 5531 section 11). Replies are sent in the order of the calls.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ class StreamServer final : public packet::StreamEngine {
   };
   /// Maximum length of a call. A longer record ends the connection.
   static constexpr uint32_t kMaxCallBytes = 128 * 1024;
-  /// Limits the marks of a record that consists of many fragments.
+  /// Maximum length of a call including its marks. Limits the number of marks if a record consists
+  /// of many fragments.
   static constexpr uint32_t kMaxRequestBytes = 2 * kMaxCallBytes;
   static constexpr uint32_t kMaxAnswerBytes = wire::kMarkBytes + MessageServer::kReplyBytes;
 
@@ -42,8 +43,8 @@ class StreamServer final : public packet::StreamEngine {
   struct Record {
     enum class State : uint8_t { kIncomplete, kWhole, kTooLong };
     State state;
-    uint32_t bytes = 0;                  ///< With the marks.
-    std::span<const uint8_t> message{};  ///< Without the marks.
+    uint32_t bytes = 0;                  ///< Including the marks.
+    std::span<const uint8_t> message{};  ///< Excluding the marks.
   };
 
   Record Find(std::span<const uint8_t> stream);
@@ -53,7 +54,7 @@ class StreamServer final : public packet::StreamEngine {
   const device::rpc::Services* services_;
   Counts* counts_;
   Execution execution_;
-  std::vector<uint8_t> joined_;  ///< The fragments of a record that has several.
+  std::vector<uint8_t> joined_;  ///< The joined fragments of a record that has more than one.
 };
 
 }  // namespace sluice::engine::rpc

@@ -2,8 +2,8 @@
 //
 // Interface between a host and a scheduling agent, after ghOSt (Humphries et al., SOSP'21;
 // google/ghost-userspace, ABI 91), which Wave (ASPLOS'25) carries over PCIe: messages about tasks
-// and CPUs, transactions, and outcomes. Each is packed into the 40 bytes of a channel's item.
-// Decoded values come from an untrusted peer and may be arbitrary; they must be checked before use.
+// and CPUs, transactions, and outcomes. Each is packed into the 40 bytes of a channel item. Decoded
+// values come from an untrusted peer and may be arbitrary; they must be checked before use.
 #pragma once
 
 #include <climits>
@@ -73,7 +73,7 @@ inline constexpr uint8_t kBoostPriority = 1u << 4;
 struct Message {
   MessageType type = MessageType::kNop;
   CpuId cpu = 0;  ///< CPU of the event; WAKEUP: where the task last ran.
-  /// Barrier after this message: of the task, or of the agent in a CPU message.
+  /// The task's barrier after this message; in a CPU message, the agent's barrier.
   uint32_t seqnum = 0;
   Gtid gtid = kNoTask;
   Nanoseconds runtime = 0;  ///< Total CPU time of the task.
@@ -106,7 +106,7 @@ struct Transaction {
   uint16_t run_flags = 0;
   uint16_t commit_flags = 0;
   Gtid gtid = kNoTask;
-  uint32_t task_barrier = 0;   ///< The task's seqnum known to the agent.
+  uint32_t task_barrier = 0;   ///< The task's seqnum, as known to the agent.
   uint32_t agent_barrier = 0;  ///< Compared only if an agent decides for the CPU on which it runs.
   /// Mask of the slots whose decisions are enforced all together or not at all; includes the slot
   /// of this transaction. 0: this transaction alone.
@@ -120,7 +120,7 @@ enum class Status : int32_t {
   kComplete = INT_MIN,
   kAborted,      ///< Recalled before it was enforced.
   kTargetOnCpu,  ///< The task is on a CPU or latched to one; see kAllowTaskOnCpu.
-  kTargetStale,  ///< The task changed since the agent's last message about it.
+  kTargetStale,  ///< The task has changed since the agent's last message about it.
   kTargetNotFound,
   kTargetNotRunnable,
   kAgentStale,
@@ -129,7 +129,7 @@ enum class Status : int32_t {
   kCpuUnavailable,
   kInvalidFlags,
   kInvalidTarget,
-  kNotPermitted,  ///< The CPU is not in the task's affinity.
+  kNotPermitted,  ///< The task's affinity excludes the CPU.
   kInvalidCpu,
   kNoAgent,
   kUnsupportedVersion,

@@ -54,7 +54,7 @@ struct AgentCounters {
   uint64_t unknown_tasks = 0;
 };
 
-/// `channel` outlives the agent. Used by one thread.
+/// `channel` must outlive the agent. Used by one thread.
 template <typename P, offload::NicChannel C>
 requires Policy<P>
 class Agent {
@@ -84,12 +84,12 @@ class Agent {
   }
 
   const AgentCounters& counters() const { return counters_; }
-  /// Returns the task on `cpu` as far as the agent knows.
+  /// Returns the task that, as far as the agent knows, runs on `cpu`.
   const Running& running(CpuId cpu) const { return view_.cpu(cpu).running; }
   uint32_t tasks() const { return view_.tasks(); }
   const P& policy() const { return view_.policy(); }
 
-  /// Returns a violated invariant, or null if none exists. For tests; checks all state.
+  /// Returns the first violated invariant, or null if there is none. For tests; checks all state.
   const char* Violation() { return view_.Violation(); }
 
  private:
@@ -187,7 +187,7 @@ class Agent {
     in_doubt_ &= others;
   }
 
-  // Making decisions: first for idle CPUs, then preemptions, then prestaged ones.
+  // Makes decisions: first for idle CPUs, then preemptions, then prestaged decisions.
 
   uint32_t FillIdle(Nanoseconds now) {
     uint32_t decided = 0;

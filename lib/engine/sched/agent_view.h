@@ -46,8 +46,8 @@ class AgentView {
   uint32_t tasks() const { return tasks_.size(); }
   KnownTask* Find(Gtid gtid) { return tasks_.Find(gtid); }
 
-  /// Handles a message. Returns false without effect if its task is unknown or exceeds the limit,
-  /// its CPU does not exist, or its type is invalid.
+  /// Handles a message. Returns false and does nothing if the message's task is unknown or exceeds
+  /// the limit, its CPU does not exist, or its type is invalid.
   bool Hear(const Message& m, Nanoseconds now) {
     if (m.type == MessageType::kNop) return true;
     if (m.type == MessageType::kDiscovery) return Clear(now), true;
@@ -69,8 +69,8 @@ class AgentView {
     return task;
   }
 
-  /// Records that a decision was enforced on `cpu`. The agent made it for `gtid` when the task's
-  /// barrier was `barrier`; kNoTask means that the current task leaves.
+  /// Records that a decision was enforced on `cpu`. The agent made the decision for `gtid` when the
+  /// task's barrier was `barrier`; if `gtid` is kNoTask, the current task leaves.
   void Enforced(CpuId cpu, Gtid gtid, uint32_t barrier, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (gtid == kNoTask) {
@@ -84,9 +84,9 @@ class AgentView {
     Latch(*task, cpu, now);
   }
 
-  /// Records that a decision was refused. The agent made it for `gtid` when the task's barrier was
-  /// `decided_at`. `barrier` and `flags` (StatusFlag) are the host's state of the task. `blameless`
-  /// means that the reason is independent of the task.
+  /// Records that a decision was refused. The agent made the decision for `gtid` when the task's
+  /// barrier was `decided_at`. `barrier` and `flags` (StatusFlag) are the task's state at the host.
+  /// `blameless` means that the reason is independent of the task.
   void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
                bool blameless, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
@@ -123,7 +123,7 @@ class AgentView {
     for (CpuView& view : cpus_) view.leaving = view.busy = false;
   }
 
-  /// Returns a violated invariant, or null if none exists. For tests; checks all state.
+  /// Returns the first violated invariant, or null if there is none. For tests; checks all state.
   const char* Violation() {
     const char* violation = nullptr;
     uint32_t on_cpus = 0;
@@ -233,7 +233,7 @@ class AgentView {
   }
 
   /// Changes the class or affinity of a task. Requeues a queued task, because a policy may choose
-  /// the queue by either.
+  /// the queue by class or affinity.
   void HearOfNature(const Message& m, KnownTask& task, Nanoseconds now) {
     const bool queue = task.where == Whereabouts::kQueued || task.where == Whereabouts::kRefused;
     if (queue) MoveToWaiting(task, now);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The steps of a host's CPU when it schedules, for any channel and clock: send messages to the
-// agent, do the bookkeeping of the switch, poll for the decision, check it and enforce it. The
+// The steps by which a host's CPU schedules, for any channel and clock: send messages to the agent,
+// do the bookkeeping of the switch, poll for the decision, check the decision and enforce it. The
 // order of the steps is Wave's (prefetch, message, bookkeeping, poll). The host also supervises the
 // agent: watchdog, discovery after a restart, and local scheduling while there is no agent.
 #pragma once
@@ -31,8 +31,8 @@ enum class Reason : uint8_t {
 };
 
 struct HostOptions {
-  /// The host abandons the agent if no decision was enforced for this long although a task waits
-  /// and a CPU idles; 20 ms as in Wave. 0 disables the watchdog.
+  /// The host abandons the agent if no decision has been enforced for this long although a task
+  /// waits and a CPU idles; 20 ms as in Wave. 0 disables the watchdog.
   Nanoseconds watchdog = 20'000'000;
 };
 
@@ -47,20 +47,20 @@ struct HostCounters {
   uint64_t local_choices = 0;  ///< Switches to a task that the host chose without an agent.
 };
 
-/// `kernel` and `channel` outlive the host. Used by one thread at a time. However, while the
+/// `kernel` and `channel` must outlive the host. Used by one thread at a time. However, while the
 /// channel accesses its window, other fibres (in virtual time) may call methods for other CPUs.
 /// Slot i of the channel belongs to CPU i.
 ///
 /// A sync group is checked when each of its slots contains one of its decisions, and then enforced
-/// as a whole at once; each CPU reports the result in its slot when it next looks there. A decision
-/// with kCommitAtSchedule waits for EndSwitch. While a task is latched, EndSwitch does not read the
-/// slot, unless a group's verdict waits to be reported there.
+/// as a whole at once; each CPU reports the result in its slot when it next looks at the slot. A
+/// decision with kCommitAtSchedule waits for EndSwitch. While a task is latched, EndSwitch does not
+/// read the slot, unless a group's verdict waits to be reported there.
 template <offload::HostChannel C>
 class SchedHost {
  public:
   SchedHost(Kernel& kernel, C& channel, const HostOptions& options);
 
-  /// Sends pending messages to the agent. Must be called after the kernel was called directly.
+  /// Sends pending messages to the agent. Must be called after any direct call to the kernel.
   void Forward();
 
   /// First half of schedule(): removes the current task from `cpu` for `reason`, sends messages and
@@ -90,8 +90,8 @@ class SchedHost {
 
  private:
   static constexpr CpuId kNobody = Outbox::kNobody;
-  /// If the interval between two ticks exceeds this value and a quarter of the watchdog, the host
-  /// is assumed not to have run.
+  /// If the interval between two ticks exceeds both this value and a quarter of the watchdog time,
+  /// the host is assumed not to have run.
   static constexpr Nanoseconds kLateTick = 2'000'000;
 
   offload::Decided Decide(CpuId cpu, SlotJudge& judge);
@@ -111,7 +111,7 @@ class SchedHost {
   HostCounters counters_;
   Outbox outbox_;
   SyncGroups groups_;
-  bool looking_ = false;  ///< A fibre is in LookForAgent().
+  bool looking_ = false;  ///< Whether a fibre is in LookForAgent().
   Nanoseconds last_time_ = 0;
   /// Time of the agent's last sign of life: a restart request, an enforced decision, or a discovery
   /// message for which the agent had made room in the channel. Advanced by intervals that the
@@ -214,9 +214,10 @@ offload::Decided SchedHost<C>::Decide(CpuId cpu, SlotJudge& judge) {
 template <offload::HostChannel C>
 void SchedHost<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
-  // If the next task is already chosen, EndSwitch will not read the slot. Nothing is prefetched
-  // then, because the data would be stale at the next use. No decision is requested either: the
-  // agent would answer with its next decision, without an interrupt, and this CPU would miss it.
+  // If the next task is already chosen, EndSwitch will not read the slot. In this case, nothing is
+  // prefetched, because the data would be stale at the next use. No decision is requested either:
+  // the agent would answer with its next decision, without an interrupt, and this CPU would miss
+  // it.
   const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !groups_.HasVerdict(cpu);
   if (!chosen) channel_->Prefetch(cpu);
   outbox_.Collect(*kernel_, kNobody);

@@ -81,7 +81,7 @@ void Kernel::LeaveEverything(Place& place, Nanoseconds now) {
   task.latched = false;
   Cpu& cpu = cpus_[task.cpu];
   cpu.latched = kNoTask;
-  // The current task had to leave only for the latched one.
+  // The current task had to leave only to make room for the latched task.
   if (cpu.current != kNoTask) cpu.must_switch = false;
 }
 

@@ -61,8 +61,8 @@ class Kernel {
  public:
   explicit Kernel(const KernelLimits& limits);
 
-  // Events of tasks. Each function adds messages about its event. It returns false without effect
-  // if the task does not exist, or if its state does not allow the event.
+  // Events of tasks. Each function adds messages about its event. It does nothing and returns false
+  // if the task does not exist, or if the task's state does not allow the event.
 
   /// Creates a task. Returns kNoTask if the table is full or the affinity contains no CPU. Reuses
   /// the place of the task that has been dead longest, so that dead tasks stay known as long as
@@ -75,8 +75,8 @@ class Kernel {
   /// Removes a task from the agents' control. The task occupies its place until it exits.
   bool Depart(Gtid gtid, Nanoseconds now);
   /// Records that the agent has received the departure and no longer controls the task. Called by
-  /// channels that can detect the receipt. Otherwise the departure counts as received at the next
-  /// discovery.
+  /// channels that can detect this. With other channels, the departure counts as received at the
+  /// next discovery.
   void DepartureSeen(Gtid gtid);
   /// Sets the CPUs on which a task may run. If the task is on a CPU, or latched to a CPU, that is
   /// no longer allowed, removes it from there (PREEMPT after AFFINITY_CHANGED). Also returns false
@@ -105,17 +105,18 @@ class Kernel {
   /// in ghOSt's order and returns the first failure: version, cpu, flags, online, target, barrier,
   /// runnable, on another CPU, agent, permission, availability, and for a `local` commit the
   /// agent's barrier. A latched task counts as on its CPU. A sync group must contain the
-  /// transaction's CPU and only existing CPUs, and excludes kCommitAtSchedule (else kInvalidFlags).
-  /// kDoNotPreempt with another task on the CPU yields kCpuUnavailable.
+  /// transaction's CPU and only existing CPUs, and excludes kCommitAtSchedule; otherwise, the
+  /// result is kInvalidFlags. If kDoNotPreempt is set and another task is on the CPU, the result is
+  /// kCpuUnavailable.
   Status Check(CpuId cpu, const Transaction& transaction, bool local = false) const;
   /// Enforces a transaction for which Check returned kComplete. A named task becomes the CPU's
   /// latched task, unless it is already on the CPU; a previously latched one is preempted
   /// (kWasLatched). kNoTask and kIdleTask make the current and the latched task leave. kAgentTask
   /// causes CPU_AGENT_WAKEUP. The task that gets the CPU keeps its barrier.
   void Apply(const Transaction& transaction, Nanoseconds now);
-  /// CheckGroup checks all transactions, at most one per CPU, and returns whether all results are
-  /// kComplete. ApplyGroup then also enforces them. statuses[i] is the result of transactions[i].
-  /// If one is refused, the results of all others are kPoisoned.
+  /// CheckGroup checks all transactions, of which there is at most one per CPU, and returns whether
+  /// all results are kComplete. ApplyGroup then also enforces them. statuses[i] is the result of
+  /// transactions[i]. If one is refused, the results of all others are kPoisoned.
   bool CheckGroup(std::span<const Transaction> transactions, std::span<Status> statuses) const;
   bool ApplyGroup(std::span<const Transaction> transactions, std::span<Status> statuses,
                   Nanoseconds now);

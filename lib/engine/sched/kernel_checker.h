@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Invariants of the host's mechanism, for tests and simulations.
+// Checks the invariants of the host's mechanism, for tests and simulations.
 #pragma once
 
 #include "engine/sched/kernel.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Queue of a host's messages to its agent. Used by one thread at a time. However, while one message
-// is being sent, other fibres may add messages or drop all.
+// is being sent, other fibres may add messages or drop all of them.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class Outbox {
   /// `most` is the maximum number of messages stored for an agent that does not read them.
   explicit Outbox(size_t most) : most_(most) { items_.reserve(most); }
 
-  /// Moves the kernel's messages to the outbox; the last one requests a decision for `asker`.
-  /// Without an agent the messages are dropped, because a new agent receives a discovery.
+  /// Moves the kernel's messages to the outbox; the last message requests a decision for `asker`.
+  /// If there is no agent, the messages are dropped, because a new agent receives a discovery.
   void Collect(Kernel& kernel, CpuId asker);
   /// Marks the messages that are collected next as a discovery: they are sent with kAsRoomAllows.
   void BeginDiscovery() { pace_ = Pace::kAsRoomAllows; }
@@ -58,8 +58,8 @@ class Outbox {
   /// Returns a copy, because other fibres may add messages while this one is sent.
   Outgoing PopNext() { return items_[sent_++]; }
   void DropRest() { sent_ = items_.size(); }
-  /// Frees the sent messages if they are more than half of the stored ones. If all are sent, a
-  /// discovery is over.
+  /// Frees the sent messages if they are more than half of the stored ones. Once all messages are
+  /// sent, any discovery in progress is over.
   void ForgetSent();
   void EndSending() { being_sent_ = false; }
 

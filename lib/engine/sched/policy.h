@@ -12,8 +12,8 @@
 
 namespace sluice::engine::sched {
 
-/// A task as the agent knows it, with data of its policy. The agent owns it; its address is stable
-/// while the task exists.
+/// A task as the agent knows it, with data of the policy. The agent owns the task; its address is
+/// stable while the task exists.
 struct AgentTask {
   Gtid gtid = kNoTask;
   uint32_t seqnum = 0;  ///< The newest seqnum from a message or an outcome.
@@ -25,7 +25,7 @@ struct AgentTask {
   /// Time of the agent's clock when the task was created, last woken, or last yielded. A preemption
   /// does not change it.
   Nanoseconds runnable_since = 0;
-  bool deferrable = false;  ///< The last wake-up was marked deferrable.
+  bool deferrable = false;  ///< Whether the last wake-up was marked deferrable.
 
   // Owned by the policy from Enqueue until Next or Remove:
   AgentTask* next = nullptr;
@@ -72,7 +72,7 @@ struct PolicyOptions {
 template <typename P>
 concept Policy = requires(P policy, AgentTask& task, const Running& running, CpuId cpu,
                           Nanoseconds now) {
-  /// Queues a task. The task is runnable and in no queue.
+  /// Queues a task. The task is runnable and not in any queue.
   {policy.Enqueue(task, Place::kBack, now)};
   /// Removes a task from its queue. The task is in a queue.
   {policy.Remove(task)};
@@ -93,12 +93,12 @@ template <typename P>
 concept SharesTasks = requires(const P policy, const AgentTask& task, CpuId cpu) {
   /// Returns whether Next(cpu) could return `task` if it were waiting. If an idle CPU finds no
   /// task, the agent recalls a task that was prestaged for a busy CPU and that the idle CPU serves.
-  /// Without this member, the agent does not.
+  /// Without this member, the agent never recalls such a task.
   { policy.Serves(task, cpu) } -> std::same_as<bool>;
 };
 
-/// A preemptive policy. It also compares the running task with a prestaged task, which is in no
-/// queue.
+/// A preemptive policy that also compares the running task with a prestaged task, which is not in
+/// any queue.
 template <typename P>
 concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running& running,
                                   Nanoseconds now) {
@@ -110,9 +110,9 @@ concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running
 template <typename P>
 concept WatchesCpus = requires(P policy, AgentTask& task, CpuId cpu, Nanoseconds now) {
   /// Reports that Next returned the task for `cpu`, or that a message reported the task on it. The
-  /// task is on no other CPU.
+  /// task is not on any other CPU.
   {policy.Entered(task, cpu, now)};
-  /// Reports that the task is no longer on the CPU or committed to it. Called once for each call of
+  /// Reports that the task is no longer on the CPU or committed to it. Called once for each call to
   /// Entered.
   {policy.Left(task, cpu, now)};
 };

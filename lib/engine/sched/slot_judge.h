@@ -33,8 +33,8 @@ class SlotJudge {
 
   offload::Ruling Check(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
   void Apply(offload::Slot slot, const offload::Item& decision);
-  /// Sets `outcome` for a decision that was recalled before it was enforced. If the decision's
-  /// group was already enforced, reverts its effect on the CPU.
+  /// Sets `outcome` for a decision that was recalled before the host enforced this slot. If the
+  /// group's verdict has already been applied to the CPU, unlatches or preempts the task.
   void Recalled(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
 
   Nanoseconds now() const { return now_; }
@@ -42,7 +42,7 @@ class SlotJudge {
   bool waits_for_schedule() const { return waits_for_schedule_; }
   /// Returns the decision that waits because its group has no verdict yet.
   const std::optional<Transaction>& waits_for_group() const { return waits_for_group_; }
-  /// Returns the result of the last check; not valid if it returned kLater.
+  /// Returns the result of the last check; not valid if the check returned kLater.
   Status status() const { return status_; }
 
  private:

@@ -16,15 +16,15 @@ namespace sluice::engine::sched {
 
 class SyncGroups {
  public:
-  /// `kernel` outlives the object.
+  /// `kernel` must outlive the object.
   explicit SyncGroups(Kernel& kernel) : kernel_(&kernel) {}
 
   bool HasVerdict(CpuId cpu) const { return verdicts_[cpu].has_value(); }
   /// Returns the group's verdict on `transaction`; nullopt if the group has not been checked yet.
   std::optional<Status> VerdictOn(CpuId cpu, const Transaction& transaction) const;
 
-  /// Checks the group `members` and enforces all or none of it. `broken` means that one of its
-  /// slots contains a decision outside the group; all members are then refused.
+  /// Checks the group `members` and enforces all or none of it. `broken` means that one of the
+  /// group's slots contains a decision outside the group; all members are then refused.
   void Rule(std::span<const Transaction> members, bool broken, Nanoseconds now);
   /// Drops the verdict of `cpu` and reverts the group's effect: unlatches or preempts the task if
   /// it is still latched to the CPU or on it.

@@ -29,7 +29,7 @@ struct Task {
   uint16_t group = 0;
   CpuId cpu = 0;                  ///< CPU on which it runs or last ran, or to which it is latched.
   bool latched = false;           ///< Chosen for `cpu`, but not on it yet.
-  bool departure_unseen = false;  ///< The task departed, but agents may still name it.
+  bool departure_unseen = false;  ///< The task has departed, but agents may still name it.
   uint32_t barrier = 0;
   CpuMask affinity = 0;
   Nanoseconds runtime = 0;  ///< Total CPU time; for a task on a CPU, up to `since`.

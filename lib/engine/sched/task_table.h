@@ -28,7 +28,7 @@ enum class Whereabouts : uint8_t {
 /// A task and its place. All AgentTasks that an agent passes to a policy are of this type.
 struct KnownTask : AgentTask {
   Whereabouts where = Whereabouts::kWaiting;
-  CpuId at = 0;  ///< CPU that it is committed to, latched to, or on.
+  CpuId at = 0;  ///< CPU to which the task is committed or latched, or on which it runs.
 };
 
 /// The known tasks: open addressing with linear probing, at most half full, without tombstones.

@@ -19,8 +19,8 @@ class Epoch;
 
 class Analyst {
  public:
-  /// `setup` is the setup of the meters, `cycles_per_second` the frequency of their clock. Throws
-  /// std::bad_alloc.
+  /// `setup` is the setup of the meters, and `cycles_per_second` is the frequency of their clock.
+  /// Throws std::bad_alloc.
   Analyst(const Setup& setup, uint64_t cycles_per_second);
   Analyst(const Analyst&) = delete;
   ~Analyst();

@@ -26,7 +26,7 @@ class Collector {
   /// to, must outlive the collector.
   Collector(const Setup& setup, uint64_t cycles_per_second, Meters& meters, Publish publish);
 
-  /// Publishes the epoch that all workers have closed. Returns false without effect if any worker
+  /// Publishes the epoch that all workers have closed. Does nothing and returns false if any worker
   /// has no closed epoch.
   bool PublishEpoch();
   /// Ends the current epoch of every worker and publishes all epochs that are not yet published.

@@ -25,8 +25,8 @@ class Epoch {
   Traffic total;
   /// Number of packets counted exactly: while all tables were open, or the probability was 1.
   uint64_t exact_pkts = 0;
-  /// Total weight of the rows that were sampled in frames without a key. On average, each of these
-  /// frames adds kUnit for every row of every key.
+  /// Total weight of the rows that were sampled in frames without a key. On average, each such
+  /// frame adds kUnit for every row of every key.
   int64_t other = 0;
   uint32_t longest_bytes = 0;  ///< Length of the longest frame.
   double least_probability = 1;
@@ -37,8 +37,8 @@ class Epoch {
   bool AllOpen() const;
   /// Restores the state that the epoch had after construction.
   void Clear();
-  /// Adds the counts of `more`, which is the same epoch of other workers. Returns false without
-  /// effect if its setup differs.
+  /// Adds the counts of `more`, which must be the same epoch of other workers. Does nothing and
+  /// returns false if its setup differs.
   [[nodiscard]] bool Merge(const Epoch& more);
   uint64_t memory_bytes() const;
 };

@@ -24,7 +24,7 @@ struct OracleReport {
   double mean_relative_error = 0;  ///< Mean of |estimate - true packets| / true packets.
   double max_relative_error = 0;
   double mean_relative_bound = 0;  ///< Mean of bound / true packets.
-  uint64_t beyond_bound = 0;       ///< Flows whose error exceeds their bound.
+  uint64_t beyond_bound = 0;       ///< Flows whose error exceeds the bound.
 };
 
 /// Totals over the tables (ExactFlows) of all workers.

@@ -50,11 +50,11 @@ Estimator::Estimator(const Level& level, const Epoch& epoch)
 void Estimator::MeasureCollisions() {
   const Shape& shape = level_.sketch.shape();
   const bool count_min = shape.kind == SketchKind::kCountMin;
-  // Number of rows that may be wrong without affecting the estimate.
+  // Number of rows that can be wrong without affecting the estimate.
   const uint32_t spare = count_min && every_packet_ ? shape.rows - 1 : TrimmedRows(shape.rows);
   const double share_known =
       std::min(1.0, static_cast<double>(level_.known.flows().size()) / shape.columns);
-  // Count sketch: maximum share of delta_ that collisions with known flows may use.
+  // Count sketch: maximum share of delta_ that may be spent on collisions with known flows.
   constexpr double kLittle = 0.05;
   // Count-min: permitted probability that a row is wrong because of collisions.
   double each = EachOf(spare, shape.rows, delta_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Estimates of flows from a sketch at the end of an epoch, with error bounds.
+// Estimates flows from a sketch at the end of an epoch, with error bounds.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,8 @@ namespace sluice::engine::telemetry {
 /// count sketch has the variance Σc²/columns from collisions and (1/p - 1)·f from sampling, for a
 /// flow of f packets. The trimmed mean of `rows` rows has at most π/2 / rows times that variance
 /// (the median's factor). Known flows are few and collide in few rows, which trimming excludes.
-/// Therefore Σc² omits their counters, if the number of affected rows stays small enough with the
-/// required probability. A flow that is known from its first packet on is not affected by
-/// collisions.
+/// Therefore Σc² omits their counters if few enough rows are affected with the required
+/// probability. A flow that is known from its first packet on is not affected by collisions.
 ///
 /// Deviations are computed from variances as for sums of many small terms: √(2·ln(2/δ)) standard
 /// deviations. The error of a count-min row exceeds L1/(q·columns) with a probability below q

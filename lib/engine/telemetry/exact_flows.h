@@ -2,7 +2,7 @@
 //
 // A bounded flat table of an epoch's flows that are counted packet by packet. While the table is
 // *open*, it counts every packet. A new flow that does not fit *closes* it. From then until the end
-// of the epoch, it only counts packets of the flows that were heavy when it closed, and the sketch
+// of the epoch, it counts only packets of the flows that were heavy when it closed, and the sketch
 // counts all other packets. Counts of flows that moved to the sketch remain in the table; such a
 // flow's packets are that count plus the sketch's estimate.
 //
@@ -84,7 +84,7 @@ class ExactFlows {
   }
   /// Returns whether the table counts packets of this flow.
   bool Counts(uint64_t hash) const { return open_ || NumberOf(heavy_, hash) != 0; }
-  /// Prefetches the first line that Count of this hash reads.
+  /// Prefetches the first cache line that Count reads for this hash.
   void Prefetch(uint64_t hash) const { (open_ ? all_ : heavy_).Prefetch(hash); }
 
   /// Returns whether the table counts all packets.
@@ -115,7 +115,7 @@ class ExactFlows {
     SetState(open, staying);
   }
   /// Adds the counts of another table of the same epoch; this table grows as needed. Afterwards it
-  /// counts a flow only if both tables did.
+  /// counts a flow only if both tables counted it.
   void Merge(const ExactFlows& other);
   uint64_t bytes() const;
 

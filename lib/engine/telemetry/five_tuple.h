@@ -10,9 +10,9 @@
 
 namespace sluice::engine::telemetry {
 
-/// Returns the 5-tuple of a frame, like packet::FlowKey::Of for packet::Parse; nullopt if the frame
-/// is not IP or its headers are inconsistent. Fragments have ports 0. A fast path without a parse
-/// handles whole UDP and TCP over IPv4 without tags and options.
+/// Returns the 5-tuple of a frame, as packet::FlowKey::Of does for packet::Parse, or nullopt if the
+/// frame is not IP or its headers are inconsistent. The ports of a fragment are 0. A fast path,
+/// which does not parse, handles unfragmented UDP and TCP over IPv4 without tags and options.
 std::optional<packet::FlowKey> FiveTupleOf(const uint8_t* frame, uint32_t length);
 
 }  // namespace sluice::engine::telemetry

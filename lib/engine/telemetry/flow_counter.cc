@@ -66,7 +66,7 @@ bool MayExceed(const Sketch& sketch, uint64_t hash, int64_t least) {
 }
 
 /// Handles a packet of an unknown flow that may be larger than the smallest known flow. If the
-/// unknown flow's estimate is larger, it replaces the smallest known flow; otherwise records a
+/// unknown flow's estimate is larger, replaces the smallest known flow; otherwise, records a
 /// rejection. `level.known` must be full.
 void Challenge(Level& level, const packet::FlowKey& key, uint64_t hash) {
   const int64_t least = level.known.Least();
@@ -131,15 +131,15 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   const uint64_t hash = update.hash;
   const bool known = level.known.AddIfKnown(hash, update.weight, bytes);
   // `distance` is negative if the reading times the number of rows is above the floor. The mask
-  // makes it 0 for a known flow, so that both conditions form one branch, which is predictable
-  // because they rarely hold together.
+  // makes the result 0 for a known flow, so that both conditions form one branch, which is
+  // predictable because they rarely hold together.
   const int64_t distance = level.known.floor() - reading * level.sketch.shape().rows;
   if ((distance & (int64_t{known} - 1)) < 0) [[unlikely]] {
     if (!level.known.full()) {
       level.known.Insert({update.key, hash, update.weight, bytes, 1, 1});
     } else if (reading * level.sketch.shape().rows > level.known.Least()) {
-      // This row's reading is large, so all rows are checked. If the check rejects a flow that is
-      // large, a later packet of the flow repeats the check.
+      // This row's reading is large, so all rows are checked. If the check rejects a large flow, a
+      // later packet of that flow repeats the check.
       Challenge(level, update.key, hash);
     } else {
       level.known.TurnAway();

@@ -48,7 +48,7 @@ class FlowCounter {
     return Finish(packet::FoldProduct(flow.addresses ^ salts_[0], flow.ports ^ salts_[1]));
   }
 
-  /// Returns the key that the next CountRow will count. The caller must write all bytes of it.
+  /// Returns the key that the next CountRow will count. The caller must write all of its bytes.
   packet::FlowKey& next_key() { return pending_[pending_count_].key; }
   /// Counts a packet of next_key() in one row with a weight of `weight`/kUnit packets, unless
   /// exact() counts the flow. The update may be delayed until Settle.
@@ -83,7 +83,7 @@ class FlowCounter {
   const ExactFlows& exact() const { return exact_; }
   std::span<const Level> levels() const { return levels_; }
   /// Returns the index of the last level that contains this flow. Half of the flows of each level
-  /// also belong to the next.
+  /// also belong to the next level.
   uint32_t DepthOf(uint64_t hash) const {
     const uint64_t mixed = packet::FoldProduct(hash ^ depth_salt_, kDepthFactor);
     return static_cast<uint32_t>(std::countr_zero(mixed | deepest_));

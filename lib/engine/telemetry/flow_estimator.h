@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Estimates of an epoch's flows: the table's count plus the sketch's estimate for the packets that
-// the table did not count.
+// Estimates an epoch's flows: the table's count plus the sketch's estimate for the packets that the
+// table did not count.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class FlowEstimator {
     uint64_t hash;
   };
 
-  /// Estimates flows of a counter of `epoch`; both outlive the estimator.
+  /// Estimates flows of a counter of `epoch`; both must outlive the estimator.
   FlowEstimator(const FlowCounter& counter, const Epoch& epoch)
       : counter_(counter), sketch_(counter.levels()[0], epoch) {}
 

@@ -26,7 +26,7 @@ struct Range {
   double high = 0;
 };
 
-/// Counts of packets and bytes. Bytes are those of frames without FCS.
+/// Counts of packets and bytes. The bytes are those of the frames, without FCS.
 struct Traffic {
   uint64_t pkts = 0;
   uint64_t bytes = 0;
@@ -56,7 +56,7 @@ struct FlowRecord {
   CountedBy counted_by = CountedBy::kSketch;
 };
 
-/// A flow whose packets differ between this epoch and the previous one.
+/// A flow whose packet count differs between this epoch and the previous one.
 struct FlowChange {
   packet::FlowKey key;
   double packets_before = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Parser for keys in flags and configurations.
+// Parses keys in flags and configurations.
 #pragma once
 
 #include <optional>

@@ -54,7 +54,8 @@ void KnownFlows::AddToIndex(uint64_t hash, uint32_t flow) {
 void KnownFlows::RemoveFromIndex(uint32_t flow) {
   size_t hole = Home(flows_[flow].hash);
   while (index_[hole] != flow) hole = (hole + 1) & mask_;
-  // Moves later entries into the hole unless their home is after it (Knuth 6.4, algorithm R).
+  // Moves later entries into the hole unless their home position is after it (Knuth 6.4, algorithm
+  // R).
   for (size_t at = (hole + 1) & mask_; index_[at] != 0; at = (at + 1) & mask_) {
     const size_t home = Home(flows_[index_[at]].hash);
     if (((at - home) & mask_) >= ((at - hole) & mask_)) {
@@ -68,7 +69,7 @@ void KnownFlows::RemoveFromIndex(uint32_t flow) {
 /// Updates the top of the heap to its flow's current count.
 void KnownFlows::Refresh() { Sink({flows_[heap_[0].flow].count, heap_[0].flow}); }
 
-/// Replaces the top by `node` and restores the heap order.
+/// Replaces the top with `node` and restores the heap order.
 void KnownFlows::Sink(HeapNode node) {
   const auto size = static_cast<uint32_t>(heap_.size());
   uint32_t at = 0;

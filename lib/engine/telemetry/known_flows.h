@@ -33,7 +33,7 @@ class KnownFlows {
   explicit KnownFlows(uint32_t capacity);
   static constexpr uint32_t kMaxCapacity = 0xffff;
 
-  /// Returns the flow of this hash, or nullptr.
+  /// Returns the flow with this hash, or nullptr.
   Flow* Find(uint64_t hash) {
     for (size_t at = Home(hash);; at = (at + 1) & mask_) {
       if (index_[at] == 0) return nullptr;
@@ -66,7 +66,7 @@ class KnownFlows {
   /// one; the new flow's count must then be above Least(), which must have been called since the
   /// last Add.
   void Insert(const Flow& flow);
-  /// Records that a flow was rejected: complete() is false from now on, because a flow that is not
+  /// Records that a flow was rejected. From now on, complete() is false, because a flow that is not
   /// known may have been seen before.
   void TurnAway() { complete_ = false; }
   void TurnAwayUnless(bool known) { complete_ &= known; }
@@ -94,7 +94,7 @@ class KnownFlows {
     int64_t count;  ///< Count when the node was last placed; a lower bound.
     uint32_t flow;
   };
-  /// Slots per flow; lookups of unknown flows rarely collide.
+  /// Slots per flow; chosen so that lookups of unknown flows rarely collide.
   static constexpr size_t kSlotsPerFlow = 8;
 
   /// The floor while the container is not full: less than all counts, with a margin against

@@ -6,8 +6,8 @@
 // Two threads may use a Meter. The *worker* calls ProcessBurst, AtRest and Finish. The *reader*
 // calls Closed and Release. All other methods require that both are stopped. A Meter has two
 // epochs: the worker fills one, and the reader owns the other from the moment Closed returns it
-// until Release. Neither thread waits for the other. A late reader extends an epoch but loses no
-// counts.
+// until Release. Neither thread waits for the other. A late reader extends an epoch but does not
+// lose any counts.
 #pragma once
 
 #include <algorithm>
@@ -32,14 +32,14 @@ class Meter final : public packet::Engine {
  public:
   /// `setup` must be valid (Error() is empty). `worker` makes the samples of workers with equal
   /// setups differ. `cycles_per_second` is the frequency of `now`. The first epoch starts at `now`.
-  /// Epochs end at multiples of their length on that clock, so those of all workers end together.
-  /// Throws std::bad_alloc.
+  /// Epochs end at multiples of their length on that clock, so the epochs of all workers end
+  /// together. Throws std::bad_alloc.
   Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, uint64_t now);
   Meter(const Meter&) = delete;
 
   /// Called by the worker. Forwards every frame unchanged. Reads every frame while a table counts
   /// packets (ExactFlows), the probability is 1, or an oracle is enabled. Otherwise it skips from
-  /// one frame with a sampled row to the next; skipped frames only count in the totals, and their
+  /// one frame with a sampled row to the next; skipped frames count only in the totals, and their
   /// bytes are not read. The counts do not depend on how frames are divided into bursts.
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t /*now*/) {
@@ -61,7 +61,7 @@ class Meter final : public packet::Engine {
   void AtRest(uint64_t now) override;
   /// Called by the worker after its last frame: ends the epoch, even if it is short. Returns false
   /// if the reader has not released the previous epoch; the worker must then call Finish again
-  /// after the release.
+  /// after the reader has released it.
   bool Finish(uint64_t now);
 
   /// Called by the reader: returns the epoch that is closed but not yet released, or nullptr.

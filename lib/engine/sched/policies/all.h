@@ -34,7 +34,7 @@ inline constexpr auto kPolicyNames = []<typename... P>(std::type_identity<std::v
   return std::array{P::kName...};
 }(std::type_identity<AnyPolicy>());
 
-/// Calls visit(policy) with the policy of this name. Returns false if it does not exist.
+/// Calls visit(policy) with the policy that has this name. Returns false if there is none.
 template <typename V>
 bool VisitPolicy(std::string_view name, const PolicyOptions& options, V&& visit) {
   return [&]<typename... P>(std::type_identity<std::variant<P...>>) {

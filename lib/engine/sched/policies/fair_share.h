@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scheduling of virtual machines, like Wave's GCE policy: tasks are vCPUs, and the vCPUs of a
-// machine form a group. Decisions are rare, because a quantum lasts milliseconds. Machines share
-// CPU time fairly; the time for which a machine holds a CPU counts. The vCPUs of a machine are
+// Schedules virtual machines, like Wave's GCE policy: tasks are vCPUs, and the vCPUs of a machine
+// form a group. Decisions are rare, because a quantum lasts milliseconds. Machines share CPU time
+// fairly; what counts is the time for which a machine holds a CPU. The vCPUs of a machine are
 // scheduled round robin. Core scheduling: two CPUs that are hyperthreads of one core (2i and 2i +
 // 1) run vCPUs of only one machine at a time.
 //
@@ -91,7 +91,7 @@ class FairShare {
   void Entered(AgentTask& task, CpuId number, Nanoseconds now) {
     Core& core = cores_[number / 2];
     if (core.tasks++ == 0) core.group = task.group;
-    // A task of another group was chosen by the host without the agent.
+    // The host chose a task of another group without the agent.
     if (core.group != task.group) core.draining = true;
     Cpu& cpu = cpus_[number];
     if (cpu.tasks++ != 0) return;

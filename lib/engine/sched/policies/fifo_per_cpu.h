@@ -40,8 +40,8 @@ class FifoPerCpu {
  private:
   static CpuId HomeOf(const AgentTask& task) { return static_cast<CpuId>(task.key - 1); }
 
-  /// Returns the next CPU, in round-robin order, on which `task` may run. If its affinity contains
-  /// no CPU, returns the previously assigned CPU.
+  /// Returns the next CPU, in round-robin order, on which `task` may run. If the task's affinity
+  /// contains no CPU, returns the previously assigned CPU.
   CpuId Turn(const AgentTask& task) {
     const CpuMask may = task.affinity & all_;
     const CpuMask later = may & ~(MaskOf(last_) | (MaskOf(last_) - 1));

@@ -2,9 +2,9 @@
 //
 // Shinjuku (NSDI'19) as published: a class is a type of request with a latency target, and has a
 // queue. The next task is the queue head that has waited for the largest fraction of its target. A
-// task that ran for a quantum yields if any task waits. A class does not starve while the waits of
-// more urgent classes are bounded: a head with target s that has waited for w is only overtaken by
-// a task with target t that has waited for more than w·t/s.
+// task that has run for a quantum yields if any task waits. A class does not starve while the waits
+// of more urgent classes are bounded: a head with target s that has waited for w is overtaken only
+// by a task with target t that has waited for more than w·t/s.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct MultiQueueOptions {
                                             10'000'000,     100'000'000,    1'000'000'000,
                                             10'000'000'000, 100'000'000'000};
   Nanoseconds quantum = 5'000;  ///< The paper's value.
-  /// A preempted task goes to the head of its queue instead of the tail. Suitable if requests are
-  /// of one type and the rare long ones should finish.
+  /// A preempted task goes to the head of its queue instead of the tail. Suitable if all requests
+  /// are of one type and rare long requests should finish.
   bool preempted_to_head = false;
 };
 

@@ -15,7 +15,7 @@ namespace sluice::engine::telemetry {
 
 namespace {
 
-/// Returns the number without exponent and trailing zeros; empty if not finite.
+/// Returns the number without an exponent or trailing zeros; empty if the number is not finite.
 std::string Number(double value) {
   if (!std::isfinite(value)) return "";
   std::string text = absl::StrFormat("%.6f", value);
@@ -55,7 +55,7 @@ class Rows {
   const std::string head_;
 };
 
-/// Returns the columns of a flow: source, destination, protocol, source and destination port.
+/// Returns the columns of a flow: source, destination, protocol, source port and destination port.
 std::string FlowColumns(const KeySpec& spec, const packet::FlowKey& key) {
   switch (spec.kind) {
     case KeyKind::kSource:

@@ -218,7 +218,7 @@ void ReadEpoch(Input& in, Epoch* epoch) {
   epoch->number = epoch->start_cycles / epoch->setup.epoch_ns;
 }
 
-/// Reads a key of this counter, which must be greater than `last` if that is not null.
+/// Reads a key of this counter. The key must be greater than `last` unless `last` is null.
 packet::FlowKey ReadKey(Input& in, const FlowCounter& counter, const packet::FlowKey* last) {
   const auto key = in.Read<packet::FlowKey>();
   const bool valid = key.ip_version == 4 ? packet::Ipv4Flow::Of(key).Key() == key

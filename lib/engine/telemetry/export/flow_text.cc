@@ -26,7 +26,7 @@ std::string ProtocolText(uint8_t protocol) {
 
 std::string EndText(const packet::Ipv6Address& address, uint16_t port, const packet::FlowKey& key) {
   const std::string text = AddressText(address, key.ip_version);
-  // Fragments also have no ports.
+  // Fragments have no ports either.
   if (key.source_port == 0 && key.destination_port == 0) return text;
   return (key.ip_version == 6 ? "[" + text + "]" : text) + ":" + std::to_string(port);
 }

@@ -12,7 +12,7 @@ namespace {
 
 using enum IpfixElement;
 
-/// Rounds to the nearest uint64_t. NaN, which estimates should not be, becomes 0.
+/// Rounds to the nearest uint64_t. NaN, which should not occur in estimates, becomes 0.
 uint64_t Count(double value) {
   if (!(value > 0)) return 0;
   return value >= 0x1p64 ? UINT64_MAX : static_cast<uint64_t>(std::round(value));

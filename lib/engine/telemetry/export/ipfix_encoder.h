@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reports as IPFIX over UDP (RFC 7011; limits by RFC 5477). Every KeySpec counts the same traffic.
-// Therefore each is a separate observation domain with a separate encoder, so that collectors do
-// not add up the counts of different KeySpecs. Pure; used by one thread.
+// Therefore each KeySpec is a separate observation domain with a separate encoder, so that
+// collectors do not add up the counts of different KeySpecs. Pure; used by one thread.
 //
 // octetDeltaCount is the number of octets of IP packets. Frames are counted without parsing their
 // headers, so it is computed as the frames' bytes minus 14 per packet, which is exact for frames
@@ -23,8 +23,8 @@ namespace sluice::engine::telemetry {
 
 class IpfixEncoder {
  public:
-  /// Minimum size of the buffer for a message. Any single record fits, so that an export
-  /// terminates.
+  /// Minimum size of the buffer for a message. Any single record fits into such a buffer, so an
+  /// export always terminates.
   static constexpr size_t kLeastRoomBytes = kIpfixHeaderBytes + kIpfixSetHeaderBytes + 128;
 
   struct Options {
@@ -40,7 +40,8 @@ class IpfixEncoder {
   /// empty span. Discards the rest of an earlier report.
   void Begin(const EpochReport& report, size_t key, uint32_t export_time_s);
 
-  /// Returns the next message, written to `room` of at least kLeastRoomBytes; empty at the end.
+  /// Returns the next message, written to `room`, which must have at least kLeastRoomBytes; empty
+  /// at the end.
   std::span<const uint8_t> Next(std::span<uint8_t> room);
 
  private:

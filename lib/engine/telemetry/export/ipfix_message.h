@@ -20,14 +20,14 @@ inline constexpr size_t kIpfixHeaderBytes = 16;
 inline constexpr size_t kIpfixSetHeaderBytes = 4;
 inline constexpr size_t kIpfixMaxMessageBytes = 65535;
 
-/// A record under construction. Data that does not fit is omitted; whole() returns false then.
+/// A record under construction. Data that does not fit is omitted; whole() then returns false.
 class IpfixRecord {
  public:
   void U8(uint8_t value) { Put(&value, 1); }
   void U16(uint16_t value) { PutNumber(__builtin_bswap16(value)); }
   void U32(uint32_t value) { PutNumber(__builtin_bswap32(value)); }
   void U64(uint64_t value) { PutNumber(__builtin_bswap64(value)); }
-  /// Appends an IEEE 754 number of 64 bits (RFC 7011, section 6.1.4).
+  /// Appends a 64-bit IEEE 754 number (RFC 7011, section 6.1.4).
   void F64(double value) { U64(std::bit_cast<uint64_t>(value)); }
   void Put(const uint8_t* bytes, size_t count) {
     if (count > bytes_.size() - size_) {
@@ -60,7 +60,7 @@ class IpfixMessage {
       : room_(room.first(std::min(room.size(), kIpfixMaxMessageBytes))) {}
 
   /// Appends a record to the set `id`. Begins a new set if the previous record belongs to another
-  /// set. Returns false without effect if the record does not fit.
+  /// set. Does nothing and returns false if the record does not fit.
   bool Add(uint16_t id, std::span<const uint8_t> record) {
     const bool begins = size_ == kIpfixHeaderBytes || id != set_id_;
     const size_t bytes = (begins ? kIpfixSetHeaderBytes : 0) + record.size();
