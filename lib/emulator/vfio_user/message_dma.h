@@ -113,7 +113,8 @@ class MessageDma final : public bar::RemoteMemory {
 
   /// Returns null if the address is not in a range.
   const Range* Find(const void* at) const;
-  /// Returns the bytes of [at, at + bytes) that one message can transfer, limited to one range.
+  /// Returns how many bytes of [at, at + bytes) one message can transfer, which are limited to one
+  /// range.
   size_t Part(const uint8_t* at, size_t bytes) const;
   void ForgetQuestions();
   void Ask(const Range& range, const uint8_t* at, size_t bytes);

@@ -74,7 +74,8 @@ class Session {
   /// Handles requests for kTurnTime. Returns false as Turn does.
   bool HandlePending(std::string* reason);
   bool Handle(Message& message, std::string* reason);
-  /// Returns false if the client is gone; if it must be disconnected, also sets `*reason`.
+  /// Returns false if the client is gone or must be disconnected. In the latter case, sets
+  /// `*reason`.
   bool Send(const Header& header, std::span<const uint8_t> payload, int file, std::string* reason);
   /// Sends the device's messages. Returns false as Send does.
   bool SendDma(std::string* reason);

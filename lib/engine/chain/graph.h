@@ -16,7 +16,7 @@ namespace sluice::engine::chain {
 
 enum class DeviceKind : uint8_t { kNic, kHost, kStreaming, kLegacy };
 
-/// The device at a port of the switch.
+/// The device at a switch port.
 struct Device {
   std::string name;
   DeviceKind kind = DeviceKind::kStreaming;

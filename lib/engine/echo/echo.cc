@@ -24,7 +24,7 @@ void IncrementEcho::IncrementOther(uint8_t* frame, uint32_t length) {
       frame[kProtocolOffset] == packet::kProtocolUdp) {
     return;
   }
-  // TCP over plain IPv4 is frequent, so this path avoids the parser.
+  // TCP over plain IPv4 is common, so this path avoids the parser.
   constexpr uint32_t kTcp = packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
   constexpr uint32_t kMinPayload = kTcp + packet::kTcpMinHeaderBytes;
   if (length >= kMinPayload && frame[kProtocolOffset] == packet::kProtocolTcp) {

@@ -62,7 +62,7 @@ struct Home {
   uint32_t owner;  ///< Worker that owns `partition`.
 };
 
-/// Computes locations of keys. A value type, so that loops can keep it in registers.
+/// Computes the locations of keys. This is a value type, so that loops can keep it in registers.
 class Homes {
  public:
   /// `store` must already contain its partitions and its secret.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that is available to the store on this machine and in this container.
+// Determines the memory that is available to the store on this machine and in this container.
 #pragma once
 
 #include <cstdint>

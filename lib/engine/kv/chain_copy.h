@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copies of the items in a chain of a partition's index. They are made by a thread that does not
-// own the partition or, on request, by the owner.
+// Copies of the items in one chain of a partition's index, made by a thread that does not own the
+// partition or, on request, by the owner.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace sluice::engine::kv {
 
 /// Header of each key and value in a copy. Items are not padded.
 struct CopiedItem {
-  uint32_t lengths;  ///< As Item::lengths.
+  uint32_t lengths;  ///< In the format of Item::lengths.
   uint32_t flags;
   uint32_t expires_s;
   uint32_t zero;

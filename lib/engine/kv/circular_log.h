@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Items in a circular log: the newest overwrite the oldest (MICA, NSDI'14, section 4.3.1). An item
-// that does not fit before the end of the memory is placed at the start. (MICA maps the memory
+// A circular log of items: the newest items overwrite the oldest (MICA, NSDI'14, section 4.3.1). An
+// item that does not fit before the end of the memory is placed at the start. (MICA maps the memory
 // twice instead, which needs shared memory, for which most hosts provide no huge pages.) Only one
 // thread changes the log.
 #pragma once
@@ -59,7 +59,7 @@ class CircularLog {
     return Age(offset) + (bytes > left ? left + bytes : bytes) > mask_;
   }
   /// Returns the next item to be overwritten; null unless more than about seven eighths of the log
-  /// are used.
+  /// is used.
   const Item* NextToDrop() const {
     if (used_ + bytes() / 8 <= mask_) return nullptr;
     const uint64_t oldest = Oldest();

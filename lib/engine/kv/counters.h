@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counters of workers. Each worker writes its counters; other threads may load them relaxed
-// (word.h) at any time.
+// Per-worker counters. Each worker writes its own counters; other threads may read them with
+// relaxed loads (word.h) at any time.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ inline constexpr std::array kProtocolCounters{
     ProtocolCounter{"cut_replies", &ProtocolCounters::cut_replies}};
 static_assert(sizeof(ProtocolCounters) == kProtocolCounters.size() * sizeof(uint64_t));
 
-/// Counters of one worker except those of its partitions. Workers do not share cache lines.
+/// One worker's counters, except those of its partitions. Workers do not share cache lines.
 struct alignas(64) ResponderCounters {
   ProtocolCounters mica;
   ProtocolCounters memcached;

@@ -21,7 +21,7 @@ struct Handoff {
 
   packet::Datagram datagram;  ///< Headers of the frame, checked by the first worker.
   uint32_t reply_bytes = 0;   ///< Bytes of the partial answer.
-  Exchange exchange;          ///< The receiving worker updates its member `datagram`.
+  Exchange exchange;          ///< The receiving worker updates `exchange.datagram`.
   std::array<uint8_t, kMaxFrameBytes> frame;
   std::array<uint8_t, kMaxReplyBytes> reply;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The two hashes of a key. `route` is the same everywhere: clients compute it to choose a partition
-// and thus a worker (MICA, NSDI'14, section 4.2). `index` is keyed with a secret of the server, so
-// clients cannot aim at one bucket. MICA's servers use the client's hash instead, which is optional
-// here (Trusted).
+// and thus a worker (MICA, NSDI'14, section 4.2). `index` is keyed with a server secret, so clients
+// cannot aim at one bucket. MICA's servers use the client's hash instead, which is optional here
+// (Trusted).
 #pragma once
 
 #define XXH_INLINE_ALL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MICA's protocol (mica_format.h), server side.
+// The server side of MICA's protocol (mica_format.h).
 //
 //   operation    answers in addition to Success
 //   NoopRead, NoopWrite
@@ -59,7 +59,7 @@ class ItemsAhead {
   /// Starts at step `first`; the range is still empty.
   void Begin(MicaStep* first) { next_ = end_ = first; }
   void set_end(MicaStep* end) { end_ = end; }
-  /// Prefetches the items of the next kSteps steps. Call it before `step` is served.
+  /// Prefetches the items of the next kSteps steps. Must be called before `step` is served.
   void Fetch(const MicaStep* step) {
     const MicaStep* const upto = end_ - step > std::ptrdiff_t{kSteps} ? step + kSteps : end_;
     if (next_ < upto) FetchUpTo(upto);
@@ -72,7 +72,7 @@ class ItemsAhead {
   MicaStep* end_ = nullptr;
 };
 
-/// Finds the requests of a datagram from offset `position` on and prefetches the buckets of their
+/// Finds the requests in a datagram from offset `position` on and prefetches the buckets of their
 /// keys. `steps` has room for kMicaMaxMessages. Returns the number of requests; 0 if the datagram
 /// is invalid.
 uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaStep* steps);

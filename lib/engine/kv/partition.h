@@ -192,12 +192,12 @@ class Partition {
   Result Restore(Bytes key, uint64_t hash, Bytes value, Attributes attributes, uint64_t unique,
                  uint32_t now_s);
 
-  // For any thread:
+  // May be called by any thread:
 
   /// Returns the first bucket of a key's chain, which never changes.
   Bucket& BucketOf(uint64_t hash) const { return index_.bucket(index_.ChainOf(hash)); }
   /// Copies the value to `to`. Returns kNotFound, or kTooLarge if `to` is too short (value_bytes is
-  /// set nevertheless). Never returns a mixture of two values; retries while the owner writes.
+  /// set in this case, too). Never returns a mixture of two values; retries while the owner writes.
   Result Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8_t> to,
               ItemCopy* copy) const;
   /// Returns the number of chains in the index, which is constant. Each item is in exactly one
@@ -256,7 +256,7 @@ class Partition {
   Item* ItemAt(Slot slot) const { return reinterpret_cast<Item*>(data_ + OffsetOf(slot)); }
   static bool Holds(const Item& item, Bytes key) {
     if (Item::KeyBytes(item.lengths) != key.size()) return false;
-    // Keys of one word are frequent: inline.
+    // Keys of one word are common, so compare them inline.
     if (key.size() == 8) [[likely]]
       return LoadWord(*item.words()) == LoadBytes(key.data());
     return HoldsLonger(item, key);

@@ -40,8 +40,8 @@ struct ServiceOptions {
   /// disables the protocol.
   uint16_t mica_port = 1024;
   uint32_t mtu = 1500;
-  /// Maximum length of the answer to one datagram of memcached's protocols, without UDP headers.
-  /// The default is long enough for any value that one datagram can set.
+  /// Maximum length of the answer to one memcached datagram, without UDP headers. The default is
+  /// long enough for any value that one datagram can set.
   uint32_t max_reply_bytes = 2048;
   GateOptions gate;
   /// Limit on the bytes sent to one source beyond three times those of its requests (excess.h).
@@ -80,7 +80,7 @@ class Responder {
             uint64_t cycles_per_second);
 
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
-  /// Sets the time of the workers' clock in cycles. Call it before the first Serve.
+  /// Sets the time of the workers' clock in cycles. Must be called before the first Serve.
   void SetTime(uint64_t now) {
     excess_.SetTime(now);
     now_s_ = static_cast<uint32_t>(now / cycles_per_second_);
@@ -103,12 +103,12 @@ class Responder {
   Service Serve(uint8_t* frame, uint32_t length, uint32_t tailroom);
   /// Stores the state of the exchange in `handoff` after kForeign. Returns false if it is too long.
   bool Pack(const uint8_t* frame, uint32_t length, Handoff& handoff);
-  /// Continues the exchange of another worker. Returns kServed, or kForeign after storing the new
-  /// state in `handoff`.
+  /// Continues an exchange that another worker handed over. Returns kServed, or kForeign after
+  /// storing the new state in `handoff`.
   Service ServeHandoff(Handoff& handoff);
 
-  /// Copies at most one chain that a live snapshot requested from this worker. Call it between
-  /// bursts.
+  /// Copies at most one chain that a live snapshot requested from this worker. Must be called
+  /// between bursts.
   void ServeSnapshot() { chain_request_->Serve(); }
 
   const ResponderCounters& counters() const { return *counters_; }
@@ -143,8 +143,8 @@ class Responder {
   Protocol ProtocolOf(uint16_t port) const;
   /// Adds the steps of a datagram.
   void PlanSteps(Bytes payload, Protocol protocol);
-  /// Plans a datagram of memcached's protocols: at most one step, for the first request with a key.
-  /// Returns the number of steps.
+  /// Plans a memcached datagram: at most one step, for the first request with a key. Returns the
+  /// number of steps.
   [[gnu::noinline]] uint32_t PlanMemcached(Bytes payload, MicaStep& step) const;
   void ForgetSteps() {
     steps_count_ = 0;
@@ -167,8 +167,8 @@ class Responder {
   uint64_t SourceOf(const uint8_t* frame) const;
   [[gnu::noinline]] Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
   /// Builds an answer to `datagram_`, which is in `frame`. The answer consists of headers and
-  /// `payload`. Uses `in_place` if the answer fits there, else writes the headers before `payload`
-  /// in this object. `only`: the answer has no further datagrams.
+  /// `payload`. Uses `in_place` if the answer fits there; otherwise, writes the headers before
+  /// `payload` in this object. `only` means that the answer has no further datagrams.
   [[gnu::always_inline]] inline Service Build(const uint8_t* frame, uint8_t* payload,
                                               uint32_t bytes, std::span<uint8_t> in_place,
                                               bool only);

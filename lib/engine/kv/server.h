@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The key-value server of one worker. As a packet::BurstEngine, it finds the requests in frames,
-// serves those that its worker may serve, hands the others to their owners, and answers in place if
-// the answer fits.
+// One worker's key-value server. As a packet::BurstEngine, it finds the requests in frames, serves
+// those that its worker may serve, hands the others to their owners, and answers in place if the
+// answer fits.
 #pragma once
 
 #include <cstdint>

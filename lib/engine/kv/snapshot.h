@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All items of a store in a file, for a warm restart. Little-endian:
+// Saves all items of a store in a file, for a warm restart. All numbers are little-endian:
 //
 //   header    "SLUICEKV", u32 version 1, u32 0
 //   block     u32 bytes of records, u32 records, u64 XXH3 of the records, seeded with the number

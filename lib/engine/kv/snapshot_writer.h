@@ -29,7 +29,7 @@ struct SnapshotBlock {
 };
 
 struct SnapshotRecord {
-  uint32_t lengths;  ///< As Item::lengths.
+  uint32_t lengths;  ///< In the format of Item::lengths.
   uint32_t flags;
   uint32_t seconds_left;
   uint32_t zero;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The log monitor of one worker. As a BurstEngine, it finds log text in frames, orders the text by
+// One worker's log monitor. As a BurstEngine, it finds log text in frames, orders the text by
 // source and matches its lines. Complete lines of all frames of a burst are matched together,
 // regardless of their source. A complete line is matched in the burst that completed it.
 //
@@ -62,8 +62,8 @@ struct MonitorOptions {
   ScanLimits scan;
 };
 
-/// `Sink` is that of AttributedLines. Lines of a source are reported in order; lines of different
-/// sources in the order of the frames that end them.
+/// `Sink` is as in AttributedLines. Lines of one source are reported in order. Lines of different
+/// sources are reported in the order of the frames that end them.
 template <typename Sink>
 class Monitor final : public packet::Engine {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The syslog server of one worker, an engine for byte streams. It reads messages from connections,
-// in both framings of RFC 6587, and matches their text. It does not send anything. Monitor is the
+// One worker's syslog server, an engine for byte streams. It reads messages from connections, in
+// both framings of RFC 6587, and matches their text. It does not send anything. Monitor is the
 // engine that observes such connections between other hosts.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace sluice::engine::logmon {
 
-/// `Sink` is that of AttributedLines. Lines of a connection are reported in order.
+/// `Sink` is as in AttributedLines. Lines of a connection are reported in order.
 template <typename Sink>
 class SyslogServer final : public packet::StreamEngine {
  public:

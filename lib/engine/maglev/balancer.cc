@@ -139,7 +139,7 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
   if (!hit) return kNobody;
   Connection& entry = hit->entry;
   // A SYN restarts the flow: the backend is chosen again if the old connection was closing or if
-  // the old backend accepts no new flows. In Katran's profile, it is always chosen again.
+  // the old backend does not accept new flows. In Katran's profile, it is always chosen again.
   const bool anew =
       arrival.syn &&
       (entry.state == ConnectionState::kClosing || vip.rule.profile == Profile::kKatran ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The load balancer of one worker, a BurstEngine: parses a packet, finds its VIP and connection,
-// and encapsulates the packet. Single-threaded; performs no I/O. All settings that an operator can
+// One worker's load balancer, a BurstEngine: parses a packet, finds its VIP and connection, and
+// encapsulates the packet. Single-threaded; performs no I/O. All settings that an operator can
 // change at run time are in the Tables that AtRest loads.
 #pragma once
 
@@ -148,8 +148,8 @@ class Balancer final : public packet::Engine {
                        Entropy entropy);
   packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers, uint32_t mtu);
 
-  /// Chooses the backend by the connection table if the VIP uses it, else by source prefix or ring.
-  /// Returns kNobody if no backend is available.
+  /// Chooses the backend by the connection table if the VIP uses it, otherwise by source prefix or
+  /// ring. Returns kNobody if no backend is available.
   uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
   /// Looks up the backend in the connection table. Returns kNobody if the flow is not recorded
   /// there. Removes the flow and returns kNobody if its backend no longer serves the VIP, or if a
@@ -158,7 +158,7 @@ class Balancer final : public packet::Engine {
   /// Chooses the backend of a new flow by source prefix or ring, and records the flow. Does not
   /// record it above the flood rate, if the packet ends the flow, or if the table has no room.
   uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
-  /// Chooses the backend by source prefix, else by the ring.
+  /// Chooses the backend by source prefix or, if that yields none, by the ring.
   uint16_t ChooseAfresh(const Vip& vip, const packet::FlowKey& flow);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
   /// Chooses the backend by the server id in the QUIC connection id. Returns kNobody if the id does
@@ -171,7 +171,7 @@ class Balancer final : public packet::Engine {
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
   /// Provides `bytes` of headroom. A frame without enough headroom is moved to `spare` if the frame
-  /// and `bytes` fit there, else to buffer_. Returns false if the frame is too long.
+  /// and `bytes` fit there, otherwise to buffer_. Returns false if the frame is too long.
   bool MakeRoom(packet::Frame& frame, uint32_t bytes, uint8_t* spare);
   static void LowerTtl(uint8_t* ip, bool ipv6);
 

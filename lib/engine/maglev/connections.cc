@@ -25,7 +25,7 @@ static_assert((1u << 16) - ConnectionTable::kAheadS - ConnectionTable::kMaxTimeo
 void* AllocateLines(size_t bytes) {
   constexpr size_t kLine = 64;
   constexpr size_t kHugePage = size_t{2} << 20;
-  // `bytes` is a power of two. If large, it is thus a multiple of a huge page.
+  // `bytes` is a power of two, so a large value is a multiple of the huge page size.
   const bool large = bytes >= kHugePage;
   void* lines = std::aligned_alloc(large ? kHugePage : kLine, bytes);
   if (lines == nullptr) throw std::bad_alloc();

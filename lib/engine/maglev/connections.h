@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Connection table of one worker: records the backend of each flow, so that the flow stays there
-// when the pool changes (Maglev, NSDI'16, section 3.3). The table is allocated once and never
-// grows. A bucket is one cache line of four entries, and a flow has two buckets.
+// One worker's connection table: records the backend of each flow, so that the flow stays with its
+// backend when the pool changes (Maglev, NSDI'16, section 3.3). The table is allocated once and
+// never grows. A bucket is one cache line of four entries, and a flow has two buckets.
 //
 // The key is a 64-bit keyed hash of the flow's 5-tuple, and the tuple is not stored. Two of 2^20
 // flows collide with a probability of 2^-25. Colliding flows share a backend only if they belong to
 // the same VIP, because `owner` is compared, too.
 //
 // Every flow starts as opening, whether its first packet is a SYN, another segment or a datagram. A
-// packet that arrives some milliseconds after the first one establishes it. A packet back to back
+// packet that arrives a few milliseconds after the first one establishes it. A packet back to back
 // with the first one does not, so a flood that sends everything twice is still a flood. Opening
 // flows use at most kMaxOpening slots of a bucket, thus at most half of the table; a further
 // opening flow replaces the oldest one in the bucket. A new flow uses an empty entry, or an entry
@@ -175,7 +175,7 @@ class ConnectionTable {
   static void Touch(Connection& entry, bool syn, bool fin_or_rst, Moment now);
 
   // Any thread may call the following functions at any time. Entries are two words that are loaded
-  // and stored relaxed, so the results are statistics: an entry that changes meanwhile may be
+  // and stored relaxed, so the results are statistics: an entry that changes during the call may be
   // missed or counted twice.
 
   /// Returns the number of entries.

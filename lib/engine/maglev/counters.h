@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counters of a balancer in addition to its drops: how each packet's backend was chosen, and
+// A balancer's counters in addition to its drop counters: how each packet's backend was chosen, and
 // traffic by VIP and backend.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Traffic {
   uint64_t bytes = 0;
 };
 
-/// Counters of one worker. Only the worker writes; other threads read through Load.
+/// One worker's counters. Only the worker writes them; other threads read through Load.
 struct BalancerCounters {
   enum Event : uint8_t {
     kHit,          ///< Backend from the connection table.
@@ -29,7 +29,7 @@ struct BalancerCounters {
     kFlood,        ///< New flow, not recorded: new flows exceed flood_rate.
     kByRing,       ///< Flow that must not be recorded: no table, or FIN or RST of an unknown flow.
     kQuicServer,   ///< Backend from the server id in the connection id.
-    kQuicUnknown,  ///< The connection id names no backend in use.
+    kQuicUnknown,  ///< The connection id does not name a backend in use.
     kBySource,  ///< Backend from a source prefix; also counted as kNew … kByRing or kIcmpError.
     kMoved,     ///< The flow's backend is gone; chosen again.
     kFragmentFirst,   ///< First fragments to VIPs or from NAT backends.
@@ -77,7 +77,7 @@ struct BalancerCounters {
     Add(total.pkts, more.pkts);
     Add(total.bytes, more.bytes);
   }
-  /// Loads a counter. For any thread.
+  /// Loads a counter. May be called by any thread.
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keys of flows in a worker's tables: 64-bit hashes with secret keys, so that attackers cannot
-// choose flows that collide.
+// Flow keys in a worker's tables: 64-bit hashes with secret keys, so that attackers cannot choose
+// flows that collide.
 #pragma once
 
 #include <cstdint>

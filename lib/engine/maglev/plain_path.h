@@ -8,8 +8,8 @@
 //   look      [ piece 1 ]   reads and hashes the headers, prefetches the connections
 //   settle    [ piece 0 ]   looks up the connections and sends the frames in order
 //
-// The look stage changes no state. If a frame opens, closes or moves a connection, the next frame
-// sees the change, as if each frame had arrived alone.
+// The look stage does not change any state. If a frame opens, closes or moves a connection, the
+// next frame sees the change, as if each frame had arrived alone.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ std::optional<Profile> ProfileByName(std::string_view name);
 uint32_t DefaultSlots(Profile profile);
 WeightRule DefaultWeightRule(Profile profile);
 
-/// A backend as input of a ring.
+/// A backend, as input to a ring.
 struct Member {
   std::string name;  ///< Stable and unique in the pool.
   IpAddress address;

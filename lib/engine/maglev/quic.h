@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads the server id from a QUIC connection id in the encoding of Katran's fleet
+// Reads the server id from a QUIC connection id in the encoding that Katran's fleet uses
 // (docs/maglev-peers.md, "Katran: QUIC"). The first two bits are a version. The server id follows:
 // 16 bits immediately after the version, or 24 or 32 bits from the second byte on.
 #pragma once

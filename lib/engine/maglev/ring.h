@@ -17,7 +17,7 @@ namespace sluice::engine::maglev {
 struct Permutation {
   uint32_t offset;      ///< Below M.
   uint32_t skip;        ///< 1 … M − 1.
-  uint32_t weight = 1;  ///< 0: the backend receives no slot.
+  uint32_t weight = 1;  ///< 0: the backend does not receive any slot.
 };
 
 /// Rule for the meaning of weights.

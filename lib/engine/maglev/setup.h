@@ -69,7 +69,7 @@ enum class BackendState : uint8_t {
 std::string_view StateName(BackendState state);
 
 struct BackendSetup {
-  std::string name;  ///< Unique in its VIP; input of the ring's hash.
+  std::string name;  ///< Unique in its VIP; input to the ring's hash.
   IpAddress address;
   uint16_t port = 0;    ///< kNat: rewrites the port; 0: unchanged. Host order.
   uint32_t weight = 1;  ///< 0 … 65535; 0 drains the backend.
@@ -110,7 +110,7 @@ struct VipSetup {
 /// Seconds without a packet after which a connection is removed.
 struct Timeouts {
   uint32_t tcp_s = 900;
-  uint32_t tcp_opening_s = 30;  ///< Only one packet or only SYNs seen.
+  uint32_t tcp_opening_s = 30;  ///< Only one packet or only SYNs were seen.
   uint32_t tcp_closing_s = 15;  ///< FIN or RST seen.
   uint32_t udp_s = 30;
   uint32_t fragment_s = 30;
@@ -143,10 +143,10 @@ struct Setup {
 /// able to receive packets of this length.
 uint32_t LongestPacket(const Setup& setup);
 /// Returns the size in bytes of the largest outer IP packet on the path: Setup::mtu if it is set;
-/// else 1500 or, in profile kKatran, MaxInnerBytes plus the longest outer header.
+/// otherwise 1500 or, in profile kKatran, MaxInnerBytes plus the longest outer header.
 uint32_t MtuOf(const Setup& setup);
 /// Returns the size in bytes of the longest inner packet, regardless of the outer header: 1500 in
-/// profile kKatran, which accepts frames of 1514 bytes; else kMaxMtu.
+/// profile kKatran, which accepts frames of 1514 bytes; otherwise kMaxMtu.
 uint32_t MaxInnerBytes(Profile profile);
 
 /// The part of a setup that contains a fault.

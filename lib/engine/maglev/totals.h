@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sums of the counters of several balancers with the same tables, by index into the current tables.
-// When an index gets a new owner, its traffic is counted from this change on.
+// Sums the counters of several balancers that use the same tables, by index into the current
+// tables. When an index gets a new owner, its traffic is counted from this change on.
 #pragma once
 
 #include <array>

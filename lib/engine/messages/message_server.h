@@ -38,7 +38,7 @@ struct MessageCounts {
   uint64_t incomplete = 0;
   uint64_t late = 0;  ///< Answers to messages that had already ended: they were answered twice or
                       ///< too late.
-  /// Answers, also counted in `answered`, of which the interface did not accept all parts.
+  /// Answers of which the interface did not accept all parts. They are also counted in `answered`.
   uint64_t unsent = 0;
 };
 
@@ -55,7 +55,7 @@ class MessageServer final : public packet::Engine {
     kBadPart,      ///< Invalid length or offset, or the headers are too long.
     kTooLong,      ///< The message exceeds its flow's limit.
     kPartMissing,  ///< Earlier parts are missing, or the part is a duplicate.
-    kBusy,         ///< The limit of messages or of incomplete messages is reached.
+    kBusy,         ///< The limit on messages or on incomplete messages is reached.
     kReasons
   };
   static constexpr auto kDropReasons =
@@ -107,7 +107,7 @@ class MessageServer final : public packet::Engine {
   void Answer(uint32_t number, std::span<const uint8_t> data, const std::array<uint32_t, 2>& key);
 
   MessageCounts counts() const;
-  /// Returns the number of complete messages that have not ended. For any thread.
+  /// Returns the number of complete messages that have not ended. May be called by any thread.
   uint64_t open() const {
     // Load the counts of ended messages first, because no message ends before it is received.
     const MessageCounts before = counts();

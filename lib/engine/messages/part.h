@@ -35,7 +35,7 @@ struct Part {
   bool whole() const { return bytes.size() == length; }
 };
 
-/// Returns whether the payload of a datagram has the header of a part.
+/// Returns whether a datagram's payload has a part header.
 inline bool IsPart(std::span<const uint8_t> payload) {
   return payload.size() >= kPartHeaderBytes && packet::LoadBe32(payload.data()) == kPartMagic;
 }

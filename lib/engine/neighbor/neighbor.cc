@@ -189,7 +189,7 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
     return not_mine;
   }
 
-  // Validity checks of RFC 4861 section 7.1.1.
+  // Validity checks required by RFC 4861 section 7.1.1.
   if (ip[7] != 255) return drop(kHopLimit);
   if (headers.l4 != headers.l3 + packet::kIpv6HeaderBytes) return drop(kUnsupported);
   if (!packet::ChecksumHolds(Icmpv6Sum(frame, headers))) return drop(kBadChecksum);

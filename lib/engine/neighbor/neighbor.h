@@ -54,9 +54,9 @@ class Neighbor {
 
   const packet::OwnAddresses& own() const { return own_; }
 
-  /// Returns nullopt if the frame is not for this object, else the verdict. An answer keeps VLAN
-  /// tags and Ethernet padding. An advertisement may be up to 8 bytes longer than the frame and
-  /// then uses the frame's tailroom.
+  /// Returns the verdict, or nullopt if the frame is not for this object. An answer keeps VLAN tags
+  /// and Ethernet padding. An advertisement may be up to 8 bytes longer than the frame and then
+  /// uses the frame's tailroom.
   std::optional<packet::Verdict> Process(packet::Frame& frame, uint64_t /*now*/) const {
     if (!MayConcern(frame)) [[likely]]
       return std::nullopt;

@@ -36,7 +36,7 @@ void Checker::AddReordered(SeenCounters& counters, uint64_t extent) {
   if (extent > most) counters.Add(SeenCounters::kMostExtent, extent - most);
 }
 
-/// Counts a frame with a damaged tag or without a tag of this run. A damaged tag is attributed to
+/// Counts a frame with a damaged tag or without a tag from this run. A damaged tag is attributed to
 /// this run if its run number differs in at most two bits; otherwise the frame belongs to another
 /// sender.
 void Checker::Blame(uint32_t length, const Tag& tag, bool whole) {

@@ -77,8 +77,8 @@ class Checker {
   }
 
   const SeenCounters& counters(size_t stream) const { return counters_[stream]; }
-  /// Returns the number of frames without a tag of this run: frames of another run or sender, and
-  /// frames that were sent untagged.
+  /// Returns the number of frames without a tag from this run: frames from another run or sender,
+  /// and frames that were sent untagged.
   uint64_t others() const { return others_.load(std::memory_order_relaxed); }
 
  private:

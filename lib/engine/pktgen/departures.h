@@ -60,8 +60,8 @@ class Departures {
   uint64_t due_ps() const { return due_ps_; }
   bool unlimited() const { return unlimited_; }
   /// Returns the time until which frames occupy the stream: the time at which the next frame is
-  /// due, even if the next frame is beyond the stream's limit of frames; or the end of the last
-  /// phase if no frame follows. N frames therefore occupy N gaps.
+  /// due, even if the next frame is beyond the stream's frame limit; or the end of the last phase
+  /// if no frame follows. N frames therefore occupy N gaps.
   uint64_t until_ps() const { return due_ps_ == kNever ? PsOf(end_) : due_ps_; }
 
   /// Advances past the next frame, which has `length` bytes without FCS and was planned at

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A histogram in the format of HdrHistogram's tools (https://hdrhistogram.org, files named *.hgrm):
-// the output of AbstractHistogram.outputPercentileDistribution with five ticks per halving of the
-// distance to 100 %.
+// Writes a histogram in the format of the HdrHistogram tools (https://hdrhistogram.org, files named
+// *.hgrm): the output of AbstractHistogram.outputPercentileDistribution with five ticks per halving
+// of the distance to 100 %.
 #pragma once
 
 #include <string>

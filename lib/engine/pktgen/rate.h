@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rates of a stream and their gaps in time. Times are picoseconds with 64 fractional bits, so that
-// the sum over a year of frames has no noticeable drift: a gap per frame, or per bit of a frame, is
-// rounded up by less than 2^-64 ps.
+// Stream rates, and the gaps between frames that they imply. Times are picoseconds with 64
+// fractional bits, so that a year of frames does not drift noticeably: a gap per frame, or per bit
+// of a frame, is rounded up by less than 2^-64 ps.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ using Ticks = unsigned __int128;
 constexpr Ticks TicksOf(uint64_t ps) { return Ticks{ps} << 64; }
 constexpr uint64_t PsOf(Ticks ticks) { return static_cast<uint64_t>(ticks >> 64); }
 
-/// Returns the bits that a frame of `length` bytes, without FCS, occupies on the wire, including
-/// FCS, preamble and gap.
+/// Returns the number of bits that a frame of `length` bytes, without FCS, occupies on the wire,
+/// including FCS, preamble and gap.
 constexpr uint64_t LayerOneBits(uint64_t length) {
   return 8 * (length + packet::kFcsBytes + packet::kWireOverheadBytes);
 }

@@ -3,8 +3,8 @@
 // Sends one worker's frames. The frames of all streams are sent in the order of their departure
 // times, never early, and all due frames together. A frame that cannot be sent in time keeps its
 // scheduled departure, so that the measured latency includes the wait. A frame that is too late is
-// discarded and counted as the generator's loss; it gets no sequence number and is not missing at
-// the receiver.
+// discarded and counted as the generator's loss; it does not get a sequence number and does not
+// count as missing at the receiver.
 #pragma once
 
 #include <array>

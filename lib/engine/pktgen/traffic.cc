@@ -58,8 +58,8 @@ std::unique_ptr<Traffic> Traffic::Make(const std::vector<StreamSpec>& specs,
   return nullptr;
 }
 
-/// Returns whether the total rate of concurrent streams never exceeds the line rate. Otherwise also
-/// sets `error`.
+/// Returns true if the total rate of concurrent streams never exceeds the line rate. Otherwise,
+/// returns false and sets `error`.
 bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* error) const {
   const auto line = static_cast<double>(options_.line_bps);
   const auto bits_at = [&](uint64_t ps) {

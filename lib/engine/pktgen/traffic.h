@@ -43,8 +43,8 @@ class Traffic {
   const Share& share(size_t stream, uint32_t worker) const {
     return shares_[stream * options_.workers + worker];
   }
-  /// Returns the end of the last phase, or of the last round of a capture that has a limit of
-  /// frames. It is at most TrafficOptions::end_ps, or kNever if there is no end.
+  /// Returns the end of the last phase, or of the last round of a capture that has a frame limit.
+  /// It is at most TrafficOptions::end_ps, or kNever if there is no end.
   uint64_t end_ps() const { return end_ps_; }
 
  private:

@@ -24,7 +24,7 @@ struct LostRange {
   Gone gone;
 };
 
-/// Counts of frames, unless the name gives another unit. Each frame that was sent with a tag was
+/// Frame counts, unless the name gives another unit. Each frame that was sent with a tag was
 /// received, lost, or returned corrupted. A frame with an unreadable tag cannot be identified; it
 /// reduces the number of lost frames by one.
 struct StreamResult {
@@ -76,7 +76,7 @@ class Trial {
   Sender& sender(uint32_t worker) { return *workers_[worker].sender; }
   Checker& checker(uint32_t worker) { return *workers_[worker].checker; }
 
-  /// Returns the current counts; any thread may call it. `at_rest` means that all workers have
+  /// Returns the current counts; may be called by any thread. `at_rest` means that all workers have
   /// stopped sending and receiving; only then are ranges set and is `lost` final. `taken_back` is
   /// the number of frames that a queue first reported as sent but did not send; they count as
   /// unsent if they are missing.
@@ -85,7 +85,7 @@ class Trial {
   /// all senders are over.
   uint64_t DuePs() const;
   /// Returns the number of frames that were sent with a tag and are neither received nor known to
-  /// be corrupted. Any thread may call it.
+  /// be corrupted. May be called by any thread.
   uint64_t Outstanding() const;
 
  private:

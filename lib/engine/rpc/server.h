@@ -45,9 +45,9 @@ class Server final : public packet::Engine {
   static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
 
   /// `services` and `counts` must outlive the server. In `services`, each entry's code must be a
-  /// Function of this process. Other threads may only read `services` meanwhile. `own` contains the
-  /// addresses whose calls are answered; if it is empty, all calls are. `mtu` is the maximum IP
-  /// packet size of the port in bytes; longer replies are fragmented.
+  /// Function of this process. While the server exists, other threads may only read `services`.
+  /// `own` contains the addresses whose calls are answered; if it is empty, all calls are. `mtu` is
+  /// the maximum IP packet size of the port in bytes; longer replies are fragmented.
   Server(const device::rpc::Services& services, Counts& counts, const packet::OwnAddresses& own,
          uint32_t mtu = packet::Fragmenter::kUnlimited);
 

@@ -30,7 +30,7 @@ using Nanoseconds = uint64_t;
 /// Incremented when a layout in this file changes. Transactions with another version are refused.
 inline constexpr uint16_t kAbiVersion = 1;
 
-/// Types of messages: ghOSt's numbers, and kDiscovery, which this project adds.
+/// Message types: ghOSt's numbers, and kDiscovery, which this project adds.
 enum class MessageType : uint16_t {
   kNop = 0,
   kTaskDead = 64,
@@ -58,7 +58,7 @@ enum class MessageType : uint16_t {
   kDiscovery = 192,
 };
 
-// Flags of messages.
+// Message flags.
 
 inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task is runnable.
 /// PREEMPT, BLOCKED, YIELD: the task was latched to the CPU but had not started on it. ON_CPU: the

@@ -61,8 +61,8 @@ class Kernel {
  public:
   explicit Kernel(const KernelLimits& limits);
 
-  // Events of tasks. Each function adds messages about its event. It does nothing and returns false
-  // if the task does not exist, or if the task's state does not allow the event.
+  // Task events. Each function adds messages about its event. It does nothing and returns false if
+  // the task does not exist, or if the task's state does not allow the event.
 
   /// Creates a task. Returns kNoTask if the table is full or the affinity contains no CPU. Reuses
   /// the place of the task that has been dead longest, so that dead tasks stay known as long as
@@ -83,14 +83,14 @@ class Kernel {
   /// if the affinity contains no CPU.
   bool SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now);
 
-  // Events of the current task of a CPU. They return false if the CPU has no current task.
+  // Events of a CPU's current task. They return false if the CPU has no current task.
   bool Block(CpuId cpu, Nanoseconds now);
   bool Yield(CpuId cpu, Nanoseconds now);
   /// Moves the current task from the CPU to the waiting tasks. `boost` means that the reason is
   /// unrelated to agents and that the task should run next.
   bool Preempt(CpuId cpu, bool boost, Nanoseconds now);
 
-  // Events of CPUs. When a CPU becomes unavailable (offline, or busy elsewhere), agents receive
+  // CPU events. When a CPU becomes unavailable (offline, or busy elsewhere), agents receive
   // CPU_BUSY and then messages about the tasks that had to leave it. When it is available again,
   // they receive CPU_AVAILABLE.
   /// Sets whether the CPU is online. If it goes offline, its current and latched tasks are

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The report of one epoch of all workers, which exporters write.
+// The report of one epoch, for all workers together, which exporters write.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct KeyReport {
   /// The largest flows, at most Setup::top_k, sorted by size. Each has at least
   /// Setup::heavy_hitter_share of all packets.
   std::vector<FlowRecord> heavy_hitters;
-  /// Flows whose number of packets changed by at least Setup::change_share of all packets of this
-  /// and the previous epoch, and by more than the bound. At most Setup::top_k flows, largest change
+  /// Flows whose packet count changed by at least Setup::change_share of all packets of this and
+  /// the previous epoch, and by more than the bound. At most Setup::top_k flows, largest change
   /// first. Empty unless the previous epoch was reported and its duration differs by at most a
   /// tenth.
   std::vector<FlowChange> changes;
@@ -54,7 +54,7 @@ struct KeyReport {
   std::optional<OracleReport> oracle;  ///< Set if Setup::oracle_one_in > 0.
 };
 
-/// Report of one epoch of all workers together.
+/// Report of one epoch, for all workers together.
 struct EpochReport {
   uint64_t number = 0;  ///< Number of epochs from the clock's 0 to this epoch; increases.
   /// Start on the clock of the meters (Meter::AtRest), in ns since the clock's 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Definition of a flow: by the 5-tuple, an address, or a prefix of an address.
+// Defines flows: by 5-tuple, by address, or by address prefix.
 #pragma once
 
 #include <cstdint>

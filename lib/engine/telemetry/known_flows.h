@@ -21,7 +21,7 @@ class KnownFlows {
     packet::FlowKey key;
     uint64_t hash = 0;
     /// Sum of the weights (at least kUnit) of sampled rows: rows · kUnit per packet on average.
-    /// Includes the estimate of packets before the flow was known.
+    /// Includes an estimate for the packets before the flow became known.
     int64_t count = 0;
     int64_t bytes = 0;     ///< Like `count`, weighted by bytes.
     uint32_t samples = 0;  ///< Sampled rows since the flow became known.
@@ -76,7 +76,7 @@ class KnownFlows {
   /// Returns a lower bound of Least(): an unknown flow is inserted only if its count is above the
   /// floor. While the container is not full, the floor is less than every count.
   int64_t floor() const { return floor_; }
-  /// Returns the smallest count. Requires at least one flow.
+  /// Returns the smallest count. There must be at least one flow.
   int64_t Least() {
     while (heap_[0].count != flows_[heap_[0].flow].count) [[unlikely]] Refresh();
     return heap_[0].count;

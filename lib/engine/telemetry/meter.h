@@ -133,7 +133,7 @@ class Meter final : public packet::Engine {
   void CountForOracles(std::span<const Seen> seen);
   void SetProbability(double probability);
   void NoteExactPkts();
-  /// Returns 1 while no sketch is in use, else the pacer's probability.
+  /// Returns 1 while no sketch is in use, otherwise the pacer's probability.
   double ProbabilityOf(double wished) const { return filling_->AllOpen() ? 1 : wished; }
   void Begin(Epoch* epoch, uint64_t now, double wished);
   bool Close(uint64_t now);

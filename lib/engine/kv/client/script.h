@@ -3,7 +3,8 @@
 // Draws requests before the run and checks their answers afterwards. Used where the sender cannot
 // wait for answers. A script first sets every item, then requests items by their popularity; these
 // later requests may be sent more than once. Each set of an item in the script has a different
-// version. A get may return any of them, because the order of execution is unknown. For one thread.
+// version. A get may return any of them, because the order of execution is unknown. Used by one
+// thread.
 #pragma once
 
 #include <cstdint>

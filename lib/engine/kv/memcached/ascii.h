@@ -4,7 +4,7 @@
 // and the meta commands mg, ms, md, ma and mn. Answers and errors match those of memcached 1.6 byte
 // for byte, with these exceptions:
 //
-//   reply        is one stream for all requests of a datagram; memcached sends each hit of a
+//   reply        is one stream for all requests in a datagram; memcached sends each hit of a
 //                multi-get as a separate message. A reply that is too long becomes an error.
 //   data         that is not in the datagram is a bad chunk; memcached reads it from later
 //                datagrams. A line without an end is ignored with the rest of the datagram.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A request of the binary protocol: parses its header and builds its response. Offsets of the
-// header's fields:
+// A binary protocol request: parses its header and builds its response. Offsets of the header's
+// fields:
 //
 //   0 magic  1 opcode  2 key bytes  4 extras bytes  5 data type  6 status (requests: vbucket)
 //   8 total bytes of extras, key and value, which follow the header  12 opaque  16 unique ("cas")

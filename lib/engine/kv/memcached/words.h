@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines of a datagram and words of a line. Words are separated only by spaces. A line ends with a
-// line feed, optionally preceded by a carriage return. A NUL ends the text of a request, as in
-// memcached; all other bytes are allowed in keys.
+// Splits a datagram into lines, and a line into words. Words are separated only by spaces. A line
+// ends with a line feed, optionally preceded by a carriage return. A NUL ends the text of a
+// request, as in memcached; all other bytes are allowed in keys.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Filters for lines. A filter is a pattern in the syntax of CloudWatch Logs, a regular expression
-// in fail2ban's form, or one of fail2ban's rule files. A filter is compiled once and then evaluated
+// Filters for lines. A filter is a pattern in CloudWatch Logs syntax, a regular expression in
+// fail2ban's form, or one of fail2ban's rule files. A filter is compiled once and then evaluated
 // for lines.
 //
 // Most lines match no filter and are never evaluated: scan/rule_set.h searches all text for the
@@ -87,10 +87,10 @@ class Scratch {
 /// PCRE2 within limits (Pcre2Regex).
 class Filter {
  public:
-  /// Compiles a pattern in the metric-filter syntax of CloudWatch Logs: terms and phrases,
-  /// `?optional`, `-excluded`, `%regex%`, `{ $.json … }`, `[space, delimited, …]` (Amazon
-  /// CloudWatch Logs user guide, "Filter pattern syntax"). It has at most kMaxPatternBytes. Returns
-  /// nullopt and one line in `error` if it is invalid.
+  /// Compiles a pattern in CloudWatch Logs' metric filter syntax: terms and phrases, `?optional`,
+  /// `-excluded`, `%regex%`, `{ $.json … }`, `[space, delimited, …]` (Amazon CloudWatch Logs user
+  /// guide, "Filter pattern syntax"). It has at most kMaxPatternBytes. Returns nullopt and one line
+  /// in `error` if it is invalid.
   static std::optional<Filter> CloudWatch(std::string_view pattern, std::string* error);
   /// Compiles a Python regular expression, for which lines are searched. `<HOST>` matches a host
   /// name or address, as in fail2ban. Returns nullopt and one line in `error` if the expression is

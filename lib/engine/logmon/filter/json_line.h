@@ -12,8 +12,8 @@
 
 namespace sluice::engine::logmon {
 
-/// A parser that caches the last line. For one thread. Allocates memory when a line is longer than
-/// all earlier ones.
+/// A parser that caches the last line. Used by one thread. Allocates memory when a line is longer
+/// than all earlier ones.
 class JsonLine {
  public:
   /// Returns the object in the line, valid until the next call. Returns null if the line is not

@@ -121,7 +121,7 @@ Clauses JsonPattern::Leaf::GetClauses() const {
 Needles JsonPattern::GetNeedles() const {
   Needles needles =
       ToNeedles(expression_.GetClauses([](const Leaf& leaf) { return leaf.GetClauses(); }));
-  // An object starts with a brace, after optional white space of RFC 8259.
+  // An object starts with a brace, after optional JSON white space (RFC 8259).
   if (needles.any.empty()) needles.all.push_back({"(?:^|\\r)[\\t\\x20]*\\x7b"});
   return needles;
 }

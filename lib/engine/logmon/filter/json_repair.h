@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Repairs values that JSON allows (RFC 8259) but simdjson cannot read.
+// Replaces values that JSON (RFC 8259) allows but simdjson cannot read.
 #pragma once
 
 #include <limits>

@@ -30,8 +30,8 @@ std::string_view LineBuffers::Add(uint64_t speaker, std::string_view line) {
 void LineBuffers::Forget(size_t begin, size_t end, std::string_view kept) {
   std::string& text = last_->text;
   // As in Regex.search of fail2ban's server/failregex.py, a match that starts with a line's end
-  // contains no byte of that line. The match's last line ends at the first line end after the
-  // match, or at the match's last byte if that is a line end.
+  // does not contain any byte of that line. The match's last line ends at the first line end after
+  // the match, or at the match's last byte if that is a line end.
   begin = text.rfind('\n', begin) + 1;
   end = std::min(text.find('\n', end == 0 ? 0 : end - 1), text.size() - 1) + 1;
   end = std::max(begin, end);

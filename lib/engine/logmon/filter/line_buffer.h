@@ -10,7 +10,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Buffered lines by speaker, each terminated by LF. For one thread.
+/// Buffered lines by speaker, each terminated by LF. Used by one thread.
 class LineBuffers {
  public:
   static constexpr size_t kMaxSpeakers = 64;

@@ -46,7 +46,7 @@ class Pcre2Regex {
   /// Maximum number of groups, named or not.
   static constexpr uint32_t kMaxGroups = 255;
   /// Maximum number of steps per search, as PCRE2 counts them; a search with this many steps takes
-  /// some milliseconds.
+  /// a few milliseconds.
   static constexpr uint32_t kMaxSteps = 1'000'000;
 
   /// Returns null and one line of ASCII in `error` if PCRE2 rejects the expression or it has too

@@ -49,7 +49,7 @@ struct TallyOptions {
 
 /// Collects events, even if the clock steps or events arrive late. An event counts in its minute as
 /// long as the minute is open or can be reopened. A minute that is reopened after its report is
-/// reported again; the reports add up. For one thread.
+/// reported again; the reports add up. Used by one thread.
 class Tally {
  public:
   explicit Tally(const TallyOptions& options);

@@ -31,7 +31,7 @@ struct TextPart {
   Origin origin;
 };
 
-/// The collected text. For one thread. Allocates only at construction.
+/// The collected text. Used by one thread. Allocates only at construction.
 class GatheredText {
  public:
   /// Maximum total length if the text has more than one part. A text of this length is still in the

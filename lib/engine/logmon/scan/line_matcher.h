@@ -33,7 +33,7 @@ struct MatchedLine {
 /// Receives matching lines in order. It must not call the scanner that calls it.
 using LineSink = absl::FunctionRef<void(const MatchedLine&)>;
 
-/// Matches the gathered texts of one worker. Allocates only at construction.
+/// Matches one worker's gathered texts. Allocates only at construction.
 class LineMatcher {
  public:
   explicit LineMatcher(const RuleSet& rules);

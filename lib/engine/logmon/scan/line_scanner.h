@@ -41,7 +41,7 @@ struct ScanCounters {
 };
 
 struct ScanLimits {
-  uint32_t line_bytes = 65536;           ///< 256 … 262144 (an event of CloudWatch Logs).
+  uint32_t line_bytes = 65536;           ///< 256 … 262144 (the size of a CloudWatch Logs event).
   uint64_t unfinished_bytes = 32 << 20;  ///< Memory for all unfinished lines together.
 };
 

@@ -11,7 +11,7 @@
 
 namespace sluice::engine::logmon {
 
-/// The unfinished lines of one worker, identified by numbers. 0 is a line without bytes.
+/// One worker's unfinished lines, identified by numbers. 0 is a line without bytes.
 class UnfinishedLines {
  public:
   static constexpr uint32_t kSpareBytes = 124;

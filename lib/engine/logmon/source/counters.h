@@ -12,10 +12,10 @@
 
 namespace sluice::engine::logmon {
 
-/// Counters of one worker. Only the worker writes; other threads read through Load.
+/// One worker's counters. Only the worker writes them; other threads read through Load.
 struct SourceCounters {
   enum Event : uint8_t {
-    kSyslogMessages,   ///< Datagrams to a syslog port, and messages of streams.
+    kSyslogMessages,   ///< Datagrams to a syslog port, and messages in streams.
     kWithoutPriority,  ///< Messages without a valid priority, whose bytes are all text.
     kLineDatagrams,    ///< Datagrams to a port for lines.
     kTcpSegments,      ///< Segments to an observed port, with or without text.
@@ -34,11 +34,11 @@ struct SourceCounters {
     kRepeatedBytes,      ///< TCP: received again after delivery.
     kOutsideSegments,    ///< TCP: ignored because of an implausible sequence number.
     kBehindEndSegments,  ///< TCP: with text after the end of the stream; this text is ignored.
-    kIgnoredResets,  ///< TCP: RST without effect: no open stream, outside the window, or refuted by
-                     ///< later text.
-    kGaps,           ///< TCP: positions where missing bytes were skipped.
-    kGapBytes,       ///< TCP: skipped bytes, if their number is known.
-    kNoRoomSegments,  ///< TCP: could not wait for lack of room; the bytes before them were skipped.
+    kIgnoredResets,   ///< TCP: RST that was ignored: there was no open stream, it was outside the
+                      ///< window, or later text refuted it.
+    kGaps,            ///< TCP: positions where missing bytes were skipped.
+    kGapBytes,        ///< TCP: skipped bytes, if their number is known.
+    kNoRoomSegments,  ///< TCP: there was no room to wait, so the bytes before them were skipped.
     kEvents
   };
   static constexpr auto kNames =
@@ -72,7 +72,7 @@ struct SourceCounters {
   void Count(Event event, uint64_t amount = 1) {
     std::atomic_ref(events[event]).store(events[event] + amount, std::memory_order_relaxed);
   }
-  /// Loads a counter. For any thread.
+  /// Loads a counter. May be called by any thread.
   uint64_t Load(Event event) const {
     return std::atomic_ref(const_cast<uint64_t&>(events[event])).load(std::memory_order_relaxed);
   }

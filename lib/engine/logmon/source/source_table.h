@@ -23,8 +23,8 @@
 
 namespace sluice::engine::logmon {
 
-/// The sources of one worker. `State` must be copyable; the state of a new source is `State()`. A
-/// place is the index of an entry; it is valid until the source is removed.
+/// One worker's sources. `State` must be copyable; the state of a new source is `State()`. A place
+/// is the index of an entry; it is valid until the source is removed.
 template <typename State>
 class SourceTable {
  public:

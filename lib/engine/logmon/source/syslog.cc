@@ -70,7 +70,7 @@ std::optional<uint32_t> SkipPriority(Reader& reader) {
   return priority;
 }
 
-/// Reads date and time of RFC 3339 with an offset. RFC 5424 limits the fraction of a second to six
+/// Reads an RFC 3339 date and time with an offset. RFC 5424 limits the fraction of a second to six
 /// digits, but some senders write nanoseconds.
 bool SkipRfc3339(Reader& reader) {
   Reader probe = reader;
@@ -87,7 +87,8 @@ bool SkipRfc3339(Reader& reader) {
   return true;
 }
 
-/// Reads "Mmm dd hh:mm:ss" of RFC 3164 section 4.1.2. A day below 10 starts with a space or a zero.
+/// Reads "Mmm dd hh:mm:ss" as in RFC 3164 section 4.1.2. A day below 10 starts with a space or a
+/// zero.
 bool SkipRfc3164Date(Reader& reader) {
   Reader probe = reader;
   const bool month = std::any_of(std::begin(kMonths), std::end(kMonths),
@@ -100,7 +101,7 @@ bool SkipRfc3164Date(Reader& reader) {
   return rest;
 }
 
-/// Reads an SD-NAME, RFC 5424 section 6.3.3.
+/// Reads an SD-NAME (RFC 5424 section 6.3.3).
 bool SkipName(Reader& reader) {
   size_t count = 0;
   const std::string_view rest = reader.rest();
@@ -142,7 +143,7 @@ bool SkipStructuredData(Reader& reader) {
 
 std::string_view UnlessNil(std::string_view word) { return word == "-" ? "" : word; }
 
-/// Parses the bytes after the priority. Returns false if they do not have the form of RFC 5424.
+/// Parses the bytes after the priority. Returns false if they are not in RFC 5424 format.
 bool ReadRfc5424(Reader reader, SyslogMessage& message) {
   if (!reader.Skip("1 ")) return false;
   const std::string_view stamp = reader.rest().substr(0, reader.rest().find(' '));

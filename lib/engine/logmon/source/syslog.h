@@ -3,7 +3,7 @@
 // Parses syslog messages, one per datagram: RFC 5424, RFC 3164 (as RSYSLOG and BSD write it), and
 // messages in neither form.
 //
-// Filters search the text that the program logged: MSG of RFC 5424, or the content after "tag: " of
+// Filters search the text that the program logged: MSG in RFC 5424, or the content after "tag: " in
 // RFC 3164. If logger(1) sends the lines of a file, the texts of the messages equal those lines.
 // The text starts where the valid header ends, so filters see all bytes that are not valid as a
 // header.
@@ -21,7 +21,7 @@ struct SyslogMessage {
   /// Process of the program: PROCID in RFC 5424, or the text in brackets of the RFC 3164 tag. Empty
   /// if the message has none.
   std::string_view process;
-  /// Time stamp in the form of RFC 3339 or RFC 3164; empty if the message has none.
+  /// Time stamp in RFC 3339 or RFC 3164 format; empty if the message has none.
   std::string_view stamp;
   /// RFC 3164: the tag with all of its parts, up to the text. Empty if there is no tag.
   std::string_view tag;
@@ -37,7 +37,7 @@ struct SyslogMessage {
 /// 3.4.1). The forms are:
 ///   RFC 5424: `<PRI>1 TIMESTAMP HOSTNAME APP PROCID MSGID SD MSG`. Used only if everything up to
 ///     the end of the structured data is valid, except for the lengths.
-///   RFC 3164: `<PRI>TIMESTAMP HOSTNAME TAG: CONTENT`, with a date of RFC 3164 or RFC 3339. The tag
+///   RFC 3164: `<PRI>TIMESTAMP HOSTNAME TAG: CONTENT`, with an RFC 3164 or RFC 3339 date. The tag
 ///     starts with a letter and ends at a colon or after its `[pid]`, regardless of the next byte
 ///     (RFC 3164 section 4.1.3; a space alone does not end it). Any other word that ends with a
 ///     colon, optionally before that with `[pid]`, is a tag, too. Without a tag, all bytes after

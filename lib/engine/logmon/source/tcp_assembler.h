@@ -37,8 +37,8 @@ struct TcpLimits {
   uint64_t gap_cycles = 0;  ///< Age at which missing bytes are skipped; 0: never.
 };
 
-/// Orders the segments of all streams of one worker. The output of a stream goes to a receiver with
-/// the functions
+/// Orders the segments of all of one worker's streams. The output of a stream goes to a receiver
+/// with the functions
 ///   void Text(std::string_view bytes);  ///< The next bytes; valid during the call.
 ///   void Gap();                         ///< Bytes are missing here.
 ///   void End();                         ///< The stream ended; it may start again.

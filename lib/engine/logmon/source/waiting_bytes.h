@@ -30,8 +30,8 @@ class WaitingBytes {
   explicit WaitingBytes(uint64_t bytes);
 
   /// Stores those of `bytes` that have not arrived yet. The first byte has number `sequence`.
-  /// Returns false if the pool does not have enough room for all of them; some may be stored
-  /// nevertheless.
+  /// Returns false if the pool does not have enough room for all of them; some of them may still be
+  /// stored.
   bool Keep(Waiting& waiting, uint32_t sequence, std::string_view bytes);
   /// Frees the first blocks as long as they have no arrived byte at or after `sequence`. Must be
   /// called after the stream has advanced and before the functions below.

@@ -227,7 +227,7 @@ Config ReadRoot(const json& root, Errors* errors) {
   return config;
 }
 
-// Adds the keys of etcd to a configuration and records which key each VIP and backend comes from.
+// Adds etcd keys to a configuration and records which key each VIP and backend comes from.
 class Adder {
  public:
   // `skipped` contains keys that were found to be wrong. Add ignores them and may insert more.

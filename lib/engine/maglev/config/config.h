@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configuration file: JSON with comments. The format is in config.schema.json and README.md of
-// apps/maglev. Used by sluice-maglev and by programs that embed the engine. Every error names its
-// place, as in `vips[2].backends[0].weight`.
+// Reads the configuration file, which is JSON with comments. The format is described in
+// config.schema.json and README.md of apps/maglev. Used by sluice-maglev and by programs that embed
+// the engine. Every error names its place, as in `vips[2].backends[0].weight`.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct Config {
   SkippedKeys skipped;
 };
 
-/// VIPs and backends that are added to those of the file. "vips/NAME" contains the VIP called NAME,
+/// VIPs and backends that are added to those in the file. "vips/NAME" contains the VIP called NAME,
 /// and "backends/NAME/ANYTHING" a backend of that VIP; the value is the JSON object that the file
 /// would contain. NAME must not contain a slash.
 using Additions = std::map<std::string, std::string>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// List of all policies. New policies are added to AnyPolicy; flags, agents and tests use this list.
+// List of all policies. New policies must be added to AnyPolicy; flags, agents and tests use this
+// list.
 #pragma once
 
 #include <array>

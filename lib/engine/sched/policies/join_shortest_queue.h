@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steering of RPCs to cores: a request joins the shortest queue among its allowed CPUs and stays in
-// it. The length includes tasks on the CPU or committed to it. Ties are broken round robin,
-// starting at CPU 0. Within a queue, the most urgent class is first; within a class, the oldest
-// request. The queue is chosen at arrival, so that the request's data can be placed into that
-// core's cache. Therefore only a CPU that would idle steals a request, from the longest queue.
-// Requests run to completion without preemption.
+// Steers RPCs to cores: a request joins the shortest queue among its allowed CPUs and stays in it.
+// The length includes tasks on the CPU or committed to it. Ties are broken round robin, starting at
+// CPU 0. Within a queue, the most urgent class is first; within a class, the oldest request. The
+// queue is chosen at arrival, so that the request's data can be placed into that core's cache.
+// Therefore only a CPU that would idle steals a request, from the longest queue. Requests run to
+// completion without preemption.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports as CSV (RFC 4180), with one number per row, so that all rows have the same columns:
+// Formats reports as CSV (RFC 4180), with one number per row, so that all rows have the same
+// columns:
 //
 // - epoch: number of the epoch
 // - start_ns, end_ns: ns since 1970

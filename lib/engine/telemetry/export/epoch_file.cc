@@ -27,7 +27,7 @@ constexpr size_t kFlowBytes = sizeof(packet::FlowKey) + 24,
                  kTableBytes = sizeof(packet::FlowKey) + 20,
                  kExactBytes = sizeof(packet::FlowKey) + 16;
 constexpr int64_t kMaxOfFlow = kMaxCell * Setup::kMaxRows;
-/// Maximum number of flows of one key after merging kMaxMergedEpochs.
+/// Maximum number of flows for one key after kMaxMergedEpochs epochs have been merged.
 constexpr size_t kMaxTableFlows = size_t{Setup::kMaxExactFlows} * kMaxMergedEpochs;
 
 /// Visits the members of a setup, for encoding and decoding, so that they are listed once.
@@ -188,7 +188,7 @@ Setup ReadSetup(Input& in) {
   return setup;
 }
 
-/// Returns the number of cells of all levels of all keys. setup.Error() must be empty, so that the
+/// Returns the number of cells in all levels of all keys. setup.Error() must be empty, so that the
 /// result does not overflow.
 uint64_t CellsOf(const Setup& setup) {
   const uint64_t of_key = uint64_t{setup.rows} * setup.columns +

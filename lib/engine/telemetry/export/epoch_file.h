@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A file with an epoch and all its counters, so that epochs of several nodes can be merged exactly
-// like those of several workers (Epoch::Merge), because sketches are sums. Little-endian:
+// A file that contains an epoch and all its counters. Epochs from several nodes can be merged
+// exactly like those from several workers (Epoch::Merge), because sketches are sums. Little-endian:
 //
 //   header    "SLUICEEP", u32 version 3, u32 0, u64 bytes of the body, u64 XXH3 of the body
 //   setup     u32 keys, for each u8 kind, u8 bits of IPv4, u8 bits of IPv6, u8 0; u32 sketch, u32

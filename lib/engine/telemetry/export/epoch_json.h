@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports as JSON: the lines of --export_json, and the last epoch in the final report.
+// Formats reports as JSON: the lines of --export_json, and the last epoch in the final report.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports as IPFIX over UDP (RFC 7011; limits by RFC 5477). Every KeySpec counts the same traffic.
-// Therefore each KeySpec is a separate observation domain with a separate encoder, so that
-// collectors do not add up the counts of different KeySpecs. Pure; used by one thread.
+// Encodes reports as IPFIX over UDP (RFC 7011; limits as in RFC 5477). Every KeySpec counts the
+// same traffic. Therefore each KeySpec is a separate observation domain with a separate encoder, so
+// that collectors do not add up the counts of different KeySpecs. Pure; used by one thread.
 //
-// octetDeltaCount is the number of octets of IP packets. Frames are counted without parsing their
+// octetDeltaCount is the number of octets in IP packets. Frames are counted without parsing their
 // headers, so it is computed as the frames' bytes minus 14 per packet, which is exact for frames
-// without tags and padding. layer2OctetDeltaCount is the number of bytes of frames.
+// without tags and padding. layer2OctetDeltaCount is the number of bytes in frames.
 #pragma once
 
 #include <cstddef>

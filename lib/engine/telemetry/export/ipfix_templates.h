@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Templates of the exported records, with information elements of IANA's registry "IP Flow
+// Templates of the exported records, with information elements from IANA's registry "IP Flow
 // Information Export (IPFIX) Entities". Each record is about one KeySpec.
 //
 // Bounds are confidence limits (RFC 5477, section 8.6), in options records whose scope is the
