@@ -51,7 +51,7 @@ class Wire {
   virtual void Start(uint64_t now_ns) { static_cast<void>(now_ns); }
 
   /// Returns the next frames for the device, at most `max`. The wire owns them; they are valid
-  /// until the next Pull. Frames that are not Consumed are returned again.
+  /// until the next Pull. Frames for which Consumed is not called are returned again.
   virtual std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) = 0;
   /// Called when the device has accepted the first `count` frames of the last Pull.
   virtual void Consumed(uint32_t count) = 0;
@@ -59,8 +59,8 @@ class Wire {
   /// Accepts frames that the device sent; their bytes are valid only during the call.
   virtual void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) = 0;
 
-  /// Returns false while delivered frames wait for room. With loss-free flow control the device
-  /// must then not send.
+  /// Returns false while delivered frames wait for room. With loss-free flow control, the device
+  /// must not send during this time.
   virtual bool Ready() { return true; }
 
   /// Returns whether the link has carrier at `now_ns`.

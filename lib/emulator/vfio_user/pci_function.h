@@ -42,8 +42,8 @@ struct PciFunction {
   uint64_t lines_bus;  ///< Address of the lines for the device's DMA. Not used by any host.
 };
 
-/// Returns null if the model is not a PCI function. Without `interrupts` the function has none,
-/// even if the model supports them.
+/// Returns null if the model is not a PCI function. If `interrupts` is false, the function has no
+/// interrupts, even if the model supports them.
 const PciFunction* FunctionOf(const ModelInfo& model, bool interrupts = true);
 
 }  // namespace sluice::emulator::vfio_user

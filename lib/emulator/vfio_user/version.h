@@ -21,7 +21,7 @@ struct Agreement {
 const char* ReadVersion(std::span<const uint8_t> payload, Agreement* agreement);
 
 /// Returns the payload of the answer. QEMU rejects an answer that is larger than its request, so
-/// the answer contains only the device's capabilities that fit into `most` bytes. `most` is at
+/// the answer contains only those device capabilities that fit into `most` bytes. `most` is at
 /// least 4. `max_maps` is the number of maps that the device always accepts.
 std::vector<uint8_t> WriteVersion(const Agreement& agreement, size_t max_maps, size_t most);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A running graph: the streams of its chains in a switch, and the update to a new graph while
-// traffic runs. A chain that does not change keeps its stream and loses no messages.
+// A running graph: keeps the streams of its chains in a switch, and updates to a new graph while
+// traffic runs. A chain that does not change keeps its stream and does not lose any messages.
 #pragma once
 
 #include <string>
@@ -45,8 +45,8 @@ class Deployment {
   Deployment(device::pcie_switch::Switch& programmable, Placement placement)
       : switch_(&programmable), placement_(std::move(placement)) {}
 
-  /// Applies a checked graph to the switch. On failure, returns the reason in one line and changes
-  /// nothing; on success, returns an empty string.
+  /// Applies a checked graph to the switch. On failure, returns the reason in one line and leaves
+  /// the switch unchanged; on success, returns an empty string.
   std::string Apply(Graph graph, std::vector<Changed>* changes);
   /// Opens a new stream for a chain whose stream has failed. The result is as for Apply.
   std::string Reopen(std::string_view chain);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The echo engines of sluice-echo. There are two classes instead of one with a mode, so that no
-// loop tests the mode per frame. Both have no state and satisfy packet::FrameEngine.
+// loop has to test a mode for each frame. Both classes are stateless and satisfy
+// packet::FrameEngine.
 #pragma once
 
 #include <cstdint>

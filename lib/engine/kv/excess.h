@@ -37,8 +37,8 @@ class Excess {
     filled_ = burst_ + static_cast<uint64_t>((static_cast<unsigned __int128>(now) * rate_) >> 32);
   }
 
-  /// Returns whether an answer of `out` bytes may be sent to a request of `in` bytes, and charges
-  /// its cost. `source()` is a keyed hash of the destination of the answer.
+  /// Returns whether an answer of `out` bytes may be sent for a request of `in` bytes and, if so,
+  /// charges its cost. `source()` returns a keyed hash of the answer's destination.
   template <typename Source>
   bool Allow(uint32_t in, uint32_t out, Source source) {
     if (out <= kFree * in || !bounded_) [[likely]]

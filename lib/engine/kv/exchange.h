@@ -96,8 +96,8 @@ struct ServerFacts {
   uint16_t tcp_port = 0;        ///< The same for TCP.
 };
 
-/// Progress of a datagram. Protocols are functions Progress(Exchange&, Access&, Reply&,
-/// ProtocolCounters&) that start or continue at `position`.
+/// The progress of serving a datagram. A protocol is a function Progress(Exchange&, Access&,
+/// Reply&, ProtocolCounters&) that starts or continues at `position`.
 struct Exchange {
   /// UDP payload, or unread bytes of a stream. The part from `position` on does not change until
   /// the exchange ends.

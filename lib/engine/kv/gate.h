@@ -64,8 +64,8 @@ class Gate {
     return (closed_[bit / 64] >> bit % 64 & 1) != 0;
   }
 
-  /// Returns whether the frame is untagged IPv4 from a host's MAC to this server's, with a pair of
-  /// IP addresses that was accepted before.
+  /// Returns whether the frame is untagged IPv4 from a host's MAC address to this server's MAC
+  /// address, with a pair of IP addresses that was accepted before.
   bool Known(const uint8_t* frame, const packet::Datagram& datagram) const {
     // The destination MAC and the first two bytes of the source MAC, which include its group bit.
     const uint64_t macs = packet::Load<uint64_t>(frame) ^ mac_;

@@ -29,7 +29,7 @@ struct alignas(64) Bucket {
   Slot slots[kSlots];
 
   /// Returns a bit per slot that contains this tag. Each slot is loaded as a whole. The result is
-  /// exact in the writing thread and a hint in other threads.
+  /// exact for the writing thread and a hint for other threads.
   uint32_t Matches(uint16_t tag) const {
     // `version` and `next` occupy the first of eight words.
     return cpu::TopsEqualOf8(reinterpret_cast<const uint64_t*>(this), tag) >> 1;
@@ -57,8 +57,8 @@ class Index {
   Index(uint32_t heads, uint32_t extra);
 
   /// Allocates the pages of all heads now; see Mapping::Populate. Extra buckets get pages when they
-  /// are first used: there are enough for a store of the smallest items, but most stores use few of
-  /// them.
+  /// are first used: there are enough of them for a store that contains only the smallest items,
+  /// but most stores use few.
   void PopulatePages() { mapping_.Populate(heads_ * sizeof(Bucket)); }
 
   uint32_t heads() const { return static_cast<uint32_t>(heads_); }

@@ -50,7 +50,7 @@ inline constexpr uint32_t kLongestTryS = 10;
 /// time.
 inline constexpr uint64_t kUniquesAhead = uint64_t{1} << 44;
 
-/// Writes the file as WriteSnapshot does: an existing file stays until the new one is complete.
+/// Writes the file as WriteSnapshot does: an existing file is kept until the new one is complete.
 /// Returns false with the reason in `error`, which is empty if the snapshot was cancelled.
 bool WriteLiveSnapshot(const std::string& path, const LiveSource& source, LiveFigures* figures,
                        std::string* error);

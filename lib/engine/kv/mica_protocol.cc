@@ -235,8 +235,8 @@ struct Answered {
   return {to + padded};
 }
 
-// The fast path, kept small so that all of its state stays in registers: gets of keys that the
-// worker owns. It serves misses, and hits whose value is not longer than the padded key, so that no
+// The fast path for gets of keys that the worker owns, kept small so that all of its state stays in
+// registers. It serves misses, and hits whose value is not longer than the padded key, so that no
 // answer is longer than its request. Stops before any other request.
 [[gnu::noinline]] Served ServeGets(const MicaStep* step, const MicaStep* end, uint8_t* to,
                                    uint32_t worker, uint32_t now_s) {

@@ -49,8 +49,8 @@ struct MicaStep {
   void FetchItem() { likely = home.partition->PrefetchLikely(*bucket, home.index); }
 };
 
-/// Prefetches the items of consecutive steps, across the current and later datagrams, several
-/// requests before each is served.
+/// Prefetches the items of consecutive steps several requests before each step is served, across
+/// the current and later datagrams.
 class ItemsAhead {
  public:
   /// Maximum distance in steps between an item's prefetch and its use.
@@ -77,10 +77,10 @@ class ItemsAhead {
 /// is invalid.
 uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaStep* steps);
 
-/// Serves a datagram whose requests from exchange.position on are `steps`; `ahead` must cover them.
-/// Returns kRefused without executing anything if `steps` is empty or if the answers would not fit
-/// even without values. The second case cannot occur if answers may be as long as their requests. A
-/// reply that overwrites its requests stays in their memory if possible.
+/// Serves a datagram. `steps` are its requests from exchange.position on, and `ahead` must cover
+/// them. Returns kRefused without executing anything if `steps` is empty or if the answers would
+/// not fit even without values. The second case cannot occur if answers may be as long as their
+/// requests. A reply that overwrites its requests stays in their memory if possible.
 Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
                    std::span<const MicaStep> steps, ItemsAhead& ahead);
 

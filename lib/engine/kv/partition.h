@@ -125,8 +125,8 @@ class Partition {
       item = Renew(head, *slot, now_s);
     return ViewOf(*item);
   }
-  /// Returns the item in memory, or null if it does not exist. `likely` is a result of
-  /// PrefetchLikely for this key, however old.
+  /// Returns the item in memory, or null if it does not exist. `likely` must be a result of
+  /// PrefetchLikely for this key; the result may be arbitrarily old.
   [[gnu::always_inline]] const Item* GetLikely(const Slot* likely, Bytes key, uint64_t hash,
                                                uint32_t now_s) {
     // A bucket has at most one item per key, so an item with this key is the one to return.
@@ -146,8 +146,9 @@ class Partition {
     const bool found = slot != 0 && item->IsTinyForever() && *item->words() == key && !IsDue(slot);
     return found ? item : nullptr;
   }
-  /// Stores a value if `condition` holds. `unique` is the expected unique with kIfUnchanged; if not
-  /// null, it receives the new one. A call that fails changes nothing.
+  /// Stores a value if `condition` holds. With kIfUnchanged, `unique` points to the expected
+  /// unique. If `unique` is not null, it receives the new unique. A call that fails does not change
+  /// anything.
   Result Set(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint32_t now_s, uint64_t* unique = nullptr) {
     // Inline fast path: the size does not change.

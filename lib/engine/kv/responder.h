@@ -3,7 +3,7 @@
 // Turns a frame into its answer: finds the protocol, serves the requests and builds the answer
 // frame. Used by one worker.
 //
-// Frames are planned some requests before they are served, so that their memory is prefetched for
+// Frames are planned a few requests before they are served, so that their memory is prefetched for
 // many requests at once (MICA, NSDI'14, section 4.4), even across frames:
 //
 //   Plan    finds the requests of a frame and prefetches the buckets of their keys

@@ -41,7 +41,7 @@ std::optional<size_t> ReadUpTo(const base::OwnedFd& file, void* data, size_t byt
 }
 
 /// Calls `see(record, key, value)` for each record of a file. Verifies the checksum of each block
-/// before it passes the block's records. Stops and returns false with a reason if a block is
+/// before it passes on the block's records. Stops and returns false with a reason if a block is
 /// corrupt or `see` returns false.
 class Reader {
  public:

@@ -280,8 +280,8 @@ class Monitor final : public packet::Engine {
     if (is_known && part) sources_.Touch(place, now_);
   }
 
-  /// Uses the window in a frame from a stream's receiver. The frame itself has no text for this
-  /// host and counts as kOther. The frame neither refreshes nor creates a source.
+  /// Processes the window in a frame that a stream's receiver sent. The frame itself has no text
+  /// for this host and counts as kOther. The frame neither refreshes nor creates a source.
   [[gnu::noinline]] void ProcessWindow(const FoundText& found) {
     const uint32_t place = sources_.Find(found.flow);
     if (place != kNoPlace) tcp_.ProcessWindow(sources_.state(place).tcp, found.window);

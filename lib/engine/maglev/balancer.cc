@@ -120,7 +120,7 @@ void Balancer::Learn(const Vip& vip, uint64_t tag, uint16_t backend) {
   if (!vip.connections) return;
   const BackendRef ref{backend, tables_->backends()[backend].generation};
   const auto owner = static_cast<uint8_t>(vip.index);
-  // Katran changes only the backend: the timestamp of a known entry stays, and an unknown flow is
+  // Katran changes only the backend: the timestamp of a known entry is kept, and an unknown flow is
   // not recorded because Katran would treat the entry as expired immediately.
   const bool katran = vip.rule.profile == Profile::kKatran;
   if (const auto hit = connections_.Find(tag, owner, now_.seconds)) {
@@ -407,7 +407,7 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
 }
 
 /// Removes the outer header of a fragment that another balancer redirected here, and handles the
-/// fragment. It is never redirected again.
+/// fragment. The fragment is never redirected again.
 std::optional<packet::Verdict> Balancer::ReceiveRedirected(packet::Frame& frame,
                                                            const Headers& headers) {
   constexpr uint8_t kIpv4InIp = 4, kIpv6InIp = 41;

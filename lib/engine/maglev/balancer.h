@@ -52,15 +52,16 @@ class Balancer final : public packet::Engine {
                                      {kQuicNoServer, "quic_no_server"},
                                      {kIcmpOther, "icmp_other"},
                                      {kUnknownProtocol, "unknown_protocol"}});
-  /// Headroom in bytes that the engine needs to encapsulate a frame in place. Without headroom (as
-  /// in a pipe) it builds the frame in the burst's spare memory or in buffer_.
+  /// Headroom in bytes that the engine needs to encapsulate a frame in place. If there is no
+  /// headroom (as in a pipe), the engine builds the frame in the burst's spare memory or in
+  /// buffer_.
   static constexpr uint32_t kHeadroomBytes = 64;
   static constexpr bool kWritesFrames = true;
   static constexpr bool kOwnFramesOnly = true;
 
-  /// Loads `tables` in AtRest. The caller keeps loaded tables alive until the next AtRest. `seed`
-  /// is the secret key of the connection table. `cycles_per_second` is the frequency of the `now`
-  /// arguments.
+  /// Loads `tables` in AtRest. The caller must keep loaded tables alive until the next AtRest.
+  /// `seed` is the secret key of the connection table. `cycles_per_second` is the frequency of the
+  /// `now` arguments.
   Balancer(const std::atomic<const Tables*>* tables, uint64_t seed, uint64_t cycles_per_second);
   Balancer(Balancer&&) = default;
 

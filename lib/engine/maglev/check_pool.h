@@ -14,8 +14,8 @@
 
 namespace sluice::engine::maglev {
 
-/// Checks the VIPs of a setup one after another and keeps the NAT backends seen so far: a NAT
-/// backend's address and port must belong to only one VIP.
+/// Checks the VIPs of a setup one after another and remembers the NAT backends seen so far, because
+/// a NAT backend's address and port must belong to only one VIP.
 class PoolChecker {
  public:
   /// All arguments must outlive the checker. `vips` contains the addresses of all VIPs.

@@ -23,8 +23,8 @@ namespace sluice::engine::maglev {
 const char* ProtocolName(uint8_t protocol);
 /// Returns "IPv4" or "IPv6".
 const char* FamilyName(bool ipv6);
-/// Returns a name, truncated to kMaxNameBytes, in quotes for messages, with C escapes for all bytes
-/// that could end the line or the quotes.
+/// Returns a name for use in messages: truncated to kMaxNameBytes, in quotes, and with C escapes
+/// for all bytes that could end the line or the quotes.
 std::string Quoted(std::string_view name);
 
 class Complaints {

@@ -15,9 +15,9 @@ constexpr uint64_t kMaxEntries = 1u << 30;
 /// Modulus of Connection::began; divides Moment::kTicks.
 constexpr uint32_t kBeganTicks = 32;
 static_assert(Moment::kTicks % kBeganTicks == 0);
-/// Number of calls of Sweep that together visit the whole table once. An idle entry looks live
-/// again no earlier than 32761 s after the longest timeout, which suffices for kSweeps calls at
-/// intervals of three seconds.
+/// Number of Sweep calls that together visit the whole table once. An idle entry looks live again
+/// no earlier than 32761 s after the longest timeout, which suffices for kSweeps calls at intervals
+/// of three seconds.
 constexpr uint32_t kSweeps = 8192;
 static_assert((1u << 16) - ConnectionTable::kAheadS - ConnectionTable::kMaxTimeout > 3 * kSweeps);
 

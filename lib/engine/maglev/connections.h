@@ -48,7 +48,7 @@ struct BackendRef {
 
 enum class ConnectionState : uint8_t { kEmpty, kOpening, kTcp, kClosing, kUdp, kUdpOpening };
 /// Returns whether the flow is not established yet: one packet, packets back to back, or only SYNs
-/// were seen. These entries are evicted first.
+/// were seen. Entries of such flows are evicted first.
 constexpr bool IsOpening(ConnectionState state) {
   return state == ConnectionState::kOpening || state == ConnectionState::kUdpOpening;
 }
@@ -126,8 +126,8 @@ class ConnectionTable {
 
   /// Fast path of Find and Touch for a packet that neither opens nor closes a flow: returns the
   /// backend of a live entry in `state` (kTcp or kUdp), as BackendRef::word, and updates its time.
-  /// `line` is the result of Prefetch. If it returns 0, call Find, which also covers the second
-  /// bucket.
+  /// `line` is the result of Prefetch. If this function returns 0, Find must be called, which also
+  /// searches the second bucket.
   [[gnu::always_inline]] uint32_t FindSettled(Bucket& line, uint64_t tag, uint8_t owner,
                                               ConnectionState state, uint32_t seconds) {
     const uint32_t equal = EqualTags(line, tag);

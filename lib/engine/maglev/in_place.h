@@ -45,8 +45,9 @@ inline void SendToNextHop(uint8_t* frame, const PlainOuter& outer) {
   packet::Store(frame + 8, static_cast<uint32_t>(old >> 16));
 }
 
-/// Returns checksum `stored` after a change of covered words. `change` is the sum of the new words
-/// and of the complements of the old words: RFC 1624 equation 3 for all words at once.
+/// Returns the checksum that replaces `stored` after covered words have changed. `change` is the
+/// sum of the new words and of the complements of the old words. This is RFC 1624 equation 3,
+/// applied to all words at once.
 inline uint16_t ChangeChecksum(uint16_t stored, uint64_t change) {
   return packet::FinishChecksum(uint64_t{static_cast<uint16_t>(~stored)} + change);
 }

@@ -127,7 +127,7 @@ inline constexpr uint32_t kPlainBytes = packet::kIpv4MinHeaderBytes;
       cpu::PickBytes<-1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5, 12, 13, 14, 15>(cpu::Load(frame));
   const cpu::Words first = cpu::FirstSixOf(cpu::LoadAligned(&outer), moved);
 
-  // The sum of `shape` contains the EtherType, which sum_or_port compensates. The sum is below
+  // The sum of `shape` contains the EtherType, for which sum_or_port compensates. The sum is below
   // 2^32, because `shape`, whose upper bytes are the type of service and 0x45, is at most
   // 0xff450008.
   const auto shape = packet::Load<uint32_t>(frame + 12);

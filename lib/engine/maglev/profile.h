@@ -38,9 +38,8 @@ struct Member {
 };
 
 /// Builds the ring over `members`: the index of a member for each slot. The ring depends on names,
-/// addresses and weights, never on the order of `members`. Returns an empty ring if no member has
-/// weight, there are too many members, or `slots` is not prime. `rings` caches the rings of other
-/// pools.
+/// addresses and weights, never on the order of `members`. Returns an empty ring if all weights are
+/// 0, there are too many members, or `slots` is not prime. `rings` caches the rings of other pools.
 std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members, uint32_t slots,
                                 WeightRule rule, RingCache* rings);
 inline std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members,
@@ -77,8 +76,8 @@ inline uint32_t Scale(uint32_t hash, uint32_t range) {
   return static_cast<uint32_t>(uint64_t{hash} * range >> 32);
 }
 
-/// Computes the slot of profile kSluice from addresses and ports. The protocol is omitted because a
-/// VIP has only one.
+/// Computes the slot for profile kSluice from addresses and ports. The protocol is omitted because
+/// a VIP has only one.
 inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
   using packet::FoldProduct;
   using packet::Load;

@@ -260,7 +260,7 @@ uint64_t Inverse(uint64_t number, uint64_t prime) {
 
 /// Executes the last turns, in which a walk would pass slots / free.size() claimed slots before it
 /// finds a free one. Computes the rank of each free slot in the backend's permutation instead:
-/// (slot - offset) / skip modulo the number of slots. The backend claims the slot of the lowest
+/// (slot - offset) / skip modulo the number of slots. The backend claims the slot with the lowest
 /// rank.
 void ClaimLast(std::span<const WeightedBackend> backends, std::span<const uint16_t> turns,
                std::vector<uint32_t> free, std::vector<uint16_t>& ring) {

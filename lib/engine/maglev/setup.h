@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configuration of the balancer: VIPs, their backends and how to reach them. Plain data that the
+// The balancer's configuration: VIPs, their backends and how to reach them. Plain data that the
 // application fills from its configuration file and tests fill directly; tables.h compiles it.
 #pragma once
 

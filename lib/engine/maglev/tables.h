@@ -47,11 +47,12 @@ struct Vip {
   bool in_use = false;
   bool quic = false;
   bool connections = true;
-  /// Size in bytes of the longest packet that PlainPath handles. 0 if it handles no packet of the
-  /// VIP: the VIP does not use the connection table, reads QUIC ids, or sets destination_port_only.
+  /// Size in bytes of the longest packet that PlainPath handles. 0 if PlainPath does not handle any
+  /// packet of the VIP, because the VIP does not use the connection table, reads QUIC ids, or sets
+  /// destination_port_only.
   uint32_t plain_bytes = 0;
   SlotRule rule;
-  /// Backend index of each slot; empty if no backend has weight.
+  /// Backend index of each slot; empty if all weights are 0.
   std::vector<uint16_t> ring;
   /// Backend indices by QUIC server id, sorted by id.
   std::vector<std::pair<uint32_t, uint16_t>> quic_ids;
@@ -67,9 +68,9 @@ struct Peer {
 
 class Tables {
  public:
-  /// Compiles `setup`, which must have passed Check. Indices and generations of `previous` (may be
-  /// null) are kept. Rings of VIPs whose backends did not change are copied, and VIPs with equal
-  /// pools share the cost of one ring. `rings` caches rings of earlier tables.
+  /// Compiles `setup`, which must have passed Check. The indices and generations of `previous`,
+  /// which may be null, are kept. Rings of VIPs whose backends did not change are copied, and VIPs
+  /// with equal pools share the cost of one ring. `rings` caches rings of earlier tables.
   static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous,
                                              RingCache* rings);
   static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous) {

@@ -2,7 +2,8 @@
 //
 // Receives messages in frames and sends answers that are computed elsewhere: reassembles the parts
 // (part.h), passes messages to workers by flow, and sends each answer in parts, in order, to the
-// sender of the message. The memory is limited by the number of messages. A packet::FrameEngine.
+// sender of the message. The memory is limited by the number of messages. Satisfies
+// packet::FrameEngine.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

@@ -2,7 +2,7 @@
 //
 // Answers requests that every host must answer, for a configured list of addresses: ARP requests
 // (RFC 826), neighbour solicitations (RFC 4861) and echo requests (RFC 792, RFC 4443). Works in
-// place and without state per packet. Frames that it neither answers nor drops are passed to the
+// place and keeps no state per packet. Frames that it neither answers nor drops are passed to the
 // application's engine.
 #pragma once
 
@@ -105,8 +105,8 @@ class Neighbor {
   packet::OwnAddresses own_;
 };
 
-/// An engine that answers through a Neighbor first and passes the other frames to `Engine`. A
-/// FrameEngine, and a BurstEngine if `Engine` is one. Its drop reasons are those of `Engine`
+/// An engine that answers through a Neighbor first and passes the other frames to `Engine`. It is a
+/// FrameEngine, and also a BurstEngine if `Engine` is one. Its drop reasons are those of `Engine`
 /// followed by Neighbor's. Applications without addresses use `Engine` directly.
 template <packet::QueueEngine Engine>
 class WithNeighbor final : public packet::EngineLayer<Engine> {

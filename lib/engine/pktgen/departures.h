@@ -2,7 +2,7 @@
 //
 // Departure times of one stream's frames at one worker: at a constant rate, as independent
 // arrivals, or as captured. Except in unlimited phases, the times are computed from the start of
-// the phase, not from the time at which the previous frame actually left. Times count from the
+// the phase, not from the time at which the previous frame was actually sent. Times count from the
 // start of the run.
 #pragma once
 
@@ -55,8 +55,8 @@ class Departures {
     Arrive();
   }
 
-  /// Returns the time at which the next frame is due; kNever if none follows. If unlimited(), it is
-  /// due as soon as it can be sent from this time on.
+  /// Returns the time at which the next frame is due; kNever if none follows. If unlimited(), the
+  /// frame is due as soon as it can be sent at or after this time.
   uint64_t due_ps() const { return due_ps_; }
   bool unlimited() const { return unlimited_; }
   /// Returns the time until which frames occupy the stream: the time at which the next frame is
@@ -85,9 +85,9 @@ class Departures {
 
   /// Skips the frames that are due before `before_ps` (below 2^63), but at most `most`, and returns
   /// their number. If that limit is reached, the caller must not send further frames. All skipped
-  /// frames have `length` bytes without FCS. Unlimited phases have no frames to skip. The cost is
-  /// independent of the number: for independent arrivals, only the number is drawn, so later
-  /// arrivals differ from those without Skip.
+  /// frames have `length` bytes without FCS. Unlimited phases have no frames to skip. The cost does
+  /// not depend on the number of skipped frames: for independent arrivals, only the number is
+  /// drawn, so later arrivals differ from those without Skip.
   uint64_t Skip(uint64_t before_ps, uint32_t length, uint64_t most);
 
  private:

@@ -174,7 +174,7 @@ class Searcher {
 
   // Bets on both ends in turn. Earlier trials do not count, because their random results steered
   // the search. An end that trials contradict moves outwards, so that the interval covers the range
-  // in which the rate varies. Returns false if no verdict exists.
+  // in which the rate varies. Returns false if there is no verdict.
   bool Prove() {
     double step = search_.precision;
     while (low_ == 0 || high_ <= kWidest * low_) {

@@ -13,8 +13,8 @@ constexpr uint32_t kStepPercent = 10;
 constexpr uint64_t kBurstPrecision = 200;  // Result precision: one part in 200.
 constexpr int kMostTries = 10;             // Maximum number of tries until a trial is valid.
 // Maximum time from the end of a trial until its last frame leaves, as a share of the trial's
-// duration; at least kPollS, the duration of a poll. A trial that exceeds it did not have the
-// offered rate.
+// duration; at least kPollS, the duration of a poll. A trial that exceeds this time did not have
+// the offered rate.
 constexpr double kMostStretched = 0.1;
 constexpr double kPollS = 1e-3;
 

@@ -107,7 +107,7 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
 /// Returns the frames of worker `worker` of `workers`, and their sorted indices in `all`:
 /// - all frames, if there are fewer frames than workers;
 /// - every `workers`-th frame, if there are fewer flows than workers;
-/// - else all frames of some flows.
+/// - otherwise, all frames of some flows.
 FrameSet PartOf(const FrameSet& all, uint32_t worker, uint32_t workers,
                 std::vector<size_t>* indices);
 

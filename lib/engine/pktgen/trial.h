@@ -82,7 +82,7 @@ class Trial {
   /// unsent if they are missing.
   TrialResult Result(bool at_rest, uint64_t taken_back = 0) const;
   /// Returns the duration for which frames were due, in ps, counting one gap per frame. Valid once
-  /// all senders are over.
+  /// all senders have finished.
   uint64_t DuePs() const;
   /// Returns the number of frames that were sent with a tag and are neither received nor known to
   /// be corrupted. May be called by any thread.

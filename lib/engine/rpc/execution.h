@@ -27,8 +27,8 @@ using Function = int (*)(void* arguments, void* result, void* request);
 /// thread. Allocates only in the constructor.
 class Execution {
  public:
-  /// Maximum size of unmarshalled arguments in bytes; equal to the buffer of a line in sluice-rpc's
-  /// service processes.
+  /// Maximum size of unmarshalled arguments in bytes; equal to the buffer size of a line in
+  /// sluice-rpc's service processes.
   static constexpr uint32_t kArgumentBytes = 65536;
 
   /// `result_bytes` is the maximum of Table::MaxResultBytes over the services.

@@ -2,7 +2,7 @@
 //
 // Serves ONC-RPC calls from frames. The host performs the steps that an RPC NIC performs before a
 // core sees a call (device/rpc/rpc_nic.h), and calls the function. The reply replaces the call in
-// the frame, or is sent in fragments. A packet::FrameEngine.
+// the frame, or is sent in fragments. Satisfies packet::FrameEngine.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ using Counts = std::array<uint64_t, device::rpc::kRpcCounters>;
 
 class Server final : public packet::Engine {
  public:
-  /// Number of drop reasons: RpcCounter::kMalformed … kNotACall. Frames that are not UDP, or not to
-  /// a port of a service, are not dropped but passed on.
+  /// Number of drop reasons: RpcCounter::kMalformed … kNotACall. Frames that are not UDP, or are
+  /// not sent to a service's port, are passed on instead of dropped.
   static constexpr uint32_t kReasons = 6;
   static constexpr std::array<std::string_view, kReasons> kDropReasons = [] {
     std::array<std::string_view, kReasons> names{};

@@ -30,8 +30,8 @@ struct AgentOptions {
   uint32_t max_tasks = 65536;
   bool prestage = false;  ///< Decides in advance for CPUs that run a task.
   /// If a CPU idles this long although a decision is prestaged for it, the decision probably
-  /// arrived just after the CPU had looked. The agent then recalls it and makes a new decision,
-  /// with an interrupt.
+  /// arrived just after the CPU had looked for it. The agent then recalls the decision and makes a
+  /// new decision, with an interrupt.
   Nanoseconds nudge = 20'000;
   /// Time until the next decision for a CPU that refused one for a reason independent of the task.
   Nanoseconds retry = 1'000'000;

@@ -2,8 +2,8 @@
 //
 // An agent's view of the host: the place of every task, and the tasks of every CPU. Each task has
 // exactly one place. Messages and outcomes of decisions move tasks. Both arrive late, and outcomes
-// are not ordered with messages: a message that is older than the known state of its task only
-// changes attributes.
+// are not ordered relative to messages: a message that is older than the known state of its task
+// changes only attributes.
 #pragma once
 
 #include <algorithm>

@@ -70,7 +70,7 @@ class SchedHost {
   /// Second half of schedule(): enforces the pending decision and returns the task to run. If it
   /// returns kNoTask, the CPU idles and must call Look when woken, or periodically.
   Gtid EndSwitch(CpuId cpu, Nanoseconds now);
-  /// Called by an idle CPU, or by a running one at a safe point or after an interrupt: enforces
+  /// Called by an idle CPU, or by a running CPU at a safe point or after an interrupt: enforces
   /// decisions that need not wait for schedule(). Returns true if the CPU must schedule now
   /// (BeginSwitch with kIdle or kPreempt).
   ///

@@ -11,8 +11,8 @@
 // every message. A transaction contains the task barrier that its agent knew; a different value
 // means that the agent missed an event.
 //
-// Pure: no clock (`now` never decreases), no lock; allocates only in the constructor. Used by one
-// thread at a time.
+// Pure: uses no clock (`now` must never decrease) and no lock, and allocates only in the
+// constructor. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -110,7 +110,7 @@ class Kernel {
   /// kCpuUnavailable.
   Status Check(CpuId cpu, const Transaction& transaction, bool local = false) const;
   /// Enforces a transaction for which Check returned kComplete. A named task becomes the CPU's
-  /// latched task, unless it is already on the CPU; a previously latched one is preempted
+  /// latched task, unless it is already on the CPU; a previously latched task is preempted
   /// (kWasLatched). kNoTask and kIdleTask make the current and the latched task leave. kAgentTask
   /// causes CPU_AGENT_WAKEUP. The task that gets the CPU keeps its barrier.
   void Apply(const Transaction& transaction, Nanoseconds now);

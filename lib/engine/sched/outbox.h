@@ -51,8 +51,8 @@ class Outbox {
   Pace pace() const { return pace_; }
 
   /// Changes kWaiting to kBeingSent. Returns true if the limit is exceeded. In this case, messages
-  /// are sent at once. If the channel rejects one, that message and all later ones are dropped, and
-  /// the agent must restart.
+  /// are sent immediately. If the channel rejects one, that message and all later ones are dropped,
+  /// and the agent must restart.
   bool BeginSending();
   bool HasNext() const { return sent_ < items_.size(); }
   /// Returns a copy, because other fibres may add messages while this one is sent.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interface of a scheduling policy: a class with the five members of the concept Policy, in one
-// file. It manages queues of runnable tasks and selects the next task. The agent (agent.h) handles
-// the host's state, pending decisions and stale information.
+// The interface of a scheduling policy: a class in a single file, with the five members of the
+// concept Policy. It manages queues of runnable tasks and selects the next task. The agent
+// (agent.h) handles the host's state, pending decisions and stale information.
 #pragma once
 
 #include <concepts>
@@ -39,8 +39,8 @@ struct AgentTask {
 /// Reason why a runnable task is queued; it determines the position.
 enum class Place : uint8_t {
   kBack,       ///< Tail: the task is new, woken, yielded, or changed its class.
-  kPreempted,  ///< The task was preempted, because its slice ended or for a more urgent task. Most
-               ///< policies queue it at the tail.
+  kPreempted,  ///< The task was preempted because its slice ended or because of a more urgent task.
+               ///< Most policies queue it at the tail.
   /// Head: the task keeps its position, e.g. because it was refused, recalled or boosted.
   kFront,
 };

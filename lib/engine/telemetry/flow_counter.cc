@@ -20,9 +20,9 @@ Shape ShapeOf(const Setup& setup, uint32_t level, uint64_t seed) {
           level == 0 ? setup.columns : setup.level_columns, seed};
 }
 
-/// Returns the capacity for known flows of a level. The first level knows at least twice as many
-/// flows as are reported, because the order of the smallest reported flows is decided only at the
-/// end of the epoch.
+/// Returns a level's capacity for known flows. The first level knows at least twice as many flows
+/// as are reported, because the order of the smallest reported flows is decided only at the end of
+/// the epoch.
 uint32_t KnownIn(const Setup& setup, uint32_t level) {
   static_assert(2 * Setup::kMaxTopK <= KnownFlows::kMaxCapacity);
   const uint32_t reported = level == 0 ? 2 * setup.top_k : 0;
@@ -54,8 +54,8 @@ Flow EstimateOf(const Sketch& sketch, const packet::FlowKey& key, uint64_t hash)
           .bytes = static_cast<int64_t>(MiddleOf(bytes, rows) * rows)};
 }
 
-/// Returns whether more rows than EstimateOf ignores have a reading above `least`, in units of
-/// Flow, so that its estimate may be above `least`.
+/// Returns whether the result of EstimateOf may be above `least`, in units of Flow: whether more
+/// rows have a reading above `least` than EstimateOf ignores.
 bool MayExceed(const Sketch& sketch, uint64_t hash, int64_t least) {
   const uint32_t rows = sketch.shape().rows;
   uint32_t above = 0;
@@ -210,7 +210,7 @@ void FlowCounter::Merge(const FlowCounter& other) {
 }
 
 /// Merges the flows that either level knows and keeps the largest, up to the capacity. A level's
-/// contribution to a flow is its count if known, 0 if the level is complete, else the sketch's
+/// contribution to a flow is its count if known, 0 if the level is complete, otherwise the sketch's
 /// estimate.
 void FlowCounter::MergeLevel(Level& mine, const Level& theirs) {
   const auto counted = [](const Level& level, const Flow& flow) {

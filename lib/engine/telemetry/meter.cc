@@ -117,8 +117,8 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
   }
 }
 
-/// Divides the frames after each frame with sampled rows. Counts each part key by key, then the
-/// sampled rows of its last frame.
+/// Divides the frames into parts, each of which ends after a frame with sampled rows. Counts each
+/// part key by key, then the sampled rows of the part's last frame.
 void Meter::CountFrames(std::span<const Seen> seen) {
   for (std::span<const Seen> rest = seen; !rest.empty();) {
     const bool ends_with_sample = left_ < rest.size();

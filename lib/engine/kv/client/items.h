@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keys and values of a workload. They are functions of the item number and, for values, of the
-// version, so that a client can check whether a value was set before.
+// Keys and values of a workload. A key is a function of the item number, and a value is a function
+// of the item number and the version, so that a client can check whether a value was set before.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams of a memcached client: one request, or one complete answer. In both protocols, the
-// message follows memcached's UDP frame header, four big-endian u16: request id, number of this
-// datagram, number of datagrams, 0.
+// A memcached client's datagrams, each of which contains one request or one complete answer. In
+// both protocols, the message follows memcached's UDP frame header, four big-endian u16: request
+// id, number of this datagram, number of datagrams, 0.
 #pragma once
 
 #include <cstdint>

@@ -34,9 +34,9 @@ class Script {
     uint64_t malformed = 0;  ///< Datagrams that are not answers.
   };
 
-  /// Uses the members of `options` that describe the requests: servers is 1, and protocol is not
-  /// kMemcachedAscii, whose ids are too short. After the preload, the script has `requests`
-  /// requests, except those that do not fill a datagram.
+  /// Uses only the members of `options` that describe the requests. `servers` must be 1, and
+  /// `protocol` must not be kMemcachedAscii, whose ids are too short. After the preload, the script
+  /// has `requests` requests, except those that do not fill a datagram.
   Script(const ClientOptions& options, uint64_t requests);
 
   /// Writes the next datagram to `room`, which has max_datagram_bytes.

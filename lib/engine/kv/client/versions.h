@@ -3,7 +3,7 @@
 // Tracks the values that a get of an item may return. Every set of an item is a new version. The
 // server may execute concurrent sets of an item in any order, so the last value may be any of them.
 // An item is busy while a set of it is outstanding. When a busy period ends and all of its sets
-// were acknowledged, every version before its first set is obsolete.
+// have been acknowledged, every version before its first set is obsolete.
 #pragma once
 
 #include <cstdint>

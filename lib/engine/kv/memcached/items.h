@@ -23,9 +23,9 @@ struct StoreRequest {
 };
 
 /// Stores an item and counts the result: kOk, kNotFound (cas), kExists (the unique differs),
-/// kNotStored (the condition of the mode is not met), kTooLarge or kNoMemory. In cache mode, a set
-/// that is too large deletes the old item, which would be stale, as in memcached. `unique` receives
-/// the new unique.
+/// kNotStored (the condition of the mode is not met), kTooLarge or kNoMemory. As in memcached, a
+/// set that is too large deletes the old item in cache mode, because that item would be stale.
+/// `unique` receives the new unique.
 Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now_s,
                  uint64_t* unique, ProtocolCounters& counters);
 /// Does what StoreItem does if the value is too large, without the value. Returns kTooLarge.

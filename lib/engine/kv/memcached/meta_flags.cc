@@ -23,7 +23,7 @@ bool Assign(const From& number, To* to) {
 }  // namespace
 
 // Unknown and repeated flags end the parsing. If several tokens are bad, the last one is reported;
-// a bad token of F is reported only if no other token is bad.
+// a bad token for F is reported only if no other token is bad.
 std::string_view MetaFlags::Read(std::string_view key, std::string_view refused) {
   std::copy(key.begin(), key.end(), key_bytes.begin());
   key_size = key.size();

@@ -13,7 +13,7 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// Parse 64-bit numbers; return nullopt if the text is not a number or out of range. As in
+/// Parse 64-bit numbers; return nullopt if the text is not a number or is out of range. As in
 /// strtoull, ParseUnsigned accepts a minus sign, but it rejects results that are negative as a
 /// signed number: "-0" is 0, and "-1" is rejected.
 std::optional<uint64_t> ParseUnsigned(std::string_view text);

@@ -28,8 +28,8 @@
 
 namespace sluice::engine::logmon {
 
-/// State of a filter for the lines of one thread. Allocates memory when a line is longer than all
-/// earlier ones.
+/// A filter's state for the lines that one thread processes. Allocates memory when a line is longer
+/// than all earlier ones.
 struct Fail2banMemory {
   explicit Fail2banMemory(size_t max_lines) : lines(max_lines) {}
 

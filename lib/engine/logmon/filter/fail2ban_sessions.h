@@ -14,7 +14,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Sessions of one filter in one thread. Allocates only at construction. Remembers the newest
+/// One filter's sessions in one thread. Allocates only at construction. Remembers the newest
 /// kMaxSessions sessions; fail2ban remembers 100.
 class Fail2banSessions {
  public:

@@ -12,8 +12,8 @@
 namespace sluice::engine::logmon {
 namespace {
 
-// fail2ban 1.1, server/failregex.py and server/ipdns.py. Release 1.0 matches neither "::" alone nor
-// an address that starts with a single colon.
+// These expressions follow fail2ban 1.1 (server/failregex.py and server/ipdns.py). Release 1.0
+// matches neither "::" alone nor an address that starts with a single colon.
 constexpr char kIp4[] = R"((?:::f{4,6}:)?(?P<ip4>(?:\d{1,3}\.){3}\d{1,3}))";
 // fail2ban uses a look-behind for the last colon, which is not necessary because each repetition
 // ends with a colon.

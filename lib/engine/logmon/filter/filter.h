@@ -52,8 +52,8 @@ struct Speaker {
   std::string_view header = {};
 };
 
-/// Memory for evaluations and the state of filters that depend on earlier lines. One object per
-/// thread, for all filters.
+/// Memory for evaluations, and the state of filters that depend on earlier lines. There is one
+/// object per thread for all filters.
 class Scratch {
  public:
   Scratch();
@@ -141,8 +141,8 @@ class Filter {
   std::vector<std::string> fields_;
 };
 
-/// The number that a line contributes to a metric: a constant, `$.a.b` of a JSON line, or `$field`
-/// of a space-delimited line.
+/// The number that a line contributes to a metric: a constant, `$.a.b` in a JSON line, or `$field`
+/// in a space-delimited line.
 class MetricValue {
  public:
   /// Compiles `value`, which must fit the pattern kind of `filter`. Returns nullopt and one line in

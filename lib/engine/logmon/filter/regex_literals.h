@@ -9,7 +9,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Returns the clauses of a line for which `tree` matches after one piece, the time stamp, is
+/// Returns the clauses for lines that `tree` matches after one piece, the time stamp, has been
 /// removed at any position. The piece may split one run of bytes, so each clause contains two runs
 /// or the two halves of one. Runs do not contain line ends.
 Clauses TornLiteralsOf(const RegexNode& tree);

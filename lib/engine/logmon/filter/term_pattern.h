@@ -14,7 +14,7 @@
 
 namespace sluice::engine::logmon {
 
-/// Requires all of some terms and none of others, anywhere in the line. Optional terms count only
+/// Requires that the line contains all of some terms and none of others. Optional terms count only
 /// if there are no other terms; then the line must contain one of them. Without terms, every line
 /// matches.
 class TermPattern {

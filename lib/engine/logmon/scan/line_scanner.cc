@@ -139,8 +139,8 @@ ScanCounters LineScanner::counters() const {
   return counters;
 }
 
-/// Processes a piece of 1 to part_bytes_ bytes. `whole`: the last line ends at the end of the
-/// piece, even without a line end.
+/// Processes a piece of 1 to part_bytes_ bytes. `whole` means that the last line ends at the end of
+/// the piece, even without a line end.
 void LineScanner::ScanPiece(LineState& state, std::string_view piece, bool whole, LineSink sink) {
   if (state.flags != 0 && !ApplyFlags(state, piece)) return;
   if (!IsStaged(state, piece)) {

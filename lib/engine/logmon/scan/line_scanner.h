@@ -56,8 +56,8 @@ class LineScanner {
   static constexpr uint32_t kMaxHeaderBytes = 1024;
 
   /// Returns the sum of the bytes (CopiedText::sum) for callers that must verify it before Feed.
-  /// Unless the line is too long for one part, the same pass copies the bytes, so that Feed with
-  /// these bytes, if it follows immediately, does not copy them again. The bytes must not change
+  /// Unless the line is too long for one part, the same pass copies the bytes, so that an
+  /// immediately following Feed of these bytes does not copy them again. The bytes must not change
   /// until the next Flush.
   uint64_t Sum(const LineState& state, std::string_view bytes, LineSink sink);
 
@@ -72,16 +72,16 @@ class LineScanner {
   }
   /// Adds complete lines; the last line ends at the end of `bytes`, even without a line end.
   void Lines(std::string_view bytes, LineSink sink);
-  /// Adds a message as a single line: line ends at its end are ignored, others become spaces.
-  /// `header` is Speaker::header, at most kMaxHeaderBytes, without line ends.
+  /// Adds a message as a single line: line ends at the end of the message are ignored, and others
+  /// become spaces. `header` is Speaker::header, at most kMaxHeaderBytes, without line ends.
   void Message(std::string_view header, std::string_view text, LineSink sink);
   /// Adds a piece of a stream's message to `state`; all pieces together are limited to
   /// MaxMessageBytes(). Call JoinParts or Forget before using the state for anything else.
   void KeepPart(LineState& state, std::string_view bytes);
   uint32_t MaxMessageBytes() const { return line_bytes_ + kMaxHeaderBytes; }
   /// Copies the pieces to `to`, which has room for MaxMessageBytes() and
-  /// UnfinishedLines::kSpareBytes, and drops them. Returns the number of bytes; 0 if memory for the
-  /// pieces was missing.
+  /// UnfinishedLines::kSpareBytes, and drops them. Returns the number of bytes, or 0 if there was
+  /// not enough memory for the pieces.
   size_t JoinParts(LineState& state, char* to);
   /// Ends a source and its last line.
   void Finish(LineState& state, LineSink sink);

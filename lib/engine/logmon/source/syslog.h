@@ -48,7 +48,7 @@ SyslogMessage ReadSyslog(std::string_view datagram);
 
 /// Sets `header` to the header that rsyslog writes to files before the text of a message (template
 /// RSYSLOG_TraditionalFileFormat): `Mmm dd hh:mm:ss HOST TAG `. A missing time stamp is replaced by
-/// the start of the year, a missing host name by the address of the sender.
+/// the start of the year, a missing host name by the sender's address.
 void FileHeader(const SyslogMessage& message, const packet::FlowKey& flow, std::string* header);
 
 }  // namespace sluice::engine::logmon

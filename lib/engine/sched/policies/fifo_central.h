@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One queue for all CPUs, first come, first served; tasks run until they block. It is ghOSt's
-// centralised FIFO, used in Wave's measurements.
+// One queue for all CPUs, first come, first served; tasks run until they block. This is ghOSt's
+// centralised FIFO policy, which Wave's measurements use.
 #pragma once
 
 #include <string_view>

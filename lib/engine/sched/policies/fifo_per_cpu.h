@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One queue per CPU, first come, first served; tasks run until they block. It is ghOSt's per-CPU
-// FIFO: a new task is assigned to a CPU round robin, and stays there as long as its affinity
+// One queue per CPU, first come, first served; tasks run until they block. This is ghOSt's per-CPU
+// FIFO policy: a new task is assigned to a CPU round robin, and stays there as long as its affinity
 // allows.
 #pragma once
 

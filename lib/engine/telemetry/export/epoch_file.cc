@@ -143,8 +143,8 @@ class Input {
     bytes_.remove_prefix(bytes);
     return from;
   }
-  /// Reads the number of elements that follow, each of `bytes_each` bytes. Returns 0, and good() is
-  /// false, if the number is above `most` or too few bytes are left.
+  /// Reads the number of elements that follow, each of `bytes_each` bytes. If the number is above
+  /// `most` or too few bytes are left, returns 0, and good() is then false.
   uint32_t ReadCount(size_t bytes_each, size_t most) {
     const auto count = Read<uint32_t>();
     good_ = good_ && count <= most && count <= bytes_.size() / bytes_each;

@@ -47,10 +47,10 @@ inline constexpr uint32_t kMaxMergedEpochs = 32;
 /// Encodes an epoch. FlowCounter::Settle of all its counters must have been called.
 std::string EncodeEpoch(const Epoch& epoch, const EpochTimes& times);
 
-/// Decodes a file of untrusted bytes. In the result, cycles are ns since 1970, and the number is
-/// the start divided by Setup::epoch_ns. If the file is invalid, returns null and writes one line
-/// to `error`. Allocates no more memory than a meter with a valid setup and the flows in the file
-/// need, and allocates sketches only if the file contains them.
+/// Decodes an untrusted file. In the result, cycles are ns since 1970, and the number is the start
+/// divided by Setup::epoch_ns. If the file is invalid, returns null and writes one line to `error`.
+/// Allocates no more memory than a meter with a valid setup and the flows in the file need, and
+/// allocates sketches only if the file contains them.
 std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error);
 
 /// Returns the name of the first member that differs between two setups, so that their epochs
