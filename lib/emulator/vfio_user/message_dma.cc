@@ -213,7 +213,7 @@ const char* MessageDma::Answered(const Message& message) {
   if (question == questions_.end() || question->second.number != asked.wanted.number) {
     return nullptr;  // The question is obsolete.
   }
-  if (!refused) {  // On refusal the bytes stay zero, which the model rejects.
+  if (!refused) {  // If the client refuses, the bytes stay zero, which the model rejects.
     std::memcpy(question->second.bytes.data() + asked.wanted.offset,
                 message.payload.data() + sizeof(DmaAccess), asked.wanted.bytes);
   }

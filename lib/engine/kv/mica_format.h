@@ -113,7 +113,7 @@ inline size_t ReadMica(Bytes datagram, size_t position, MicaMessage* message) {
   return end;
 }
 
-/// Returns the number of messages of a datagram with this magic, or 0 if it is invalid.
+/// Returns the number of messages in a datagram with this magic, or 0 if the datagram is invalid.
 inline uint32_t CountMica(Bytes datagram, uint8_t magic) {
   if (datagram.size() < kMicaHeaderBytes || datagram[0] != magic) return 0;
   uint32_t messages = 0;
@@ -210,7 +210,7 @@ class MicaBatch {
   uint32_t requests_ = 0;
 };
 
-/// Reads the messages of a server's datagram one by one.
+/// Reads the messages in a server's datagram one by one.
 class MicaAnswers {
  public:
   /// Reads `datagram`. An invalid datagram yields no messages.

@@ -59,7 +59,7 @@ enum class Result : uint8_t {
 
 enum class Condition : uint8_t { kAlways, kIfAbsent, kIfPresent, kIfUnchanged };
 
-/// Attributes of a value. Expiry in seconds of the caller's clock; 0: never.
+/// Attributes of a value. The expiry is in seconds of the caller's clock; 0 means never.
 struct Attributes {
   uint32_t flags = 0;
   uint32_t expires_s = 0;
@@ -86,7 +86,7 @@ enum class Copied : uint8_t {
   kTooShort,  ///< `to` is too short; `bytes` is the size of a complete copy.
 };
 
-/// Totals of one partition. The owner writes them; other threads load them relaxed.
+/// One partition's totals. The owner writes them; other threads read them with relaxed loads.
 struct PartitionCounters {
   uint64_t items = 0;       ///< Items in the index, including expired ones not found yet.
   uint64_t item_bytes = 0;  ///< Bytes of these items with headers and padding.
@@ -176,9 +176,9 @@ class Partition {
   /// Overwrites a value that is at least as long as `text` with `text` followed by spaces. Length
   /// and attributes are kept.
   Result SetPadded(Bytes key, uint64_t hash, Bytes text, uint32_t now_s, uint64_t* unique);
-  /// Deletes the item; if `unique` is not 0, only if the item has this unique.
+  /// Deletes the item. If `unique` is not 0, deletes it only if it has this unique.
   Result Delete(Bytes key, uint64_t hash, uint64_t unique, uint32_t now_s);
-  /// Changes only the expiry; the item's `unique` stays.
+  /// Changes only the expiry; the item's `unique` is kept.
   Result Touch(Bytes key, uint64_t hash, uint32_t expires_s, uint32_t now_s);
   /// Removes all items.
   void Clear();

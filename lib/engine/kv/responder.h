@@ -162,7 +162,8 @@ class Responder {
   Progress ContinueMica(Bytes payload, uint32_t replied, std::span<uint8_t> in_place,
                         std::span<const MicaStep> steps);
   [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);
-  /// Returns whether the reply may be sent to the sender of `datagram_`, and charges its cost.
+  /// Returns whether the reply may be sent to the sender of `datagram_` and, if so, charges its
+  /// cost.
   [[gnu::noinline]] bool MayAnswer(const uint8_t* frame, Protocol protocol);
   uint64_t SourceOf(const uint8_t* frame) const;
   [[gnu::noinline]] Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);

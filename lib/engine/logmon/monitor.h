@@ -76,7 +76,7 @@ class Monitor final : public packet::Engine {
   static constexpr auto kDropReasons = base::Names<Reason, kReasons>(
       {{kMalformed, "malformed"}, {kFragment, "fragment"}, {kBadChecksum, "bad_checksum"}});
 
-  /// `rules` must outlive the monitor. `seed` is the secret key of the table of sources.
+  /// `rules` must outlive the monitor. `seed` is the secret key of the source table.
   Monitor(const RuleSet& rules, const MonitorOptions& options, Sink sink, uint64_t seed)
       : finder_(options.syslog_ports, options.line_ports, options.tcp_ports,
                 options.syslog_tcp_ports),
@@ -150,7 +150,7 @@ class Monitor final : public packet::Engine {
   static constexpr uint32_t kNoPlace = SourceTable<SourceState>::kNone;
   /// Limits on the work done between bursts, so that frames do not wait.
   static constexpr uint32_t kForgottenAtRest = 4, kVisitedAtRest = 4;
-  /// Distances in frames between the current frame and those to prefetch or to parse.
+  /// Distances in frames between the current frame and the frames to prefetch or to parse.
   static constexpr uint32_t kHeadersAhead = 16, kFoundAhead = 8, kTextsAhead = 3;
 
   /// Contents of a frame, and where to look up its source.
@@ -249,7 +249,7 @@ class Monitor final : public packet::Engine {
   static void FetchText(const packet::Frame& frame) {
     constexpr uint32_t kCacheLine = 64, kAtOnce = 4;
     const uint8_t* const end = frame.data + frame.length;
-    // The last prefetches may be for lines after the frame. In a pipe, these lines belong to the
+    // The last prefetches may be for cache lines after the frame. In a pipe, these belong to the
     // next frame.
 #pragma GCC unroll 1
     for (const uint8_t* at = frame.data + kCacheLine; at < end; at += kAtOnce * kCacheLine) {

@@ -142,7 +142,7 @@ bool ConnectionTable::InsertCrowded(const Connection& entry, const Room& first_r
     Replace(first, first_room.oldest, entry);
     return true;
   }
-  // A flow that may be part of a flood must not cost reads of eight more cache lines.
+  // A flow that may be part of a flood must not cause reads of eight more cache lines.
   if (opening) return false;
   for (const uint32_t bucket : {other, first}) {
     for (uint32_t slot = 0; slot < kSlots; ++slot) {

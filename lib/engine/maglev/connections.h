@@ -80,7 +80,7 @@ static_assert(sizeof(Connection) == 16);
 
 class ConnectionTable {
  public:
-  /// Longest timeout in seconds; longer ones are reduced to it.
+  /// Maximum timeout in seconds; longer timeouts are reduced to it.
   static constexpr uint32_t kMaxTimeout = 32767;
   /// Entries up to this many seconds in the future are live, because the clock of a thread that
   /// counts entries may be behind.

@@ -68,11 +68,11 @@ struct BalancerCounters {
   std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< Indexed by VIP.
   std::vector<Traffic> by_backend = std::vector<Traffic>(kMaxBackends);  ///< Indexed by backend.
 
-  /// Add to counters. Only for the owning worker.
+  /// Add to counters. May be called only by the owning worker.
   void Count(Event event, uint64_t times = 1) { Add(events[event], times); }
   void CountVip(uint16_t vip, Traffic more) { AddTo(by_vip[vip], more); }
   void CountBackend(uint16_t backend, Traffic more) { AddTo(by_backend[backend], more); }
-  /// Adds to one of the totals. Only for the owning worker.
+  /// Adds to one of the totals. May be called only by the owning worker.
   static void AddTo(Traffic& total, Traffic more) {
     Add(total.pkts, more.pkts);
     Add(total.bytes, more.bytes);

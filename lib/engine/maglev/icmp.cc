@@ -312,7 +312,7 @@ bool MakeTooBig(Frame& frame, const Headers& headers, uint32_t mtu) {
     if (frame.headroom < kErrorHeaderBytesIpv4) return false;
     InsertErrorIpv4(frame, headers, mtu);
   } else {
-    // The sender cannot shorten the packet further, RFC 8201 section 4.
+    // The sender cannot shorten the packet further (RFC 8201 section 4).
     if (headers.end - headers.l3 <= kMinMtuIpv6) return false;
     if (frame.headroom < kErrorHeaderBytesIpv6) return false;
     InsertErrorIpv6(frame, headers, mtu);

@@ -95,7 +95,7 @@ struct alignas(16) PlainOuter {
   /// less the EtherType. kNat: the port in network order; 0: unchanged.
   uint16_t sum_or_port = 0;
   uint32_t destination = 0;  ///< Address in network order.
-  uint32_t owner = 0xffff;   ///< Owner(); 0xffff, which no backend has: unused, or not plain.
+  uint32_t owner = 0xffff;   ///< Owner(), or 0xffff, which no backend has, if unused or not plain.
 };
 static_assert(sizeof(PlainOuter) == 16);
 PlainOuter MakePlainOuter(const Outer& outer, uint32_t owner);

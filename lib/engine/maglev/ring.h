@@ -27,8 +27,8 @@ enum class WeightRule : uint8_t {
   kCilium,        ///< Cilium's counters; only if weights differ (docs/maglev-peers.md).
 };
 
-/// Ring sizes of the benchmarks; both are prime. kSmallRing is the default of all profiles except
-/// kCilium.
+/// Ring sizes used by the benchmarks; both are prime. kSmallRing is the default of all profiles
+/// except kCilium.
 inline constexpr uint32_t kSmallRing = 65537;
 inline constexpr uint32_t kLargeRing = 655373;
 /// Limits: below 2^24 slots, below 2^16 backends.

@@ -47,11 +47,11 @@ class VipIndex {
     const Vip* const vip = FindIpv4Key(key);
     return vip != nullptr ? vip : FindIpv4Wider(key);
   }
-  /// Returns whether any VIP has this address; for ICMP and fragments.
+  /// Returns whether any VIP has this address. Used for ICMP and fragments.
   bool Covers(const IpAddress& address) const;
   /// Returns the NAT backend that answers from this address and port, or null.
   const Backend* FindNatSource(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
-  /// Returns a NAT backend with this address, or null; for fragments, which have no ports.
+  /// Returns a NAT backend with this address, or null. Used for fragments, which have no ports.
   const Backend* FindNatHost(const IpAddress& address) const;
 
  private:

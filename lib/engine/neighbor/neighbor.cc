@@ -34,12 +34,12 @@ constexpr uint32_t kSolicitationBytes = 24;                        // Without op
 constexpr uint32_t kAdvertisementBytes = 32;  // Includes a target link-layer address.
 constexpr uint16_t kArpEthernet = 1, kArpRequest = 1, kArpReply = 2;
 
-/// Returns ff02::1:ffXX:XXXX with the last three bytes of `address`, RFC 4291.
+/// Returns ff02::1:ffXX:XXXX with the last three bytes of `address` (RFC 4291).
 Ipv6Address SolicitedNode(const Ipv6Address& address) {
   return {0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, address[13], address[14], address[15]};
 }
 
-/// Returns the MAC address for an IPv6 multicast address, RFC 2464.
+/// Returns the MAC address for an IPv6 multicast address (RFC 2464).
 MacAddress MulticastMac(const Ipv6Address& group) {
   return {0x33, 0x33, group[12], group[13], group[14], group[15]};
 }

@@ -65,7 +65,7 @@ class Neighbor {
     return outcome.ApplyTo(frame);
   }
 
-  // The steps of Process, for the loop of a worker.
+  // The steps of Process, for use in a worker's loop.
 
   /// Returned by value so that the caller's Frame stays in registers.
   struct Outcome {
@@ -80,7 +80,7 @@ class Neighbor {
       return verdict;
     }
   };
-  /// Excludes plain TCP and UDP over IPv4, which are most of the traffic, with one load.
+  /// With one load, excludes plain TCP and UDP over IPv4, which make up most of the traffic.
   static bool MayConcern(const packet::Frame& frame) {
     if (frame.length < packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes) return false;
     return !packet::LeadingWord::Of(frame.data).IsPlainIpv4() ||
@@ -152,7 +152,7 @@ class WithNeighbor final : public packet::EngineLayer<Engine> {
     if (!verdict) return std::nullopt;
     return Renumbered(*verdict);
   }
-  /// Returns a verdict of Neighbor with the reason's number in kDropReasons.
+  /// Returns a verdict from Neighbor with its reason renumbered for kDropReasons.
   static packet::Verdict Renumbered(packet::Verdict verdict) {
     if (verdict.action == packet::Action::kDrop) verdict.reason += kFirstReason;
     return verdict;

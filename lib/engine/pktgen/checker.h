@@ -19,7 +19,7 @@
 
 namespace sluice::engine::pktgen {
 
-/// Counters of one stream at one worker. The worker writes; any thread may read.
+/// One stream's counters at one worker. The worker writes them; any thread may read them.
 struct SeenCounters {
   enum Kind : uint8_t {
     kBytes,         ///< Bytes of received frames, without FCS.
@@ -37,8 +37,8 @@ struct SeenCounters {
     kKinds
   };
   std::array<std::atomic<uint64_t>, kKinds> values{};
-  /// Latency of received frames (first arrival, intact) in ns. Its count is the number of received
-  /// frames.
+  /// Latency in ns of received frames, i.e. of intact frames that arrive for the first time. The
+  /// histogram's count is the number of received frames.
   workload::Histogram latency;
   static constexpr uint64_t kNone = ~uint64_t{0};
   uint64_t last_ns = kNone;  ///< Private to the worker: the last recorded latency.
@@ -65,7 +65,7 @@ class Checker {
   /// worker.
   Checker(const Traffic& traffic, std::vector<SequenceWindow*> windows, Bytes bytes);
 
-  /// Handles a frame of `length` bytes without FCS, received at `now_ns` of the run.
+  /// Handles a frame of `length` bytes without FCS, received `now_ns` after the start of the run.
   void See(const uint8_t* frame, uint32_t length, uint64_t now_ns) {
     Tag tag;
     const bool whole = length >= kTagBytes && Tag::Load(frame + length - kTagBytes, &tag);
@@ -82,7 +82,7 @@ class Checker {
   uint64_t others() const { return others_.load(std::memory_order_relaxed); }
 
  private:
-  /// State of one worker's sequence of a stream.
+  /// State of the sequence that one worker sends in a stream.
   struct Sequence {
     SequenceWindow* window;
     const FrameSet* frames;

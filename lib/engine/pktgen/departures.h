@@ -43,7 +43,7 @@ class Departures {
         random_(seed) {
     Enter(0);
   }
-  /// Repeats the captured times up to `end_ps`. `offsets` is not empty.
+  /// Repeats the captured times up to `end_ps`. `offsets` must not be empty.
   Departures(std::shared_ptr<const Offsets> offsets, uint64_t end_ps)
       : parts_{{0, TicksOf(end_ps), Gap(), false}},
         mode_(Mode::kCaptured),

@@ -40,7 +40,7 @@ class FrameSet {
   const uint8_t* bytes(const Entry& entry) const { return bytes_.data() + entry.at; }
   /// Returns 1 + the largest flow number; 0 without frames.
   uint32_t flows() const { return flows_; }
-  /// Returns the total bytes of all frames, without FCS.
+  /// Returns the total number of bytes in all frames, without FCS.
   uint64_t layer_two_bytes() const { return layer_two_bytes_; }
   uint64_t memory_bytes() const { return bytes_.size(); }
   size_t untagged() const { return untagged_; }

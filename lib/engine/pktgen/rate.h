@@ -57,7 +57,7 @@ class Gap {
  public:
   /// Creates a gap of 0: frames follow each other immediately.
   Gap() = default;
-  /// `line_bps` is the line rate in bits per second, for percentages; above 0.
+  /// `line_bps` is the line rate in bits per second, used for percentages. It must be above 0.
   Gap(const Rate& rate, uint64_t line_bps);
 
   /// Returns the longer gap for a worker that sends `part` of every `whole` frames.

@@ -13,14 +13,15 @@ namespace {
 constexpr double kFirstShare = 1.0 / 1024;
 // Minimum rate, as a share of the ceiling. The search ends if the device fails even at this rate.
 constexpr double kLastShare = 1.0 / (1 << 20);
-// A rate is decided when the counts of passed and failed full trials differ by this number.
+// The verdict on a rate is final when the counts of passed and failed full trials differ by this
+// number.
 constexpr int kLead = 3;
 // Maximum number of consecutive disturbed trials. A host that disturbs more trials is not usable
 // for measurements.
 constexpr int kMostDisturbed = 10;
 constexpr double kConfidence = 0.95;
 constexpr double kStepGrowth = 1.5;  // Growth factor of the distance by which an end moves.
-constexpr double kWidest = 1.25;     // Maximum ratio of the ends; no verdict above it.
+constexpr double kWidest = 1.25;     // Maximum ratio of the ends; above it, there is no verdict.
 
 // Bets, at even odds, that a trial at the lower end of the interval passes, or that a trial at the
 // upper end fails. If at least half of all trials at this rate have the opposite result, the

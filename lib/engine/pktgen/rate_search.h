@@ -34,16 +34,17 @@ struct Outcome {
   uint64_t unsent = 0;     ///< Due frames that the generator could not send.
   uint64_t lost = 0;       ///< Frames sent but not returned.
   bool disturbed = false;  ///< The host delayed the generator, so the trial is invalid.
-  double overrun_s = 0;    ///< Time from the end of the trial until the last frame left.
+  double overrun_s = 0;    ///< Time from the end of the trial until the last frame was sent.
 };
 
 /// Runs one trial. Returns nullopt if it was stopped, which also stops the test: no trial follows.
 using Measure = absl::FunctionRef<std::optional<Outcome>(const Offer&)>;
 
 struct RateSearch {
-  /// Maximum rate of the line; > 0.
+  /// Maximum rate of the line; must be above 0.
   double max_pps;
-  /// Rate that the generator can send and count on a loopback; higher rates are not offered. > 0.
+  /// Rate that the generator can send and count on a loopback; must be above 0. Higher rates are
+  /// not offered.
   double generator_pps;
   /// Share of the sent frames that may be lost: 0 for the non-drop rate (NDR), greater for the
   /// partial drop rate (PDR).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Answers calls that did not arrive in frames, e.g. from a TCP connection: like server.h, for bare
-// messages.
+// Answers calls that did not arrive in frames, e.g. calls from a TCP connection. Like server.h, but
+// for bare messages.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice::engine::rpc {
 
-/// The reply to a call of a procedure that exists.
+/// The reply to a call to an existing procedure.
 struct CallAnswer {
   wire::AcceptStat stat;    ///< The status in the reply.
   bool executed = false;    ///< Whether the function was called.

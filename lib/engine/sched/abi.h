@@ -17,7 +17,7 @@ namespace sluice::engine::sched {
 /// of transactions.
 using Gtid = int64_t;
 inline constexpr Gtid kNoTask = 0;      ///< Removes the current and the latched task of the CPU.
-inline constexpr Gtid kAgentTask = -1;  ///< Wakes the agent of the CPU without running a task.
+inline constexpr Gtid kAgentTask = -1;  ///< Wakes the CPU's agent without running a task.
 inline constexpr Gtid kIdleTask = -2;   ///< Leaves the CPU idle; same effect as kNoTask.
 
 using CpuId = uint16_t;

@@ -28,7 +28,7 @@ struct AgentOptions {
   CpuId cpus = 1;  ///< The agent decides for CPUs 0 … cpus - 1.
   /// Maximum number of known tasks; others are counted but not scheduled.
   uint32_t max_tasks = 65536;
-  bool prestage = false;  ///< Decides in advance for CPUs that run a task.
+  bool prestage = false;  ///< Whether to decide in advance for CPUs that run a task.
   /// If a CPU idles this long although a decision is prestaged for it, the decision probably
   /// arrived just after the CPU had looked for it. The agent then recalls the decision and makes a
   /// new decision, with an interrupt.

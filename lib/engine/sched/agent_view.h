@@ -291,7 +291,7 @@ class AgentView {
     view.latched = &task;
   }
 
-  /// Makes the task the current one of its CPU, which must not have a current task.
+  /// Makes the task the current task of its CPU, which must not have one yet.
   void Run(KnownTask& task, Nanoseconds now) {
     task.where = Whereabouts::kOnCpu;
     task.cpu = task.at;

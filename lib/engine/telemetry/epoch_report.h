@@ -69,7 +69,7 @@ struct EpochReport {
   double last_probability = 1;
   /// Packets counted exactly, while all tables were open or the probability was 1.
   uint64_t exact_pkts = 0;
-  /// Bytes of the counters of all workers. Each worker has two buffers.
+  /// Size in bytes of all workers' counters. Each worker has two buffers.
   uint64_t memory_bytes = 0;
   std::vector<KeyReport> keys;  ///< Ordered like Setup::keys.
 };

@@ -46,7 +46,7 @@ class Estimator {
   struct Noise {
     /// Variance of a row due to collisions. Count-min: the sampling variance of colliding flows.
     double collisions = 0;
-    double excess = 0;   ///< Count-min: bound of the error due to collisions.
+    double excess = 0;   ///< Count-min: bound on the error due to collisions.
     double samples = 0;  ///< Sampling variance of a row per counted packet or byte.
   };
 

@@ -25,7 +25,8 @@ class Outstanding {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  /// `slots` is 1 … 65536. `whole_ids`: answers contain all 32 bits of an id, not only 16.
+  /// `slots` is 1 … 65536. `whole_ids` means that answers contain all 32 bits of an id, not only
+  /// 16.
   Outstanding(uint32_t slots, bool whole_ids)
       : id_mask_(whole_ids ? UINT32_MAX : 0xffff), entries_(slots), free_(slots) {
     for (uint32_t slot = 0; slot < slots; ++slot) free_[slot] = slot;

@@ -38,7 +38,7 @@ class Versions {
     items_[item].unsure = true;
   }
 
-  /// Returns the oldest version that a get that is sent now may return.
+  /// Returns the oldest version that a get sent now may return.
   uint32_t Oldest(uint64_t item) const { return items_[item].oldest; }
   uint32_t Newest(uint64_t item) const { return items_[item].issued; }
 

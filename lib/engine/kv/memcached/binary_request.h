@@ -86,7 +86,7 @@ enum class Ending : uint8_t {
 inline constexpr size_t kResponseBytes = kHeaderBytes + 64;
 
 struct BinaryRequest {
-  /// `bytes` is the complete request; the caller has checked its lengths.
+  /// `bytes` is the complete request; the caller must have checked its lengths.
   BinaryRequest(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
                 Bytes bytes)
       : exchange(exchange),

@@ -25,8 +25,8 @@ struct MetaFlags {
   std::string_view Read(std::string_view key, std::string_view refused);
 
   Bytes key() const { return {key_bytes.data(), key_size}; }
-  /// Returns the key as answers contain it. For base64 it is the canonical text, in which unused
-  /// bits are 0.
+  /// Returns the key in the form used in answers. For base64, this is the canonical text, in which
+  /// unused bits are 0.
   std::string_view key_text() const { return {key_chars.data(), key_text_size}; }
 
   WordList<kMaxWords> words;

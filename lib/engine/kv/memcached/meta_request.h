@@ -21,7 +21,7 @@ inline bool HasRoom(AsciiRequest& request) {
   return request.Fits(request.line.size() + 2 * kAnswerBytes);
 }
 Step WriteTooLittleRoom(AsciiRequest& request);
-/// Returns whether the token of O is absent or short enough.
+/// Returns whether the token for O is absent or short enough.
 bool OpaqueFits(const MetaFlags& flags);
 /// Answers with `code`, the flags k, b and O, and c if `unique` is not null.
 Step WriteCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,

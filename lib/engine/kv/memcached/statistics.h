@@ -24,7 +24,7 @@ std::optional<StatisticsList> StatisticsListOf(std::string_view word);
 
 /// Receives one statistic. Returns false to stop.
 using AppendStatistic = absl::FunctionRef<bool(std::string_view name, std::string_view value)>;
-/// Calls `append` for each statistic of a list. Returns false if `append` stopped.
+/// Calls `append` for each statistic in a list. Returns false if `append` stopped.
 bool AppendStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
                       AppendStatistic append);
 

@@ -43,7 +43,7 @@ inline void WriteUdpFrame(uint8_t* to, const UdpFrame& frame) {
   packet::StoreBe16(to + 6, 0);
 }
 
-/// Returns the number of datagrams of a reply. More than 65535 cannot be sent.
+/// Returns the number of datagrams in a reply. More than 65535 cannot be sent.
 constexpr size_t DatagramsOf(size_t reply_bytes) {
   return (reply_bytes + kMaxDatagramData - 1) / kMaxDatagramData;
 }

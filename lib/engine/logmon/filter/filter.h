@@ -126,7 +126,7 @@ class Filter {
   const Needles& needles() const { return needles_; }
   /// Returns the number of active rules of a fail2ban file; 1 for other filters.
   size_t rules() const;
-  /// Returns the names of the fields of a space-delimited pattern; empty for other patterns.
+  /// Returns the field names of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }
   /// Returns the fields of a line that a space-delimited pattern matches, in order. Each has a
   /// value and a name: "$" and the field's name, or "$" and its number in the line (from 1) if it

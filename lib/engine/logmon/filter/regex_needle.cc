@@ -36,7 +36,7 @@ bool MatchesEmpty(const RegexNode& node) {
   }
 }
 
-/// Returns whether the node matches no text within a line.
+/// Returns whether the node cannot match any text within a line.
 bool MatchesNothing(const RegexNode& node) {
   switch (node.kind) {
     case Kind::kSet:

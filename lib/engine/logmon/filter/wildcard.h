@@ -13,7 +13,8 @@ class Wildcard {
  public:
   explicit Wildcard(std::string_view text);
 
-  /// Returns whether all of `text` matches. The time is linear in `text` for each piece.
+  /// Returns whether all of `text` matches. The time is linear in the length of `text` for each
+  /// piece.
   bool Matches(std::string_view text) const;
   bool has_star() const { return pieces_.size() > 1; }
   /// Returns the texts before, between and after the stars, which may be empty.

@@ -47,11 +47,11 @@ class Alert {
   Edge Update(bool is_reached);
 
   AlertOptions options_;
-  std::vector<uint64_t> times_;  // Times of the last `threshold` events, a ring.
+  std::vector<uint64_t> times_;  // A ring with the times of the last `threshold` events.
   // Sliding window: events since the clock last stepped back. Otherwise: events in the current
   // window.
   uint64_t events_ = 0;
-  uint64_t last_window_events_ = 0;  // Events of the previous window, unless sliding.
+  uint64_t last_window_events_ = 0;  // Events in the previous window, unless the window slides.
   uint64_t now_ = 0;
   bool is_firing_ = false;
 };

@@ -64,7 +64,7 @@ class Tally {
   /// Removes and returns a minute that is over: a minute before `now`, or a minute so far after
   /// `now` that a clock must have been wrong. Returns nullopt if there is none.
   std::optional<MinuteReport> PopEnded(int64_t now) { return PopFirst(now); }
-  /// Like PopEnded, but also removes minutes that are not over; for shutdown.
+  /// Like PopEnded, but also removes minutes that are not over. Used at shutdown.
   std::optional<MinuteReport> PopAny() { return PopFirst(std::nullopt); }
 
   /// Returns the number of events and lines whose minute could not be opened because a newer minute
@@ -79,7 +79,7 @@ class Tally {
     absl::flat_hash_map<std::string, size_t> places;  // Indices of the series by their dimensions.
   };
   Minute* MinuteOf(int64_t minute);
-  /// Returns the series with these dimensions, or the overflow.
+  /// Returns the series with these dimensions, or the overflow series.
   template <typename Text>
   Series& SeriesOf(Minute& minute, std::span<const Text> dimensions);
   void Close(std::optional<Minute>& minute);

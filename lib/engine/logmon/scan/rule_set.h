@@ -76,7 +76,7 @@ class RuleSet {
     return {&uses_[first_use_[needle]], first_use_[needle + 1] - first_use_[needle]};
   }
   const FilterNeeds& needs(size_t filter) const { return needs_[filter]; }
-  /// Returns the expressions that Hyperscan searches, by needle number.
+  /// Returns the expressions that Hyperscan searches for, by needle number.
   const std::vector<std::string>& expressions() const { return expressions_; }
 
   /// Flags of all needles: `^` and `$` match at LF, `.` does not match LF.

@@ -29,7 +29,7 @@ class LineFeeds {
     counts_ = _mm256_adds_epu8(counts_, _mm256_shuffle_epi8(marks, kinds));
   }
   bool has_cr() const { return _mm256_movemask_epi8(counts_) != 0; }
-  /// Returns the number of LF; valid without CR and for at most 127 vectors.
+  /// Returns the number of LF. Valid for at most 127 vectors, and only if they contain no CR.
   uint64_t count() const {
     const __m256i sums = _mm256_sad_epu8(counts_, _mm256_setzero_si256());
     const __m128i half =

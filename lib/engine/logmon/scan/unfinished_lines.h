@@ -44,7 +44,7 @@ class UnfinishedLines {
   uint64_t bytes_in_use() const { return uint64_t{in_use_} * sizeof(Block); }
 
  private:
-  // Two cache lines: most lines of logs fit into one block.
+  // Two cache lines, because most log lines fit into one block of this size.
   static constexpr uint32_t kBlockBytes = 128;
   static constexpr uint32_t kFirstBytes = kBlockBytes - 12;
   static constexpr uint32_t kOtherBytes = kBlockBytes - 4;
@@ -65,7 +65,7 @@ class UnfinishedLines {
   static uint32_t BlocksOf(uint32_t length);
   uint32_t AllocateBlock();
 
-  uint32_t block_count_;  ///< Excludes block 0, which belongs to no line and has length 0.
+  uint32_t block_count_;  ///< Excludes block 0, which does not belong to any line and has length 0.
   std::unique_ptr<Block[]> blocks_;
   uint32_t in_use_ = 0;
   uint32_t free_ = 0;       ///< List of freed blocks.

@@ -68,7 +68,7 @@ struct SourceCounters {
 
   std::array<uint64_t, kEvents> events{};
 
-  /// Adds to a counter. Only for the owning worker.
+  /// Adds to a counter. May be called only by the owning worker.
   void Count(Event event, uint64_t amount = 1) {
     std::atomic_ref(events[event]).store(events[event] + amount, std::memory_order_relaxed);
   }

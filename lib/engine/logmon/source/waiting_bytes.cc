@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kOffsetMask = WaitingBytes::kBlockBytes - 1;
 
-/// Returns whether sequence number `a` is before `b`, RFC 9293 section 3.4.
+/// Returns whether sequence number `a` is before `b` (RFC 9293 section 3.4).
 bool Before(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) < 0; }
 
 }  // namespace

@@ -28,7 +28,7 @@ Range Exactly(double value) { return {value, value, value}; }
 Range Around(const Estimate& estimate) {
   return {estimate.value, estimate.value - estimate.bound, estimate.value + estimate.bound};
 }
-/// Returns the range of an estimate of a count, which is not negative.
+/// Returns the range of an estimated count, which cannot be negative.
 Range AroundCount(const Estimate& estimate) {
   Range range = Around(estimate);
   range.low = std::max(range.low, 0.0);
