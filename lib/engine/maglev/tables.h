@@ -136,7 +136,7 @@ class Tables {
   std::vector<std::string> backend_keys_;  ///< Names of VIP and backend; indexed by backend.
   std::vector<uint16_t> last_generation_;  ///< Indexed by backend, unused indices included.
   uint32_t mtu_ = 0;                       ///< MTU of the path to the backends.
-  uint32_t max_inner_ = 0;                 ///< Maximum inner packet size, whatever the outer header.
+  uint32_t max_inner_ = 0;                 ///< Maximum inner packet size for any outer header.
   VipIndex index_;
 };
 
