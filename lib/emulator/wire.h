@@ -24,18 +24,15 @@ constexpr uint64_t Less(uint64_t from, uint64_t amount) {
 /// `offered`.
 struct WireTotals {
   uint64_t offered = 0;     ///< Frames that the source put on the wire.
-  uint64_t recognised = 0;  ///< Returned frames that match a sent frame and had not returned
-                            ///< before.
-  uint64_t gaps = 0;        ///< Frames that are still missing although a later frame of their flow
-                            ///< has returned.
+  uint64_t recognised = 0;  ///< Returned frames that match a sent frame; each is counted once.
+  uint64_t gaps = 0;        ///< Frames still missing after a later frame of their flow returned.
   uint64_t corrupted = 0;   ///< Returned frames that were not sent in this form.
   uint64_t foreign = 0;     ///< Returned frames from a run before a restart of the device.
   uint64_t duplicated = 0;  ///< Returned frames that had returned before.
   uint64_t reordered = 0;   ///< Frames that returned after a later frame of their flow.
-  uint64_t late = 0;  ///< Returned frames that are older than the window, and so either reordered
-                      ///< or duplicated.
-  uint64_t verified = 0;  ///< Returned frames compared byte by byte.
-  uint64_t skipped = 0;   ///< Capture records that the wire cannot carry.
+  uint64_t late = 0;        ///< Returned frames older than the window: reordered or duplicated.
+  uint64_t verified = 0;    ///< Returned frames compared byte by byte.
+  uint64_t skipped = 0;     ///< Capture records that the wire cannot carry.
 };
 
 class Recording;

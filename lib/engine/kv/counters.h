@@ -69,8 +69,7 @@ struct alignas(64) ResponderCounters {
   /// Datagrams counted in taken_over that were lost because their partial answer did not fit into a
   /// handoff to the next worker.
   uint64_t lost_on_the_way = 0;
-  uint64_t withheld = 0;  ///< Finished answers that were not sent because they exceeded the limit
-                          ///< for their source.
+  uint64_t withheld = 0;  ///< Finished answers that exceeded the limit for their source.
 };
 
 }  // namespace sluice::engine::kv

@@ -28,8 +28,7 @@ struct GateOptions {
 enum class Refusal : uint8_t {
   kNone,
   kNotOurs,    ///< The destination is another MAC or IP address, or a group address.
-  kBadSource,  ///< The source MAC or IP address is not that of a host, or it is that of this
-               ///< server.
+  kBadSource,  ///< The source MAC or IP address is not a host's or is this server's.
   kBadPort,    ///< The source port is 0, below 1024, or served here.
 };
 

@@ -333,8 +333,7 @@ class Partition {
   uint32_t max_value_bytes_ = 0;
   uint64_t renewal_age_ = 0;
   uint64_t log_tail_ = 0;    ///< Cache mode: CircularLog::tail.
-  uint64_t log_mask_ = 0;    ///< Cache mode: size of the log minus 1. Store mode: 0, so that no
-                             ///< item is due.
+  uint64_t log_mask_ = 0;    ///< Log size minus 1; 0 in store mode, so that no item is due.
   uint8_t* data_ = nullptr;  ///< Memory of log or heap.
   Index index_;
   std::optional<CircularLog> log_;

@@ -57,8 +57,7 @@ enum class Outcome : uint8_t {
   kServed,      ///< Nothing to send, or already sent.
   kForeign,     ///< Service::owner must continue.
   kOther,       ///< Not for this server.
-  kUnfit,       ///< Drop: Service::kind is the reason; kUdp means that the protocol rejected the
-                ///< datagram.
+  kUnfit,       ///< Drop: Service::kind is the reason; kUdp: rejected by the protocol.
   kTurnedAway,  ///< Drop before parsing the request: Service::refusal is the reason.
   kWithheld,    ///< Served, but the answer exceeds the limit for its source.
 };

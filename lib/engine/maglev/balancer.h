@@ -30,15 +30,13 @@ class Balancer final : public packet::Engine {
     kMalformed,   ///< A header does not fit into the frame or contradicts another header.
     kNoBackend,   ///< Every backend of the VIP is down, drained or has weight 0.
     kTooLong,     ///< Exceeds the MTU once encapsulated, and an error must not be sent.
-    kNoHeadroom,  ///< The buffer lacks headroom, and the frame is too long to be built in another
-                  ///< buffer.
+    kNoHeadroom,  ///< The buffer lacks headroom, and the frame is too long to be built elsewhere.
     kTtlExpired,  ///< The TTL or hop limit expires here.
     kFragment,  ///< Later fragment whose first fragment is unknown; profile `katran`: any fragment.
     kIpOptions,        ///< IPv4 options (profile `katran`).
     kQuicNoServer,     ///< The server id names a removed backend (profile `katran`).
     kIcmpOther,        ///< Echo request to a VIP; rejected by AnswerEcho.
-    kUnknownProtocol,  ///< For a VIP's address, but not for any of its services; profile `katran`
-                       ///< passes such packets.
+    kUnknownProtocol,  ///< For a VIP's address, but none of its services; `katran` passes it.
     kReasons
   };
   static constexpr auto kDropReasons =

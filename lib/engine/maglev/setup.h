@@ -95,8 +95,7 @@ struct VipSetup {
   uint8_t protocol = 6;   ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
   bool quic = false;        ///< UDP only: connection ids choose the backend (docs/maglev-peers.md).
-  bool connections = true;  ///< False: the source prefix or the ring chooses the backend of every
-                            ///< packet.
+  bool connections = true;  ///< False: source prefix or ring chooses each packet's backend.
   bool destination_port_only = false;  ///< See SlotRule.
   bool no_source_port = false;         ///< See SlotRule.
   std::vector<BackendSetup> backends;

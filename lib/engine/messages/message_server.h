@@ -37,8 +37,7 @@ struct MessageCounts {
   // Additional counts:
   /// Messages whose parts did not all arrive in time, or that the sender restarted.
   uint64_t incomplete = 0;
-  uint64_t late = 0;  ///< Answers to messages that had already ended: they were answered twice or
-                      ///< too late.
+  uint64_t late = 0;  ///< Answers to messages that had already ended by an answer or a timeout.
   /// Answers of which the interface did not accept all parts. They are also counted in `answered`.
   uint64_t unsent = 0;
 };
@@ -78,9 +77,8 @@ class MessageServer final : public packet::Engine {
   struct Options {
     std::vector<Flow> flows;
     uint32_t messages = 0;        ///< Maximum number of messages at a time; up to kMostMessages.
-    uint64_t timeout_cycles = 0;  ///< Maximum time in TSC cycles between consecutive
-                                  ///< parts of a message and, once the message is
-                                  ///< complete, until its answer.
+    uint64_t timeout_cycles = 0;  ///< Maximum TSC cycles between consecutive parts of a message,
+                                  ///< and from its last part to its answer.
     uint64_t cycles_hz = 0;       ///< Frequency of `now`.
   };
   static constexpr uint32_t kMostMessages = 1u << 12;

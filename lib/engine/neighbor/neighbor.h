@@ -32,8 +32,7 @@ class Neighbor {
  public:
   /// Reasons to drop a frame that was sent to us.
   enum Reason : uint8_t {
-    kMalformed,    ///< The code is wrong, or a solicitation has a wrong length, option or
-                   ///< destination.
+    kMalformed,    ///< A wrong code, or a solicitation with a wrong length, option or destination.
     kBadChecksum,  ///< The IPv4 header, ICMP or ICMPv6 checksum is wrong.
     kBadSource,    ///< The answer would go to a group, to ourselves or to the unspecified address.
     kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.

@@ -40,8 +40,7 @@ Spread SpreadOf(std::span<const double> values);
 struct LossAtRate {
   uint32_t percent = 0;
   std::vector<Outcome> trials;  ///< All trials in order, including invalid ones.
-  std::vector<double> losses;   ///< Lost frames as a percentage of sent frames, for each valid
-                                ///< trial.
+  std::vector<double> losses;   ///< Percentage of sent frames that were lost, for each valid trial.
   Outcome counted;              ///< Sums of the frame counts of valid trials.
   Refusal refusal = Refusal::kNone;
 };

@@ -26,8 +26,7 @@ void StreamServer::Process(Connection& connection, packet::StreamTurn& turn, uin
   const uint32_t bytes =
       Answer(connection.port, record.message, {turn.room + kMarkBytes, MessageServer::kReplyBytes});
   if (bytes == 0) {
-    turn.after = packet::AfterTurn::kFinish;  // As in libtirpc, end the connection: the peer does
-                                              // not send calls.
+    turn.after = packet::AfterTurn::kFinish;  // Like libtirpc: the peer does not send calls.
     return;
   }
   wire::WriteMark(turn.room, bytes);

@@ -62,8 +62,7 @@ class Script {
   workload::Popularity popularity_;
   std::vector<Entry> entries_;                  ///< Indexed by the request's id.
   std::vector<uint32_t> versions_;              ///< Number of sets of each item so far.
-  std::vector<std::vector<uint32_t>> batches_;  ///< Request ids in the next datagram of each
-                                                ///< endpoint.
+  std::vector<std::vector<uint32_t>> batches_;  ///< Request ids in each endpoint's next datagram.
   uint32_t flushed_ = 0;  ///< Number of endpoints whose last preload requests have been sent.
   std::vector<uint8_t> key_, value_;
   Results results_;

@@ -101,8 +101,7 @@ class LineScanner {
   struct Staged {
     const char* bytes = nullptr;  ///< Null: none.
     size_t size = 0;
-    uint32_t line = 0, length = 0;  ///< Number and length of the unfinished line that precedes
-                                    ///< these bytes.
+    uint32_t line = 0, length = 0;  ///< Number and length of the preceding unfinished line.
     char* to = nullptr;
     CopiedText copied;
   };

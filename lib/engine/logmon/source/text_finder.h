@@ -24,8 +24,7 @@ struct FoundText {
   enum class Kind : uint8_t {
     kText,
     kOther,      ///< No text for an observed port, or a source route with remaining hops.
-    kWindow,     ///< Segment from the receiver of a TCP text stream; it contains the receiver's
-                 ///< window.
+    kWindow,     ///< Segment from the receiver of a TCP text stream, with its window.
     kMalformed,  ///< A header is too long or contradicts another header.
     kFragment,   ///< UDP or TCP fragment; fragments are not reassembled.
   };
