@@ -12,10 +12,10 @@ namespace sluice::etcd {
 namespace {
 
 constexpr long kConnectTimeoutS = 5;
-// Keep-alive probes of a silent connection, as http_post.h states: after 15 s, three probes 5 s
+// Keep-alive settings that http_post.h describes: after 15 s of silence, TCP sends three probes 5 s
 // apart.
 constexpr long kKeepAliveIdleS = 15, kKeepAliveIntervalS = 5;
-// The period can be long, because curl wakes the poll for each of its events.
+// The period can be long, because each curl event ends the poll.
 constexpr int kPollMs = 10'000;
 
 struct Taking {

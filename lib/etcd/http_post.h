@@ -20,9 +20,9 @@ class HttpPoster {
   HttpPoster& operator=(const HttpPoster&) = delete;
 
   /// Posts JSON and passes the answer to `take` in pieces, until `take` returns false. `timeout_s`
-  /// limits the whole request; 0 means no limit, but a vanished peer is detected in half a minute.
-  /// Returns an empty string if the answer is complete or `take` returned false; otherwise returns
-  /// the error. Only one thread may call it at a time.
+  /// limits the whole request; 0 means no limit, but an unreachable peer is detected within half a
+  /// minute. Returns an empty string if the answer is complete or `take` returned false; otherwise
+  /// returns the error. Only one thread may call it at a time.
   std::string Post(const std::string& url, const std::string& json, int timeout_s,
                    const std::function<bool(std::string_view)>& take);
 

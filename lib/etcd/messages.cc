@@ -15,9 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Returns null, which has no members, if the text is not JSON or is nested deeper than any answer
-// of etcd. A tree of nested brackets would need many times the memory of its text. The reader of
-// the answer limits the answer's size.
+// Returns null, which has no members, if the text is not JSON or is nested deeper than any etcd
+// answer. A tree of nested brackets would need many times as much memory as its text. The code that
+// receives the answer limits its size.
 Json Parse(std::string_view json) {
   config::Errors errors;
   return config::ParseJson(json, &errors, json.size()).value_or(Json());

@@ -20,8 +20,7 @@ constexpr int kLeaveTimeoutS = 2;
 constexpr size_t kMaxAnswerBytes = 1 << 16;
 
 // Returns the time limit of a request. A renewal begins a third of the lease after the previous
-// one. Even if it gets no answer within this limit, enough of the lease remains for another
-// attempt.
+// one. Even if it times out, enough of the lease remains for another attempt.
 int AnswerTimeoutS(uint32_t lease_s) {
   return std::clamp(static_cast<int>(lease_s / 2), 1, kAnswerTimeoutS);
 }
@@ -56,7 +55,8 @@ void Registration::Leave() {
 }
 
 void Registration::Main() {
-  // A third of the lease: the lease survives two attempts that fail at once, or one that times out.
+  // A third of the lease, so that the lease survives two attempts that fail at once, or one that
+  // times out.
   const milliseconds rest(entry_.lease_s * 1000 / 3);
   base::Backoff pauses(kShortestPause, kLongestPause);
   bool away = false, before = false;
@@ -70,7 +70,7 @@ void Registration::Main() {
       continue;
     }
     pauses.Reset();
-    if (lease_ == 0) {  // The lease has expired: get another one at once.
+    if (lease_ == 0) {  // The lease has expired: request a new one at once.
       away = true;
       continue;
     }
@@ -84,7 +84,7 @@ void Registration::Main() {
   }
 }
 
-// Returns an empty string, or the error.
+// Returns the error, or an empty string on success.
 std::string Registration::Register() {
   std::string answer;
   std::string error = Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s),
@@ -95,14 +95,16 @@ std::string Registration::Register() {
   error = Ask(http_, "/v3/kv/put",
               PutRequest(entry_.address.prefix + entry_.name, entry_.value, lease->id),
               AnswerTimeoutS(entry_.lease_s), &answer);
-  // If the answer to the put is missing, the key may exist. Without `lease_`, it ends with the
-  // lease; during the shutdown, `lease_` is set so that it is revoked.
+  // If the put is not answered, the key may exist nevertheless. If `lease_` is not set, the key
+  // disappears when the lease expires. During shutdown, `lease_` is set so that the lease is
+  // revoked.
   if (error.empty() || http_.interrupted()) lease_ = lease->id;
   if (error.empty() && !IsAnswer(answer, &error)) lease_ = 0;
   return error;
 }
 
-// Returns an empty string, or the error. Sets lease_ to 0 if etcd no longer knows the lease.
+// Returns the error, or an empty string on success. Sets lease_ to 0 if etcd no longer knows the
+// lease.
 std::string Registration::KeepAlive() {
   std::string answer;
   std::string error = Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_),

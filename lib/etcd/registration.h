@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registers this process as a key of etcd with a lease. The key exists while a thread keeps the
-// lease alive, and disappears no later than the lease expires, however the process ends. If etcd is
-// unreachable, the thread retries with growing pauses; if etcd has lost the lease, the thread
-// registers the key with a new one. No other thread waits for these requests.
+// Registers this process in etcd as a key with a lease. A thread keeps the lease alive. However the
+// process ends, the key disappears when the lease expires, or earlier. If etcd is unreachable, the
+// thread retries with growing pauses; if etcd has lost the lease, the thread registers the key with
+// a new one. No other thread waits for requests to etcd.
 #pragma once
 
 #include <atomic>
@@ -23,31 +23,30 @@ namespace sluice::etcd {
 
 class Registration {
  public:
-  /// Minimum lease in seconds that etcd grants with its default election timeout.
+  /// Shortest lease in seconds that etcd grants with its default election timeout.
   static constexpr uint32_t kLeastLeaseS = 2;
   static constexpr uint32_t kMostLeaseS = 3600;
 
   struct Entry {
     Address address;
-    std::string name;  ///< The key is the address's prefix followed by this name.
+    std::string name;  ///< The key is the prefix from the address, followed by this name.
     std::string value;
     uint32_t lease_s = 10;
   };
   /// Reports an event in one line: the first registration, the loss of etcd (once per outage), a
-  /// renewed registration, or a failed revocation. Called by the registration's thread and by
-  /// Leave.
+  /// renewed registration, or a failed revocation. Called by the registration thread and by Leave.
   using Log = std::function<void(const std::string& line)>;
 
-  /// Starts the thread. `here` must outlive this object. `*here` is true while etcd keeps the lease
-  /// of the key; another client may still have deleted the key.
+  /// Starts the thread. `here` must outlive this object. `*here` is true while etcd keeps the key's
+  /// lease alive, even if another client has deleted the key.
   Registration(Entry entry, Log log, std::atomic<bool>* here);
   /// Calls Leave.
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
-  /// Deletes the key at once if etcd answers within two seconds; otherwise the key disappears with
-  /// its lease, and that is reported. Later calls have no effect.
+  /// Deletes the key at once if etcd answers within two seconds. Otherwise reports the failure, and
+  /// the key disappears when its lease expires. Later calls have no effect.
   void Leave();
 
  private:

@@ -63,7 +63,7 @@ std::string Watcher::TooMany() const {
                       " keys with this prefix: use a dedicated prefix");
 }
 
-// Returns an empty string, or the error.
+// Returns the error, or an empty string on success.
 std::string Watcher::ReadKeys() {
   std::string answer;
   bool too_long = false;
@@ -85,7 +85,7 @@ std::string Watcher::ReadKeys() {
 }
 
 // Follows changes until the watch ends. Returns the error, or an empty string if etcd has discarded
-// revisions after revision_: the caller then reads all keys again.
+// revisions after revision_; the caller must then read all keys again.
 std::string Watcher::Watch() {
   std::string line, trouble;
   bool ended = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Follows all keys below a prefix of etcd. A thread reads all keys, then watches them from the next
-// revision on. Whenever the watch ends, the thread reads all keys again, after a pause that grows
-// while etcd is unreachable. Therefore missed changes do no harm, for example if etcd has discarded
-// old revisions or was replaced.
+// Follows all etcd keys with a given prefix. A thread reads all keys, then watches them from the
+// next revision on. Whenever the watch ends, the thread reads all keys again, after a pause that
+// grows while etcd is unreachable. Therefore no change is lost permanently, even if etcd has
+// discarded old revisions or was replaced.
 #pragma once
 
 #include <chrono>
@@ -25,16 +25,16 @@ namespace sluice::etcd {
 
 class Watcher {
  public:
-  /// Limits of the key list. A larger list is reported as an error, and the last reported list
+  /// Limits of the key list. If a list is larger, an error is reported and the last reported list
   /// remains valid.
   struct Limits {
     size_t keys;   ///< Number of keys.
-    size_t bytes;  ///< Bytes of all keys and values in etcd's JSON, and of one message of a watch.
+    size_t bytes;  ///< Size of all keys and values in etcd's JSON, and of one watch message.
   };
   /// Called with a consistent set of all keys: initially, after each change, and after each new
   /// read.
   using OnKeys = std::function<void(const Keys& keys)>;
-  /// Called with one line about an error; once per etcd outage.
+  /// Called with one line about an error, at most once per etcd outage.
   using OnTrouble = std::function<void(const std::string& trouble)>;
 
   Watcher(Address address, const Limits& limits, OnKeys on_keys, OnTrouble on_trouble);
@@ -43,10 +43,11 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  /// Reads the keys and calls `on_keys`, in the calling thread, within a few seconds. Returns an
-  /// empty string, or the error. Call it once, before Follow.
+  /// Reads the keys and calls `on_keys` in the calling thread, within a few seconds. Returns the
+  /// error, or an empty string on success. Call it once, before Follow.
   std::string Open();
-  /// Starts the watcher's thread, which makes all further calls, one at a time. Call it once.
+  /// Starts the watcher's thread, which makes all further calls of these functions, one at a time.
+  /// Call it once.
   void Follow();
 
  private:
@@ -65,7 +66,7 @@ class Watcher {
   const OnTrouble on_trouble_;
   HttpPoster http_;
 
-  // Used only by the thread, once it runs.
+  // Used only by the thread once the thread runs.
   Keys keys_;
   int64_t revision_ = 0;                    // Revision of keys_.
   std::optional<Clock::time_point> since_;  // Start time of the watch.

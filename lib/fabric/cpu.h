@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The processor of one side in virtual time, with a separate clock: an operation occupies the
-// processor, and the other side sees its effect at a different time.
+// One side's processor in virtual time. It has its own clock: an operation occupies the processor,
+// and the other side sees the effect of the operation at a different time.
 //
 // An agent is code that the processor runs when a message arrives, as soon as it is free. While an
 // agent runs, memory does not change, except while the agent waits for a read; messages that arrive
-// meanwhile cause another call. So an agent reads, computes and posts. Code outside events may poll
-// in a loop: each read of memory advances time by its cost.
+// meanwhile cause another call. An agent therefore reads, computes and posts. Code outside events
+// may poll in a loop: each read of memory advances time by its cost.
 //
-// With many processors, one processor's wait would run the events of another inside it. Therefore a
-// processor may be a coroutine (RunAsCoroutine): a wait suspends it, and the awaited event resumes
-// it. Its code then sees every memory exactly at its clock's time. Arrivals are reported at once,
-// and the processor must handle them itself.
+// With many processors, events of one processor would run nested in another processor's wait.
+// Therefore a processor can be a coroutine (RunAsCoroutine): a wait suspends it, and the awaited
+// event resumes it. Its code then sees all memory exactly as it is at the time of the processor's
+// clock. Arrivals are reported at once, and the processor's code must handle them itself.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ class Cpu {
   /// Advances the clock by `duration`.
   void Compute(Picoseconds duration) { clock_ = now() + duration; }
 
-  /// Set the agents to be run when a line or an interrupt arrives.
+  /// Set the agents that run when a line or an interrupt arrives.
   void OnArrival(std::function<void()> agent) { on_arrival_ = std::move(agent); }
   void OnInterrupt(std::function<void(uint32_t vector)> agent) { on_interrupt_ = std::move(agent); }
 
   /// Makes the code of this processor a coroutine. The code calls `suspend`, which returns when the
-  /// coroutine is resumed; events call `resume`. The agents of OnArrival and OnInterrupt are then
-  /// called directly by the event, regardless of the processor's state.
+  /// coroutine is resumed; events call `resume`. Events then call the agents set by OnArrival and
+  /// OnInterrupt directly, regardless of the processor's state.
   void RunAsCoroutine(std::function<void()> suspend, std::function<void()> resume) {
     suspend_ = std::move(suspend);
     resume_ = std::move(resume);
@@ -48,13 +48,14 @@ class Cpu {
   // Called by the window when a line or an interrupt has arrived.
   void Arrived();
   void Interrupted(uint32_t vector);
-  /// Advances the clock to `time` if it is earlier.
+  /// Advances the clock to `time` if the clock is earlier.
   void StallUntil(Picoseconds time) { clock_ = clock_ > time ? clock_ : time; }
   /// Advances time until an event sets `done` and calls Awaited(). Agents of this processor do not
   /// run meanwhile.
   void Await(const bool& done);
   void Awaited();
-  /// Advances virtual time to this processor's clock, if it is a coroutine or not in an event.
+  /// Advances virtual time to this processor's clock, if the processor is a coroutine or no event
+  /// is being run.
   void CatchUp();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs the events of virtual time in order. Simultaneous events run in the order of their
-// scheduling, so a run depends only on its inputs.
+// Runs the events of virtual time in order. Simultaneous events run in the order in which they were
+// scheduled, so a run depends only on its inputs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace sluice::fabric {
 
 /// The pending events and the current time. Used by one thread. Actions may schedule further
-/// events, and may call Step while they wait for an event.
+/// events, and may call Step to wait for an event.
 class EventQueue {
  public:
   using Action = std::function<void()>;
@@ -26,7 +26,7 @@ class EventQueue {
 
   /// Runs the next event. Returns false if the queue is empty.
   bool Step();
-  /// Runs every event up to and including `time`, and advances the time to it.
+  /// Runs every event up to and including `time`, then advances the current time to `time`.
   void RunUntil(Picoseconds time);
   /// Runs until the queue is empty.
   void Run();

@@ -29,7 +29,7 @@ Line LineOf(uint64_t number) {
   return line;
 }
 
-/// A traced window, and the exchange that is simulated on it.
+/// A traced window and the exchange that is simulated on it.
 class Stage {
  public:
   Stage(std::string name, const WindowParameters& parameters)
@@ -44,9 +44,9 @@ class Stage {
   void Reached(std::string what, const Cpu& cpu) {
     played_.milestones.push_back({std::move(what), cpu.now() - began_});
   }
-  /// Starts the exchange; earlier operations were its preparation.
+  /// Starts the exchange. Earlier operations belong to its preparation.
   void Begin() { began_ = queue.now(); }
-  /// Computes until `duration` after the arrival of the line that the agent handles.
+  /// Advances the clock to `duration` after the arrival of the line that the agent handles.
   void Think(Cpu& cpu, Picoseconds duration) { cpu.Compute(queue.now() + duration - cpu.now()); }
 
   Exchange Played() {

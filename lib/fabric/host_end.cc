@@ -69,7 +69,7 @@ void HostEnd::WriteOut(std::map<uint32_t, Buffer> buffers) {
       if ((buffer.mask >> word & 1) != 0) stores.push_back({index, word, buffer.line.word[word]});
     }
   }
-  // std::shuffle is not used, because its order depends on the implementation of the library.
+  // std::shuffle is not used, because its result depends on the library implementation.
   for (size_t left = stores.size(); left > 1; --left)
     std::swap(stores[left - 1], stores[random_() % left]);
   for (const Store& store : stores) WriteOutWord(store.index, store.word, store.value);
@@ -97,7 +97,7 @@ void HostEnd::Flush() {
   cache_.clear();
 }
 
-// --- Reads of the BAR.
+// --- BAR reads.
 
 std::shared_ptr<HostEnd::Read> HostEnd::StartRead(uint32_t index, uint32_t bytes) {
   WriteOut(std::exchange(buffers_, {}));
@@ -151,7 +151,7 @@ uint64_t HostEnd::ReadUncached(uint32_t index, uint32_t word) {
   if (dead_) return ~uint64_t{0};
   const std::shared_ptr<Read> read = StartRead(index, sizeof(uint64_t));
   if (!Finish(read)) return ~uint64_t{0};
-  // The answer flushed all earlier posts of the NIC to the host's memory.
+  // The answer flushed all earlier posts from the NIC to the host's memory.
   const bool pushed = pair_.parameters().nic_lines == NicLines::kPushed;
   return pushed ? pair_.host_memory_[index].word[word] : read->line.word[word];
 }
@@ -183,7 +183,7 @@ bool HostEnd::PollUncached(uint32_t index, bar::Line& out) {
   return !dead_;
 }
 
-// --- Reads of NIC lines.
+// --- NIC line reads.
 
 uint64_t HostEnd::Peek(uint32_t index) {
   if (dead_) return ~uint64_t{0};

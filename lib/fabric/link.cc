@@ -37,8 +37,8 @@ Picoseconds LinkDirection::ServiceTime(uint64_t bytes) const {
   return (bit_picoseconds + bits_per_second_ - 1) / bits_per_second_;
 }
 
-/// Returns the first time, not before `from`, at which a header and `data` units are free, and
-/// allocates them.
+/// Returns the first time, not before `from`, at which a header and `data` units are free.
+/// Allocates them.
 Picoseconds LinkDirection::WaitForCredits(Picoseconds from, uint32_t data) {
   Picoseconds at = from;
   while (!lent_.empty() &&

@@ -2,13 +2,14 @@
 //
 // A PCIe link with two directions, each of which serves TLPs in order. A TLP occupies its direction
 // for its length divided by the TLP rate. Its first byte arrives one link latency after it was sent
-// (the 379 ns were measured with small transfers and include their serialisation). So the last byte
-// of a long transfer arrives after the latency plus length divided by rate. Nothing is reordered
-// within a direction: posted writes never pass posted writes, and reads and completions never pass
-// posted writes.
+// (the 379 ns were measured with small transfers and include their serialisation). The last byte of
+// a long transfer therefore arrives after the latency plus the length divided by the rate. Nothing
+// is reordered within a direction: posted writes never pass posted writes, and reads and
+// completions never pass posted writes.
 //
-// Posted writes need credits of the receiver, which return one latency after their consumption.
-// Without credits the direction stalls, including all later TLPs.
+// Posted writes need credits from the receiver, which the sender regains one latency after the
+// receiver has processed the write. If credits run out, the direction stalls, and all later TLPs
+// wait.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@
 namespace sluice::fabric {
 
 struct LinkParameters {
-  uint32_t generation = 4;  ///< Generation 4 x 16, as in a first-generation IPU.
+  uint32_t generation = 4;  ///< Generation 4 with 16 lanes, as in a first-generation IPU.
   uint32_t lanes = 16;
   uint32_t maximum_payload = 256;
-  /// Posted credits that a receiver grants: TLPs, and units of 16 bytes of payload. With the
-  /// defaults, a receiver that keeps up never causes a stall (bandwidth times round trip is 21
+  /// Posted credits that a receiver grants: a number of TLPs, and of 16-byte units of payload. With
+  /// the defaults, a receiver that keeps up never causes a stall (bandwidth times round trip is 21
   /// KiB).
   uint32_t posted_headers = 512;
   uint32_t posted_data = 4096;
@@ -51,7 +52,7 @@ class LinkDirection {
 
   uint64_t bytes() const { return bytes_; }  ///< Includes framing.
   uint64_t tlps() const { return tlps_; }
-  /// Returns the total time for which TLPs waited only for credits.
+  /// Returns the total time during which TLPs waited only for credits.
   Picoseconds credit_stall() const { return credit_stall_; }
   /// Returns the time for which `bytes` occupy the direction, rounded up.
   Picoseconds ServiceTime(uint64_t bytes) const;
@@ -59,7 +60,7 @@ class LinkDirection {
  private:
   struct Credits {
     uint32_t data;
-    Picoseconds returned;  ///< Time of their return to the sender.
+    Picoseconds returned;  ///< Time at which the credits return to the sender.
   };
   Picoseconds WaitForCredits(Picoseconds from, uint32_t data);
 

@@ -39,7 +39,7 @@ std::string Ranges(const cpu_set_t& cpus) {
   return text;
 }
 
-// Directories have execute permission, too; hence the test for a regular file.
+// Directories have execute permission, too, so test for a regular file.
 bool IsProgram(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && May(path, X_OK);

@@ -43,8 +43,8 @@ std::vector<std::string> EnvironmentWith(const std::vector<std::string>& added) 
 }  // namespace
 
 int Spawn(const ChildProgram& child, pid_t* pid) {
-  // Duplicates the descriptors to numbers above all those that the child will use, so that no dup2
-  // overwrites a descriptor that is still to be copied.
+  // Duplicates the descriptors to numbers above all those that the child will use, so that dup2
+  // never overwrites a descriptor that is still to be copied.
   const int first_unused = ChildDescriptor(child.descriptors.size());
   std::vector<base::OwnedFd> copies;
   for (const int descriptor : child.descriptors) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Starts child processes. A child inherits the standard streams and the given descriptors, and no
-// other descriptor: the memory and the sockets of DPDK stay with the parent (CWE-403). Works
-// without EAL. Used on the control path only.
+// Starts child processes. A child inherits only the standard streams and the given descriptors, and
+// therefore cannot access DPDK's memory and sockets (CWE-403). Works without EAL. Used on the
+// control path only.
 #pragma once
 
 #include <sys/types.h>
@@ -22,31 +22,32 @@ struct ChildProgram {
   std::string program;
   /// The arguments after the program's name.
   std::vector<std::string> arguments = {};
-  /// Variables, as NAME=VALUE, that are added to this process's environment or replace variables of
-  /// the same name.
+  /// Variables, as NAME=VALUE, that are added to this process's environment or replace its
+  /// variables of the same name.
   std::vector<std::string> environment = {};
-  /// Open descriptors, which the caller owns. The i-th is ChildDescriptor(i) in the child.
+  /// Open descriptors, owned by the caller. The child gets the i-th one as ChildDescriptor(i).
   std::vector<int> descriptors = {};
   /// Whether the child leads a new process group, which the terminal's SIGINT does not reach.
   bool own_group = false;
 };
 
-/// Number of the i-th given descriptor in the child.
+/// Descriptor number in the child of the i-th given descriptor.
 constexpr int ChildDescriptor(size_t i) { return static_cast<int>(3 + i); }
 
-/// Starts a program with all signals unblocked. Returns 0 and stores the child's id in `pid`, or
-/// returns an errno and does not change `pid`. The caller waits for the child.
+/// Starts a program with all signals unblocked. Returns 0 and stores the child's process id in
+/// `pid`, or returns an errno and leaves `pid` unchanged. The caller must wait for the child.
 int Spawn(const ChildProgram& child, pid_t* pid);
 
-/// A child that does not outlive its owner. Used by one thread, except Signal. It can be moved.
+/// A child process that does not outlive this object. Used by one thread, except for Signal. It can
+/// be moved.
 class ChildProcess {
  public:
-  /// Constructs a child that has ended.
+  /// Constructs an object for a child that has already ended.
   ChildProcess() = default;
-  /// Starts a program. On failure returns a child that has ended, sets errno, and stores one line
-  /// in `error`.
+  /// Starts a program. On failure returns an object for an ended child, sets errno, and stores one
+  /// line in `error`.
   static ChildProcess Start(const ChildProgram& program, std::string* error);
-  /// Kills the child, if it runs, and waits for its end.
+  /// Kills the child if it is running, and waits for it to end.
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, 0)),
@@ -59,11 +60,11 @@ class ChildProcess {
     return *this;
   }
 
-  /// Returns the process id, which is valid until Ended returns true; then 0.
+  /// Returns the process id until Ended returns true, then 0.
   pid_t pid() const { return pid_; }
   /// Returns true once the child has ended, and reaps it.
   bool Ended();
-  /// Sends a signal; has no effect after the end. May be called by any thread.
+  /// Sends a signal. Has no effect after the child has ended. May be called by any thread.
   void Signal(int signal) const;
   /// Returns how the child ended, such as "ended by signal 9 (Killed)". Call it after Ended.
   std::string HowEnded() const;
@@ -71,11 +72,11 @@ class ChildProcess {
  private:
   pid_t pid_ = 0;
   base::OwnedFd handle_;  ///< A pidfd.
-  int status_ = 0;        ///< waitpid(2)'s status after the end.
+  int status_ = 0;        ///< Status from waitpid(2) after the child has ended.
 };
 
-/// Returns text that a child printed, made safe for a terminal or a log: every byte that is not
-/// printable ASCII becomes '?'.
+/// Returns text that a child printed, made safe for a terminal or a log by replacing every byte
+/// that is not printable ASCII with '?'.
 std::string PrintableText(std::string_view text);
 
 }  // namespace sluice::host

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exit codes of a program that cannot start (docs/command-line.md, "Exit codes").
+// Exit codes of programs that cannot start (docs/command-line.md, "Exit codes").
 #pragma once
 
 #include <cerrno>
@@ -9,9 +9,9 @@
 
 namespace sluice::host {
 
-/// Returns the exit code for a start that failed with `error`, an errno. The code is 1 if a later
+/// Returns the exit code for a start that failed with the errno `error`. The code is 1 if a later
 /// start may succeed (too little memory, no free descriptor, an address in use, an absent device),
-/// and 2 if only other arguments help.
+/// and 2 if the arguments must be changed.
 constexpr int StartFailureCode(int error) {
   switch (error) {
     case ENOMEM:
@@ -28,8 +28,8 @@ constexpr int StartFailureCode(int error) {
   }
 }
 
-/// Prints `line`, which names the fault. Returns StartFailureCode(errno); errno must be that of the
-/// fault.
+/// Prints `line`, which names the fault. Returns StartFailureCode(errno); errno must still describe
+/// the fault.
 inline int FailStart(const std::string& line) {
   const int exit_code = StartFailureCode(errno);
   std::fprintf(stderr, "%s\n", line.c_str());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Texts for gflags' flags: values in readable form, error lines and help lines, for all programs
-// with gflags. Used on the control path only.
+// Formats gflags values, error lines and help lines, for all programs that use gflags. Used on the
+// control path only.
 #pragma once
 
 #include <gflags/gflags.h>
@@ -12,24 +12,24 @@
 
 namespace sluice::host {
 
-/// Returns whether lib/host, lib/runtime or an application defines the flag, not a library that
-/// they use.
+/// Returns whether the flag is defined by lib/host, lib/runtime or an application rather than by a
+/// library that they use.
 bool IsOwnFlag(const gflags::CommandLineFlagInfo& flag);
 
-/// For programs without EAL: sets the flags that `arguments` name, each as --name=value or --name
-/// value, or as --name for a bool. Returns false, with one line in `error`, if an argument is not a
-/// flag of lib/runtime or the application.
+/// For programs without EAL. Sets the flags in `arguments`. A flag has the form --name=value or
+/// --name value, or --name for a bool. Returns false, with one line in `error`, if an argument is
+/// not a flag of lib/runtime or the application.
 bool SetFlags(std::span<char* const> arguments, std::string* error);
 
-/// For programs without EAL: returns the text that --help, -h or --version request. Help is the
-/// usage of `program` ("name: summary") and its flags; version is the program's name and `version`.
-/// Returns an empty string if none of them is present.
+/// For programs without EAL. Returns the text that --help, -h or --version requests. The help text
+/// is the usage of `program` ("name: summary") and its flags; the version text is the program's
+/// name and `version`. Returns an empty string if none of these flags is present.
 std::string Information(std::span<char* const> arguments, std::string_view program,
                         std::string_view version);
 
-/// For programs without EAL: prints the text for --help or --version, or sets the flags. A leading
+/// For programs without EAL. Prints the text for --help or --version, or sets the flags. A leading
 /// "--" is allowed, as after EAL's arguments. Returns false if the program must end with
-/// `exit_code`: 0, or 2 after a line on standard error.
+/// `exit_code`: 0, or 2 if an error line was printed to standard error.
 bool ParseFlags(int argc, char** argv, std::string_view program, std::string_view version,
                 int* exit_code);
 
@@ -38,7 +38,7 @@ inline bool IsDefault(const char* name) {
   return gflags::GetCommandLineFlagInfoOrDie(name).is_default;
 }
 
-/// Returns the shortest text for `value`, a flag value of gflags' type `type` ("double", "string",
+/// Returns the shortest text for the flag value `value` of gflags type `type` ("double", "string",
 /// …). gflags itself writes doubles with 17 digits.
 std::string FlagText(std::string_view type, const std::string& value);
 
@@ -46,10 +46,10 @@ std::string FlagText(std::string_view type, const std::string& value);
 /// or control a terminal.
 std::string OneLine(std::string text);
 
-/// Returns "--name=value: fix", the error line for a flag with a wrong current value.
+/// Returns "--name=value: fix", the error line for a flag whose current value is invalid.
 std::string FlagComplaint(const std::string& name, std::string_view fix);
 
-/// Description of a shared flag for one application.
+/// An application's description of a shared flag.
 struct OwnHelp {
   std::string_view flag;
   std::string_view text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Conversions of counts and of times in nanoseconds for reports.
+// Converts counts and times in nanoseconds for reports.
 #pragma once
 
 #include <absl/strings/str_format.h>
@@ -17,8 +17,8 @@ inline double PerSecond(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
-/// Returns the median and the 99th percentile of `histogram` as text, in microseconds. `histogram`
-/// contains nanoseconds (engine/workload/histogram.h).
+/// Returns the median and the 99th percentile of `histogram` as text, in microseconds. The
+/// histogram's values must be in nanoseconds (engine/workload/histogram.h).
 template <typename Histogram>
 std::string LatencyText(const Histogram& histogram) {
   return absl::StrFormat("p50 %.2f  p99 %.2f us", Us(histogram.Percentile(0.5)),
@@ -36,7 +36,7 @@ nlohmann::ordered_json LatencyJson(const Histogram& histogram) {
           {"max", Us(histogram.max())}};
 }
 
-/// Returns the members that sluice-top shows on its page "Latency"; `times` are in nanoseconds.
+/// Returns the members that the "Latency" page of sluice-top shows. `times` must be in nanoseconds.
 template <typename Histogram>
 nlohmann::ordered_json LatencyNsJson(const Histogram& times) {
   return {{"count", times.count()},

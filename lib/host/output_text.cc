@@ -17,7 +17,7 @@ bool WriteText(const std::string& path, const std::string& text) {
 
 bool TakesText(std::FILE* file) {
   pollfd room{fileno(file), POLLOUT, 0};
-  // The result is also true for a broken pipe, so that the write reports the error.
+  // poll() also succeeds for a broken pipe, so that the write reports the error.
   return poll(&room, 1, 0) > 0;
 }
 

@@ -24,11 +24,10 @@ class RunSchedule {
   /// Returns the time since the run began.
   double Seconds() const { return static_cast<double>(base::MonotonicNs() - begin_ns_) / 1e9; }
   bool IsOver() const { return Seconds() >= end_s_; }
-  /// Returns the time until the end or until the next line, whichever is earlier; not negative, and
-  /// infinite if neither is scheduled.
+  /// Returns the time until the end or the next line, whichever is earlier. The time is never
+  /// negative, and infinite if neither is scheduled.
   double Rest() const { return std::max(std::min(end_s_, next_line_s_) - Seconds(), 0.0); }
-  /// Returns whether a line is due. If so, schedules the next one; lines that were missed are
-  /// skipped.
+  /// Returns whether a line is due. If so, schedules the next one. Missed lines are skipped.
   bool LineDue() {
     const double now_s = Seconds();
     if (now_s < next_line_s_) return false;

@@ -11,7 +11,7 @@ namespace sluice::host {
 
 /// The service is ready: ports are open and workers poll.
 inline constexpr std::string_view kServiceReady = "READY=1";
-/// The service begins to stop.
+/// The service is stopping.
 inline constexpr std::string_view kServiceStopping = "STOPPING=1";
 
 /// Does nothing if $NOTIFY_SOCKET is unset. Errors are ignored: the manager's time-out detects a

@@ -21,9 +21,10 @@
 
 namespace sluice::host {
 
-/// Backs off after steps without work: first CPU pauses, then yields, then sleeps of growing
-/// length. Sleeping matters if there are more pollers than CPUs: a thread that only yields waits
-/// for a time slice of each other thread, while a thread that sleeps is woken immediately.
+/// Backs off after steps without work: first pauses the CPU, then yields, then sleeps for
+/// increasing times. Sleeping matters if there are more pollers than CPUs: a thread that only
+/// yields waits for a time slice of every other thread, whereas a sleeping thread is woken
+/// immediately.
 class SleepingIdle {
  public:
   /// Lowers the timer slack of the calling thread to 1 us from the default of 50 us, so that sleeps
@@ -45,14 +46,14 @@ class SleepingIdle {
  private:
   static constexpr uint32_t kPauses = 64;
   static constexpr uint32_t kYields = kPauses + 8;
-  /// The first sleep; each further one is twice as long, up to kLongestNapNs.
+  /// The first sleep. Each further sleep is twice as long, up to kLongestNapNs.
   static constexpr int64_t kNapNs = 5'000;
   static constexpr int64_t kLongestNapNs = 100'000;
   uint32_t steps_ = 0;
 };
 
-/// Polls without pauses and yields the CPU after every 1,000 steps without work, for the shortest
-/// reaction.
+/// Polls without pauses, and yields the CPU only after every 1,000 steps without work, for the
+/// shortest reaction time.
 class YieldingIdle {
  public:
   void Worked() { steps_ = 0; }

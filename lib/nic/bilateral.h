@@ -4,16 +4,16 @@
 // received frames at a time, answers the frames in place and gives the region back. The same swap
 // returns the next region. The application's worker builds one queue per link.
 //
-// The worker owns all of a region from the Poll that returned it until it gives the region back. No
-// frame is copied, and a forwarded frame costs only the engine's stores. The entry of a frame that
-// is not forwarded gets length 0.
+// The worker owns the whole region from the Poll that returned it until it gives the region back.
+// No frame is copied, and a forwarded frame costs only the engine's stores. If a frame is not
+// forwarded, the length in its entry is set to 0.
 //
 // Answers that do not fit into the received frame's room (headroom, frame and tailroom), and frames
 // that the engine sends by itself, are written after the received frames. The entries of sent
-// frames are placed before the entry of the frame that the engine was handling. A frame for which
-// the region has no room, or that is sent while the NIC holds the region, waits for the next
-// region. The answers that follow a waiting frame also wait. A region that fills up while the host
-// is slow has little free room; frames that cannot be stored then count in tx_full.
+// frames are placed before the entry of the frame that the engine was handling. A frame waits for
+// the next region if this region has no room or the NIC holds it. The answers that follow a waiting
+// frame wait as well. A region that fills up while the host is slow has little free room; frames
+// that cannot be stored then count in tx_full.
 #pragma once
 
 #include <rte_cycles.h>
@@ -38,8 +38,8 @@
 
 namespace sluice::nic {
 
-/// Copies of frames that an engine sent while its interface could not store them, first in, first
-/// out, in memory of a fixed size. Used by one worker.
+/// A FIFO of fixed size for copies of frames that an engine sent while its interface could not
+/// store them. Used by one worker.
 class WaitingFrames {
  public:
   /// Allocates `bytes` of memory; each frame needs four more bytes than its length. Must be called
@@ -76,7 +76,8 @@ class WaitingFrames {
     begin_ = 0;
   }
 
-  std::vector<uint8_t> memory_;  ///< [begin_, end_): the length and the bytes of each frame.
+  std::vector<uint8_t> memory_;  ///< [begin_, end_) contains the length and the bytes of each
+                                 ///< frame.
   size_t begin_ = 0;
   size_t end_ = 0;
 };
@@ -99,7 +100,7 @@ class BilateralQueue {
  public:
   /// `link` must outlive the queue and must have no other user. The host holds a region when the
   /// link has been opened. The constructor gives this region to the NIC in exchange for a region
-  /// with frames, and does not wait for the answer.
+  /// with frames, without waiting for the answer.
   explicit BilateralQueue(Link& link, ExceptionPath exception = {})
       : link_(link), exception_(std::move(exception)) {
     HeldRegion region;
@@ -135,14 +136,14 @@ class BilateralQueue {
   }
 
   /// Returns the queue's outbox. Reserves memory for waiting frames: kMostLateBytes plus the size
-  /// of the largest region.
+  /// of the largest possible region.
   packet::Outbox outbox() {
     waiting_.Reserve(kMostLateBytes + swap::kMaxRegionBytes);
     return packet::Outbox::To(*this);
   }
-  /// Called by the outbox. Copies the frame into the region that the worker holds. Stores a copy
-  /// for the next region instead if this region has no room, if earlier frames wait, or if the NIC
-  /// holds the region. Returns false if the length is invalid or no memory for the copy is free.
+  /// Called by the outbox. Copies the frame into the region that the worker holds. If the region
+  /// has no room, earlier frames wait, or the NIC holds the region, stores the copy for the next
+  /// region instead. Returns false if the length is invalid or no memory for the copy is free.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (!RegionWriter::LengthIsSound(length)) {
@@ -157,16 +158,18 @@ class BilateralQueue {
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
   }
-  /// Appends frames to the region that the worker holds, whose received frames must all have been
-  /// handled. If the NIC holds the region until frames arrive, first cancels that swap; returns 0
-  /// if the NIC does not return the region at once.
+  /// Appends frames to the region that the worker holds. All frames received in that region must
+  /// have been handled. If the NIC holds the region until frames arrive, cancels that swap first;
+  /// returns 0 if the NIC does not return the region at once.
   template <FrameSource Source>
   uint32_t Emit(const Source& source, uint32_t count) {
     if (working_) return EmitInto(source, count);
     if (!given_.waits || !link_.Cancel()) return 0;
     given_.waits = false;
     HeldRegion region;
-    if (!link_.Region(region)) return 0;  // The swap was complete: Poll returns the new region.
+    if (!link_.Region(region))
+      return 0;  // The swap was already complete, so Poll returns the new
+                 // region.
     region.received = 0;
     Begin(region);
     AppendWaiting();
@@ -178,12 +181,15 @@ class BilateralQueue {
     return RegionWriter::LengthIsSound(length);
   }
   /// If frames wait to be sent, cancels a swap that may last until frames arrive, and gives the
-  /// region back with the waiting frames. Without this call, the NIC might never send them.
+  /// returned region back with the waiting frames. Without this call, the NIC might never send
+  /// them.
   void FlushSent() {
     if (working_ || waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
     HeldRegion region;
-    if (link_.Region(region)) GiveWaiting(region);  // Otherwise Poll returns the new region.
+    if (link_.Region(region))
+      GiveWaiting(region);  // If the swap was complete, Poll returns the
+                            // new region.
   }
 
   /// Must be called before the first Poll.
@@ -194,10 +200,10 @@ class BilateralQueue {
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }
 
-  /// Sends the waiting frames and waits until the NIC has accepted the frames of the last region;
-  /// cancels the swap after kDrainMs. Each of up to three waits ends after kDrainMs. Frames that do
-  /// not fit or are not accepted count in tx_full. Frames received meanwhile are not handled, like
-  /// frames that remain in a ring.
+  /// Sends the waiting frames and waits until the NIC has accepted the frames of the last region.
+  /// If that takes longer than kDrainMs, cancels the swap. There are up to three waits of at most
+  /// kDrainMs each. Frames that do not fit or are not accepted count in tx_full. Frames received
+  /// meanwhile are not handled, like frames that remain in a ring.
   void Drain() {
     HeldRegion region;
     FlushSent();
@@ -212,17 +218,17 @@ class BilateralQueue {
 
  private:
   static constexpr uint64_t kDrainMs = 200;
-  /// Maximum total size of the frames that the engine sends while a region is walked and that do
-  /// not fit into the region.
+  /// Maximum total size of the frames that the engine sends while a region is walked and that the
+  /// region cannot hold.
   static constexpr uint32_t kMostLateBytes = swap::kMaxRegionBytes;
   /// Distance from a written frame to the line that is prefetched for a later frame.
   static constexpr uint32_t kPrefetchAheadBytes = 16 * swap::kSlotBytes;
 
-  /// The region that was given to the NIC and for which the NIC has not answered yet.
+  /// The region that was given to the NIC and that the NIC has not answered yet.
   struct Given {
     const uint8_t* region = nullptr;
     FrameTotals frames;
-    bool waits = false;  ///< The NIC may hold the swap until frames arrive, without a time limit.
+    bool waits = false;  ///< The NIC may delay the swap indefinitely until frames arrive.
   };
 
   /// Appends frames 0, 1, … of `source`, at most `count`, until the region is full, and counts them
@@ -249,8 +255,8 @@ class BilateralQueue {
     }
     return counters_.AddEmitted(left);
   }
-  /// Appends as many waiting frames as fit. Drops a frame that is too long for an empty region, so
-  /// that it does not block the frames after it.
+  /// Appends as many waiting frames as fit. Drops frames that are too long even for an empty
+  /// region, so that they do not block the frames after them.
   void AppendWaiting() {
     while (!waiting_.empty()) {
       const std::span<const uint8_t> frame = waiting_.Front();
@@ -264,8 +270,8 @@ class BilateralQueue {
       }
     }
   }
-  /// Stores a frame that must leave before the answer to the frame being handled. Returns false if
-  /// it does not fit.
+  /// Stores a frame that must be sent before the answer to the frame being handled. Returns false
+  /// if it does not fit.
   bool Place(const uint8_t* frame, uint32_t length) {
     const uint32_t number = walker_.at_work();
     if (waiting_.empty() && late_.empty() && writer_.AppendBefore(number, frame, length)) {
@@ -277,8 +283,8 @@ class BilateralQueue {
   }
   /// Called when every received frame of the region has been handled. Frees the entries of frames
   /// that are not forwarded and the bytes after the last forwarded frame. Then appends the frames
-  /// that waited before this region, and the late frames with the answers that follow them. Frames
-  /// that do not fit wait for the next region, or count in tx_full if no memory for them is free.
+  /// that waited before this region, followed by the late frames and their subsequent answers.
+  /// Frames that do not fit wait for the next region, or count in tx_full if no memory is free.
   [[gnu::noinline]] void AppendLate(FrameTotals& leaving) {
     const uint32_t received = writer_.region().received;
     for (uint32_t i = waiting_.empty() ? late_.First() : 0; i < received; ++i) {
@@ -296,19 +302,19 @@ class BilateralQueue {
       if (!waiting_.Push(frame, length)) Lose(length, counters_.tx_full);
     });
   }
-  /// Drops the oldest waiting frame and counts it under `reason`.
+  /// Drops the oldest waiting frame and adds it to the counter `reason`.
   void Forget(uint64_t& reason) {
     Lose(waiting_.Front().size(), reason);
     waiting_.Pop();
   }
-  /// Subtracts a frame of `bytes` bytes from the counters of sent frames, and counts it under
+  /// Subtracts a frame of `bytes` bytes from the counters of sent frames and adds it to the counter
   /// `reason`.
   void Lose(uint64_t bytes, uint64_t& reason) {
     QueueCounters::Add(counters_.tx_pkts, -uint64_t{1});
     QueueCounters::Add(counters_.tx_bytes, -bytes);
     QueueCounters::Add(reason, 1);
   }
-  /// Gives the region back with the waiting frames. Does not handle the frames received in it.
+  /// Gives the region back with the waiting frames. Ignores the frames received in it.
   void GiveWaiting(HeldRegion region) {
     region.received = 0;
     Begin(region);
@@ -316,8 +322,8 @@ class BilateralQueue {
     Give({});
   }
 
-  /// Starts work on a region that the link returned. If this is the region that was given to the
-  /// NIC last, the NIC has not accepted its frames, which then count in tx_full.
+  /// Starts work on a region that the link returned. If this is the region that was last given to
+  /// the NIC, the NIC has not accepted its frames, so they count in tx_full.
   void Begin(const HeldRegion& region) {
     if (region.base == given_.region) [[unlikely]]
       UncountGiven();
@@ -331,10 +337,10 @@ class BilateralQueue {
     given_ = {};
   }
 
-  /// Gives the region back to the NIC. `leaving` contains the totals of the received frames to be
-  /// sent; Give adds those of the appended frames. The NIC answers at once if the region contains
-  /// frames to send or if frames wait for the next region; otherwise it may wait for received
-  /// frames.
+  /// Gives the region back to the NIC. `leaving` contains the totals of the received frames that
+  /// are forwarded; Give adds those of the appended frames. The NIC answers at once if the region
+  /// contains frames to send or if frames wait for the next region; otherwise it may wait until
+  /// frames arrive.
   void Give(FrameTotals leaving) {
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kSent);
@@ -352,7 +358,7 @@ class BilateralQueue {
     });
   }
 
-  /// Polls for the answer to the last Give, for at most kDrainMs. Returns whether the answer has
+  /// Polls for the answer to the last Give for at most kDrainMs. Returns whether the answer has
   /// arrived.
   bool Await(HeldRegion& region) {
     const uint64_t deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() * kDrainMs / 1000;
@@ -368,7 +374,7 @@ class BilateralQueue {
 
   Link& link_;
   ExceptionPath exception_;
-  Given given_;          ///< Valid unless working_.
+  Given given_;          ///< Valid while working_ is false.
   RegionWriter writer_;  ///< Writes to the held region; valid while working_.
   bool working_ = false;
   WaitingFrames waiting_;

@@ -27,7 +27,7 @@ class BilateralBinding {
   std::string Place(uint32_t worker) const { return "link " + std::to_string(worker); }
   bool has_queues() const { return true; }
   uint32_t packet_bytes() const { return options_.packet_bytes; }
-  /// Returns the counts of swaps and of link events.
+  /// Returns the counts of swaps and link events.
   InterfaceFigures Figures() const;
 
   template <typename Run>

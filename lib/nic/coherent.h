@@ -2,16 +2,16 @@
 //
 // The coherent interface: host and NIC exchange frames in cache lines. The worker loads a line, and
 // the NIC delays the answer until frames arrive or a time limit expires. The line then contains the
-// frames that have arrived. The worker answers them in place. Its next load, which is of the other
-// line, hands the answers to the NIC. The application's worker builds one queue per endpoint.
+// frames that have arrived. The worker answers them in place. It then loads the other line, which
+// hands the answers to the NIC. The application's worker builds one queue per endpoint.
 //
 // The worker owns a frame from the Poll that returned it until it loads the other line. No frame is
 // copied. An answer that is too long for its frame's room is written after all frames of the line;
-// engines build it at that address (packet::Frame::spare). An answer for which the line has no room
-// is sent in another line after the current line has been handed over. All later answers of the
-// burst follow it, so that answers keep the order of their frames. Frames that the engine sends by
-// itself are sent in other lines: at once if no earlier answer of the current line is outstanding,
-// otherwise after the current line, like a late answer.
+// engines build it at that address (packet::Frame::spare). If the line has no room for an answer,
+// the answer is sent in another line after the current line has been handed over. All later answers
+// of the burst are sent after it, so that answers stay in the order of their frames. Frames that
+// the engine sends by itself use other lines. They are sent at once if no earlier answer of the
+// current line is outstanding, otherwise after the current line, like a late answer.
 #pragma once
 
 #include <rte_cycles.h>
@@ -39,8 +39,8 @@ template <typename L>
 concept FrameLines = requires(L lines, const L& constant, typename L::Frame* frames,
                               uint32_t count) {
   /// A received frame with the members of packet::Frame; the driver has validated the NIC's values.
-  /// The worker may change `data` and `length` to the answer, within the frame's room (headroom,
-  /// frame and tailroom); length 0 drops the frame.
+  /// To answer, the worker sets `data` and `length` to the answer's position and length, within the
+  /// frame's room (headroom, frame and tailroom). A length of 0 drops the frame.
   { frames->data } -> std::convertible_to<uint8_t*>;
   { frames->length } -> std::convertible_to<uint32_t>;
   { frames->headroom } -> std::convertible_to<uint32_t>;
@@ -49,27 +49,27 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   { L::kMaxFrameBytes } -> std::convertible_to<uint32_t>;
   /// Maximum number of frames that Wait returns.
   { L::kMaxFrames } -> std::convertible_to<uint32_t>;
-  /// Stores the frames of the loaded line in order of arrival and returns the number of frames.
-  /// Returns 0 while the load is outstanding, or if the answer contains no frames. The frames of
-  /// the previous Wait must have been answered.
+  /// Stores the loaded line's frames in order of arrival and returns their number. Returns 0 while
+  /// the load is outstanding, or if the NIC answered without frames. The frames of the previous
+  /// Wait must have been answered.
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
   /// Answers all frames of the last Wait. A null `frames` forwards them unchanged.
   {lines.Answer(frames, count)};
   /// GrownRoom returns an address after all frames of the line, for an answer that exceeds its
-  /// frame's room; null if the line has no room. CommitGrown reserves the written bytes; the
-  /// frame's data and length must describe them.
+  /// frame's room, or null if the line has no room there. CommitGrown reserves the bytes that were
+  /// written; the frame's data and length must describe them.
   { lines.GrownRoom(/*length=*/count) } -> std::same_as<uint8_t*>;
   {lines.CommitGrown(/*length=*/count)};
-  /// Returns the address where the next frame to send must be written; null until the NIC provides
-  /// a line with room.
+  /// Returns the address at which to write the next frame to send, or null until the NIC provides a
+  /// line with room.
   { lines.Room(/*length=*/count) } -> std::same_as<uint8_t*>;
   /// Queues the frame that was written at the address from Room; the next Flush sends it.
   {lines.Send(/*length=*/count)};
   {lines.Flush()};
   /// Memory that contains all lines.
   { constant.memory() } -> std::same_as<std::span<const uint8_t>>;
-  /// Returns the number and bytes of frames that were handed to the NIC and that the NIC has not
-  /// read yet.
+  /// Returns the number of frames, and their bytes, that were handed to the NIC but that the NIC
+  /// has not read yet.
   { lines.Outstanding() } -> std::same_as<FrameTotals>;
   /// Ends the NIC's access to the lines. Only Outstanding may be called afterwards.
   {lines.Withdraw()};
@@ -171,9 +171,9 @@ class CoherentQueue {
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }
 
-  /// Waits until the NIC has read the last frames or the patience ends. Frames that it has not read
-  /// by the end of the wait count in tx_full. Frames in lines that were not loaded are not handled,
-  /// like frames that remain in a ring.
+  /// Waits with bounded patience until the NIC has read the last frames. Frames that it has not
+  /// read by then count in tx_full. Frames in lines that were not loaded are not handled, like
+  /// frames that remain in a ring.
   void Drain() {
     FlushSent();
     Patience patience;
@@ -189,7 +189,7 @@ class CoherentQueue {
  private:
   using Frame = typename Lines::Frame;
 
-  /// Distance in frames from the frame being handled to the frame passed to Prepare.
+  /// Distance in frames between the frame being handled and the frame passed to Prepare.
   static constexpr uint32_t kPrepareAhead = 8;
 
   static bool LengthIsSound(uint32_t length) {
@@ -200,7 +200,7 @@ class CoherentQueue {
   }
   uint8_t* FindSpare() { return lines_.GrownRoom(packet::Frame::kSpareBytes); }
 
-  /// Returns whether answers to earlier frames of the burst have not been handed over yet.
+  /// Returns whether answers to earlier frames of the burst are yet to be handed over.
   bool FollowsAnswers() const {
     return !late_.empty() || std::ranges::any_of(std::span(frames_).first(at_work_),
                                                  [](const Frame& held) { return held.length > 0; });
@@ -272,8 +272,8 @@ class CoherentQueue {
     held.length = 0;
   }
 
-  /// Applies an answer of `length` bytes at `data`, which is in the frame's room or in other
-  /// memory.
+  /// Applies an answer of `length` bytes at `data`, which may be inside or outside the frame's
+  /// room.
   [[gnu::noinline]] void Resize(Frame& held, uint8_t* data, uint32_t length) {
     if (!LengthIsSound(length)) return Refuse(held, counters_.tx_unframeable);
     uint8_t* const begin = held.data - held.headroom;
@@ -300,7 +300,7 @@ class CoherentQueue {
     held.length = 0;  // The line does not forward this frame.
   }
   /// Moves all answers after the first late frame from the line to the late frames, so that they
-  /// are sent after it.
+  /// are sent in order.
   [[gnu::noinline]] void DelayWhatFollows(uint32_t received) {
     for (uint32_t i = late_.First(); i < received; ++i) {
       Frame& held = frames_[i];
@@ -311,8 +311,8 @@ class CoherentQueue {
     }
   }
   /// Sends late answers after the line has been handed over. Waits with bounded patience until the
-  /// NIC has accepted them, so that they precede the next line. Answers for which no line becomes
-  /// free in time count in tx_full.
+  /// NIC has accepted them, so that they precede the next line. Answers that get no line in time
+  /// count in tx_full.
   [[gnu::noinline]] void SendLate() {
     late_.Empty([this](const uint8_t* frame, uint32_t length) {
       uint8_t* const to = AwaitRoom(length);
@@ -328,7 +328,7 @@ class CoherentQueue {
     FlushSent();
     AwaitTaken();
   }
-  /// Records that the line forwards the frame as `length` bytes at `data`.
+  /// Records that the line forwards the frame, as `length` bytes at `data`.
   void Keep(Frame& held, uint8_t* data, uint32_t length) {
     unforwarded_.bytes += uint64_t{held.length} - length;
     held.data = data;
@@ -338,8 +338,7 @@ class CoherentQueue {
     QueueCounters::Add(reason, 1);
     KeepBack(held);
   }
-  /// Returns the distance from `first` to `data` modulo 2^64, which is very large for addresses
-  /// before `first`.
+  /// Returns `data` minus `first` modulo 2^64, which is very large for addresses before `first`.
   static uint64_t Distance(const uint8_t* first, const uint8_t* data) {
     return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(first);
   }
@@ -355,8 +354,7 @@ class CoherentQueue {
     if (to != nullptr) patience_.Renew();
     return to;
   }
-  /// Waits, with bounded patience, until the NIC provides an empty line in exchange for the line
-  /// that it has read.
+  /// Waits with bounded patience until the NIC has read the sent line and provides an empty one.
   void AwaitTaken() { AwaitRoom(Lines::kMinFrameBytes); }
   void Leave(const uint8_t* frame, uint32_t length) {
     if (tap_.see != nullptr) [[unlikely]] {
@@ -376,12 +374,14 @@ class CoherentQueue {
   FrameTap tap_;
   QueueCounters counters_;
   bool changed_ = false;     ///< A frame of this burst was changed or not forwarded.
-  FrameTotals unforwarded_;  ///< Totals received minus totals forwarded in this burst; modulo 2^64.
-  bool ahead_ = false;       ///< Frames were sent that the NIC must read before the next answer.
+  FrameTotals unforwarded_;  ///< Totals received minus totals forwarded in this burst, modulo 2^64.
+  bool ahead_ = false;       ///< Frames were sent that the NIC must read before it reads the next
+                             ///< answers.
   uint32_t at_work_ = 0;     ///< Index of the frame being handled, if the engine is a Sender.
-  Patience patience_;        ///< Limits the waits for lines in which frames are sent.
+  Patience patience_;        ///< Limits the waits for lines in which to send frames.
   LateAnswers late_;         ///< Late answers of this burst.
-  uint8_t* spare_ = nullptr;  ///< Address for the next answer that outgrows its room, or null.
+  uint8_t* spare_ = nullptr;  ///< Address for the next answer that exceeds its frame's room, or
+                              ///< null.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };
 

@@ -29,7 +29,7 @@ class CoherentBinding {
   std::string Place(uint32_t worker) const { return "endpoint " + std::to_string(worker); }
   bool has_queues() const { return true; }
   uint32_t packet_bytes() const { return options_.packet_bytes; }
-  /// Returns the counts of loads and of the NIC's answers to them.
+  /// Returns the counts of loads and of the NIC's answers.
   InterfaceFigures Figures() const;
 
   template <typename Run>

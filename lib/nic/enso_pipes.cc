@@ -102,7 +102,7 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
   if (frame != spare_) {
     if (composed_bytes_ + step > room_bytes_ && !MakeRoom(step)) return SendResult::kFull;
     // Source and destination may overlap: a frame built at spare_ is in this memory, and frames
-    // before it may have been dropped since.
+    // before it may have been dropped after it was built.
     std::memmove(room_ + composed_bytes_, frame, length);
   }
   Compose(step);
@@ -123,7 +123,9 @@ SendResult EnsoPipes::SendException(const uint8_t* frame, uint32_t length) {
 bool EnsoPipes::MakeRoom(uint32_t step) {
   if (composed_bytes_ + step > kComposedBytes) SendComposed();
   while (AskForRoom() < composed_bytes_ + step) {
-    if (composed_bytes_ > 0) SendComposed();  // Room is freed only after its bytes are sent.
+    if (composed_bytes_ > 0)
+      SendComposed();  // Room becomes free only after its bytes have been
+                       // sent.
     rte_pmd_enso_flush(nb_.get());
     rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
     if (!patience_.Wait()) return false;
@@ -146,7 +148,7 @@ void EnsoPipes::SendComposed() {
     tap_.see(tap_.context, TapDirection::kSent, room_, bytes);
   }
   if (!TrySend(composer_.get(), room_, bytes, 0)) unsent_ += CountFrames(room_, bytes);
-  rte_pmd_enso_flush(nb_.get());  // Notifies the NIC now, not only after the last frame.
+  rte_pmd_enso_flush(nb_.get());  // Notifies the NIC now instead of only after the last frame.
   AskForRoom();
 }
 

@@ -20,8 +20,8 @@
 namespace sluice::nic {
 
 /// One notification buffer (NB) with RX/TX pipes that share the NIC's fallback traffic, and one TX
-/// pipe in which frames are composed. Used by one worker; opened and closed while no worker of the
-/// port polls.
+/// pipe in which frames are composed. Used by one worker. Must be opened and closed while no worker
+/// polls the port.
 class EnsoPipes {
  public:
   /// The NIC's design limit: 24 flits.
@@ -29,10 +29,9 @@ class EnsoPipes {
   static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes,
                 "a frame that fits into Frame::spare must not exceed kMaxFrameBytes");
 
-  /// Opens `pipes` pipes on a net_enso port; at least 1 and at most kMaxPipesPerWorker. Frames that
-  /// exceed kMaxFrameBytes, or with headers from which the NIC would derive a wrong length, are
-  /// sent through `exception`, if it has a value. On failure returns std::nullopt and sets `error`
-  /// to one line.
+  /// Opens 1 to kMaxPipesPerWorker pipes on a net_enso port. If `exception` has a value, it sends
+  /// frames that exceed kMaxFrameBytes and frames from whose headers the NIC would derive a wrong
+  /// length. On failure returns std::nullopt and sets `error` to one line.
   static std::optional<EnsoPipes> Open(uint16_t port, uint32_t pipes,
                                        std::optional<MbufTransmitter> exception,
                                        std::string* error);
@@ -80,13 +79,13 @@ class EnsoPipes {
     const bool fits = composed_bytes_ + packet::Frame::kSpareBytes <= room_bytes_;
     spare_ = fits ? room_ + composed_bytes_ : nullptr;
   }
-  /// Records that the next `step` bytes of room contain a frame.
+  /// Records that the next `step` bytes of the room contain a frame.
   void Compose(uint32_t step) {
     PrefetchAhead(room_ + composed_bytes_, step);
     composed_bytes_ += step;
     FindSpare();
   }
-  /// Prefetches room ahead of the `step` bytes at `at`, which are about to be written.
+  /// Prefetches the room ahead of the `step` bytes at `at`, which are about to be written.
   static void PrefetchAhead(const uint8_t* at, uint32_t step) {
     const uint8_t* ahead = at + kPrefetchAheadBytes;
     for (const uint8_t* const end = ahead + step; ahead != end; ahead += packet::kFlitBytes) {
@@ -94,21 +93,23 @@ class EnsoPipes {
     }
   }
 
-  std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Must outlive its pipes.
+  std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Must outlive the NB's pipes.
   std::vector<Pipe> pipes_;
   Pipe composer_;
-  /// Limit of the total size of composed frames that are not sent yet, so that the NIC can send and
-  /// free room while the worker continues.
+  /// Maximum total size of composed frames that are not sent yet. The limit lets the NIC send
+  /// frames and free room while the worker continues.
   static constexpr uint32_t kComposedBytes = 32 * 1024;
 
-  /// Distance at which the composer's lines are prefetched for writing. The NIC read them last;
-  /// without the prefetch, a copy waits for the line.
+  /// Distance at which the composer's cache lines are prefetched for writing. The NIC accessed them
+  /// last, so without the prefetch a copy waits for each line.
   static constexpr uint32_t kPrefetchAheadBytes = 16 * packet::kFlitBytes;
 
-  uint8_t* room_ = nullptr;      ///< Free room of the composer.
-  uint32_t room_bytes_ = 0;      ///< Known free bytes at room_; 0: request room first.
-  uint32_t composed_bytes_ = 0;  ///< Bytes at the start of room_ that are not sent yet.
-  uint8_t* spare_ = nullptr;     ///< End of the unsent bytes if kSpareBytes fit there, else null.
+  uint8_t* room_ = nullptr;      ///< Free room in the composer.
+  uint32_t room_bytes_ = 0;      ///< Known free bytes at room_, or 0 if room must be requested
+                                 ///< first.
+  uint32_t composed_bytes_ = 0;  ///< Unsent bytes at the start of room_.
+  uint8_t* spare_ = nullptr;     ///< End of the unsent bytes if kSpareBytes fit there, otherwise
+                                 ///< null.
   Patience patience_;            ///< Limits waits for NB slots and composer room.
   std::optional<MbufTransmitter> exception_;
   /// Totals of frames that were accepted since the last Send or Flush but could not be sent.

@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint16_t kDefaultDescriptors = 1024;
 constexpr uint32_t kPoolCache = 256;
-// Number of mbufs that a worker may hold, plus those in its pool's cache, which grows to 1.5 times
-// its nominal size.
+// Number of mbufs that a worker may hold, including those in its pool's cache, which grows to 1.5
+// times its nominal size.
 constexpr uint32_t kMbufsInFlight = 4 * 64 + kPoolCache * 3 / 2;
 
 constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
@@ -112,12 +112,12 @@ int EthPort::Configure(const Options& options, std::string* step) {
     rc = rte_eth_tx_queue_setup(port_, i, tx_ring, static_cast<unsigned>(socket), nullptr);
     if (rc != 0) return rc;
   }
-  // Disables packet-type parsing, which some drivers do in software and no interface uses. Some
-  // drivers do not support this call.
+  // Disables packet-type parsing, which some drivers do in software and which no interface uses.
+  // Some drivers do not support this call.
   rte_eth_dev_set_ptypes(port_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (packet::HidesPartialChecksums(info.driver_name)) CompleteChecksums(options.rx_queues);
-  // Sets the mode before the start, so that the first frames pass the right address filter. Some
-  // drivers can set it only after the start, others never.
+  // Sets the mode before the start, so that even the first frames are filtered correctly. Some
+  // drivers can set it only after the start, others not at all.
   const bool accepts = SetPromiscuous(port_, options.promiscuous);
   if (options.before_start) options.before_start();
   *step = "starting it";
@@ -152,7 +152,7 @@ std::unique_ptr<EthPort> EthPort::Open(uint16_t port, const Options& options, st
 
 EthPort::~EthPort() {
   if (started_) rte_eth_dev_stop(port_);
-  // A later port with this number must not inherit the callbacks.
+  // The callbacks must be removed, because a later port with this number would inherit them.
   for (uint16_t i = 0; i < callbacks_.size(); ++i) {
     if (callbacks_[i] != nullptr) rte_eth_remove_rx_callback(port_, i, callbacks_[i]);
   }

@@ -16,7 +16,7 @@ namespace sluice::nic {
 /// The path of one frame queue. Used by one worker, which also owns the transmit queue.
 class ExceptionPath {
  public:
-  /// Constructs a path without an exception port: frames are counted in no_exception_port.
+  /// Constructs a path without an exception port. Its frames count in no_exception_port.
   ExceptionPath() = default;
   explicit ExceptionPath(MbufTransmitter out) : out_(std::move(out)) {}
 

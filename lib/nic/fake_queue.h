@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A queue in memory that fulfils the whole contract of frame_queue.h, for tests that run an engine,
-// or an engine in its layers, without EAL and NIC. It is simple instead of fast.
+// An in-memory queue that fulfils the whole contract of frame_queue.h. Tests use it to run an
+// engine, with or without its layers, without EAL and a NIC. It is designed to be simple rather
+// than fast.
 #pragma once
 
 #include <algorithm>
@@ -22,18 +23,18 @@ namespace sluice::nic {
 class FakeQueue {
  public:
   using Bytes = std::vector<uint8_t>;
-  /// Maximum number of frames of a poll.
+  /// Maximum number of frames per poll.
   static constexpr uint32_t kBurst = 32;
   /// Headroom and tailroom of each frame in bytes.
   static constexpr uint32_t kRoomBytes = 128;
 
   /// Appends a frame, which a later Poll receives.
   void Receive(Bytes frame) { waiting_.push_back(std::move(frame)); }
-  /// Returns the frames that were sent since the last call, in order: answers, frames from the
-  /// outbox and emitted frames.
+  /// Returns the frames that were sent since the last call, in order. They include answers, frames
+  /// from the outbox and emitted frames.
   std::vector<Bytes> Sent() { return std::exchange(sent_, {}); }
 
-  /// Passes up to kBurst frames to the engine. Calls Prepare for all of them first.
+  /// Passes up to kBurst frames to the engine. First calls Prepare for all of them.
   template <packet::QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     const auto size = static_cast<uint32_t>(std::min<size_t>(waiting_.size(), kBurst));
@@ -92,7 +93,7 @@ class FakeQueue {
     }
     return counters_.AddEmitted(emitted);
   }
-  /// Returns true: every frame can be emitted.
+  /// Returns true, because every frame can be emitted.
   bool CanEmit(const uint8_t* /*frame*/, uint32_t /*length*/) const { return true; }
   /// Does nothing, because frames are sent at once.
   void FlushSent() {}
@@ -100,9 +101,9 @@ class FakeQueue {
   void Drain() {}
   /// Returns true.
   bool LinkUp() const { return true; }
-  /// Returns 0: Poll does not wait.
+  /// Returns 0, because Poll does not wait.
   uint64_t waited_cycles() const { return 0; }
-  /// Returns the counters, which obey the law of QueueCounters.
+  /// Returns the counters, which satisfy the invariant of QueueCounters.
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }
 

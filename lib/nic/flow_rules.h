@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules in a port's rte_flow table, all or none: if the port rejects one rule, all are removed and
-// the port keeps its default behaviour. Used by the thread that configures the port, usually the
-// main thread; one caller at a time.
+// Installs all rules in a port's rte_flow table, or none: if the port rejects one rule, all are
+// removed and the port keeps its default behaviour. Used by the thread that configures the port,
+// usually the main thread; one caller at a time.
 #pragma once
 
 #include <cstddef>

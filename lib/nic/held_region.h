@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The only file that includes the driver's native API of links; IpuLink and BilateralQueue use it
-// through this file.
+// The only file that includes the driver's native API for links. IpuLink and BilateralQueue include
+// this file instead.
 #pragma once
 
 #include <type_traits>
@@ -11,9 +11,9 @@
 
 namespace sluice::nic {
 
-/// A region while its worker holds it, from the swap that returned it until it is given back, as
-/// drivers describe it. The link owns the memory. A driver's header is C, so it cannot use
-/// swap::Region, which is the position of a region in the memory of its link.
+/// A region in the form that drivers use, while its worker holds it: from the swap that returned it
+/// until it is given back. The link owns the memory. A driver's header is C, so it cannot use
+/// swap::Region, which gives a region's position in the memory of its link.
 using HeldRegion = rte_pmd_ipu_region;
 static_assert(std::is_same_v<decltype(HeldRegion::entries), swap::Entry*>);
 

@@ -2,7 +2,7 @@
 //
 // The properties of an interface that lib/runtime needs: its name, how it opens a port, and the
 // queue that each worker polls. Each interface implements them in one class, its binding;
-// interfaces.h lists the bindings. Main thread, control path.
+// interfaces.h lists the bindings. Used by the main thread on the control path.
 #pragma once
 
 #include <concepts>
@@ -27,34 +27,35 @@ struct InterfaceOptions;
 
 /// Properties of an interface that are known before a port is opened.
 struct InterfaceInfo {
-  std::string_view name;     ///< Value of --iface and name in reports.
-  std::string_view crosses;  ///< One line: the units that cross the boundary between host and NIC.
+  std::string_view name;     ///< Value of --iface, and name in reports.
+  std::string_view crosses;  ///< One line that names the units that cross the boundary between host
+                             ///< and NIC.
   std::string_view model;    ///< Vdev that an application creates if no device is given.
-  bool ipv4_only = false;    ///< The `model` device sends only IPv4 frames.
-  /// Returns arguments for the `model` vdev, each with a leading comma. Null if the interface adds
-  /// none. `wire_waits` means that the wire waits while the device has no room, so that rings need
-  /// not exceed the cache.
+  bool ipv4_only = false;    ///< Whether the `model` device sends only IPv4 frames.
+  /// Returns additional arguments for the `model` vdev, each with a leading comma. Null if the
+  /// interface adds none. `wire_waits` means that the wire waits while the device has no room, so
+  /// that rings need not exceed the cache.
   std::string (*model_arguments)(const InterfaceOptions& options, bool wire_waits) = nullptr;
 };
 
 /// Options for opening a binding. An interface ignores the options of other interfaces.
 struct InterfaceOptions {
-  uint16_t port = 0;  ///< A stopped port.
+  uint16_t port = 0;  ///< Port number. The port must be stopped.
   uint16_t workers = 1;
-  /// Argument of SetPromiscuous. A native Enso port is always promiscuous.
+  /// Passed to SetPromiscuous. A native Ensō port is always promiscuous.
   bool promiscuous = true;
-  /// Size in bytes of the longest IP packet to receive. A native Enso port has a fixed limit.
+  /// Size in bytes of the longest IP packet to receive. A native Ensō port has a fixed limit.
   uint32_t packet_bytes = kUsualPacketBytes;
   uint32_t burst = 64;           ///< Packetized: maximum packets per receive burst.
   uint32_t pipes = 8;            ///< Streaming: pipes per worker, up to kMaxPipesPerWorker.
-  uint32_t regions = 0;          ///< Bilateral: regions per link; 0: driver's default.
-  uint32_t region_bytes = 0;     ///< Bilateral: bytes per region; 0: driver's default.
-  uint32_t region_frames = 0;    ///< Bilateral: frames per region; 0: driver's default.
+  uint32_t regions = 0;          ///< Bilateral: regions per link; 0 for the driver's default.
+  uint32_t region_bytes = 0;     ///< Bilateral: bytes per region; 0 for the driver's default.
+  uint32_t region_frames = 0;    ///< Bilateral: frames per region; 0 for the driver's default.
   uint32_t headroom_bytes = 0;   ///< Bilateral, coherent: bytes before each received frame.
   EthPort* exception = nullptr;  ///< Must outlive the binding; may be null.
-  /// Called once, when the port's statistics can be read and the port does not receive yet. For an
-  /// ethdev port this is after its configuration, which rte_ethdev.h requires before all other
-  /// calls; for a driver's native API it is before the open. May be empty.
+  /// Called once, when the port's statistics can be read but the port does not receive yet. For an
+  /// ethdev port, this is after the configuration, which rte_ethdev.h requires before all other
+  /// calls. For a driver's native API, it is before the port is opened. May be empty.
   std::function<void()> before_start = nullptr;
 };
 
@@ -64,14 +65,14 @@ enum class Opened {
   kFailed,
 };
 
-/// Counters that only this interface has, summed over all workers.
+/// Counters that only this interface provides, summed over all workers.
 struct InterfaceFigures {
-  std::string_view name;  ///< Name of the object in reports.
+  std::string_view name;  ///< Name of the object that contains the figures in reports.
   std::string_view help;  ///< One line for readers of the report.
   std::vector<std::pair<std::string_view, uint64_t>> values;  ///< Names and values; may be empty.
 };
 
-/// Returns the figures `rows`, each the sum of a member of the `Stats` of all `ends`.
+/// Returns the figures named in `rows`. Each is the sum of one member of `Stats` over all `ends`.
 template <typename Stats, typename End>
 InterfaceFigures SumFigures(
     std::string_view name, std::string_view help, const std::vector<End>& ends,
@@ -100,11 +101,11 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
   { binding.Open(options, error) } -> std::same_as<Opened>;
   /// Returns a readable name of the unit that a worker polls, for example "queue 0".
   { constant.Place(worker) } -> std::same_as<std::string>;
-  /// Returns whether worker i polls the port's receive queue i, which rte_flow rules also call
-  /// queue i.
+  /// Returns whether worker i polls receive queue i of the port, as rte_flow rules number the
+  /// queues.
   { constant.has_queues() } -> std::same_as<bool>;
   /// Returns the size in bytes of the longest IP packet that workers receive:
-  /// InterfaceOptions::packet_bytes, adapted to the limits of the port.
+  /// InterfaceOptions::packet_bytes, adapted to the port's limits.
   { constant.packet_bytes() } -> std::same_as<uint32_t>;
   /// Returns the counters of the interface. May be called at any time after Open.
   { constant.Figures() } -> std::same_as<InterfaceFigures>;
@@ -114,7 +115,7 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
 /// `exception` is null.
 std::optional<MbufTransmitter> MakeExceptionTransmitter(EthPort* exception, uint32_t worker);
 /// Returns the worker's path to the exception port, for frames that an engine passes on. If
-/// `exception` is null, the path only counts the frames in no_exception_port.
+/// `exception` is null, the path only counts the frames, in no_exception_port.
 ExceptionPath MakeExceptionPath(EthPort* exception, uint32_t worker);
 
 }  // namespace sluice::nic

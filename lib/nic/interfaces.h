@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The interfaces of this build. A new interface is added as an alternative here; flags, reports,
+// The interfaces of this build. To add an interface, add an alternative here. Flags, reports,
 // listings, scripts and tests read this table.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace sluice::nic {
 
-/// The binding of a run, chosen once.
+/// The binding that a run uses, chosen once.
 using AnyBinding =
     std::variant<PacketizedBinding, StreamingBinding, BilateralBinding, CoherentBinding>;
 
@@ -29,7 +29,7 @@ inline constexpr auto kInterfaces = []<typename... B>(std::type_identity<std::va
   return std::array{InterfaceInfo(B::kInfo)...};
 }(std::type_identity<AnyBinding>());
 
-/// Returns the interface of that name, or null.
+/// Returns the interface with that name, or null.
 constexpr const InterfaceInfo* FindInterface(std::string_view name) {
   const auto* const found = std::ranges::find(kInterfaces, name, &InterfaceInfo::name);
   return found != kInterfaces.end() ? found : nullptr;

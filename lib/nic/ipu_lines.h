@@ -16,7 +16,7 @@
 namespace sluice::nic {
 
 /// Implements the concept FrameLines (coherent.h), which CoherentQueue uses. The main thread opens
-/// and closes it while no worker uses it; otherwise one worker uses it.
+/// and closes it while no worker uses it. Otherwise one worker uses it.
 class IpuLines {
  public:
   using Frame = rte_pmd_ipu_line_frame;

@@ -14,7 +14,7 @@
 namespace sluice::nic {
 
 /// Implements the concept SwapLink (bilateral.h), which BilateralQueue uses. The main thread opens
-/// and closes it while no worker uses it; otherwise one worker uses it.
+/// and closes it while no worker uses it. Otherwise one worker uses it.
 class IpuLink {
  public:
   /// Opens links 0 … workers − 1 of a stopped port. RSS spreads frames over them. `packet_bytes`

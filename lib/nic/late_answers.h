@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Copies of frames that must be sent after the current burst has been handed over: answers that do
-// not fit in place, frames that the engine sent meanwhile, and the answers after them, which must
-// not overtake them. Used by CoherentQueue and BilateralQueue.
+// not fit in place, frames that the engine sent meanwhile, and later answers, which must not
+// overtake these frames. Used by CoherentQueue and BilateralQueue.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ class LateAnswers {
   /// Returns the total size of all frames.
   size_t bytes() const { return bytes_.size(); }
 
-  /// Copies the answer to the burst's frame `number`, or a frame that the engine sent before that
-  /// answer. Numbers may come in any order; frames of one number are sent in the order in which
-  /// they were added.
+  /// Copies the answer to frame `number` of the burst, or a frame that the engine sent before that
+  /// answer. Numbers may come in any order. Frames with the same number are sent in the order in
+  /// which they were added.
   void Add(uint32_t number, const uint8_t* frame, uint32_t length) {
     answers_.push_back({number, static_cast<uint32_t>(bytes_.size()), length});
     bytes_.insert(bytes_.end(), frame, frame + length);
@@ -31,11 +31,13 @@ class LateAnswers {
   /// Returns the lowest frame number that was added. Must not be called if empty.
   uint32_t First() const { return std::ranges::min(answers_, {}, &Answer::number).number; }
 
-  /// Calls leave(frame, length) for all frames in the order of their numbers, then removes them.
+  /// Calls leave(frame, length) for all frames in the order of their numbers. Then removes the
+  /// frames.
   template <typename Leave>
   void Empty(Leave leave) {
     std::ranges::sort(answers_, {}, [](const Answer& answer) {
-      return std::pair(answer.number, answer.at);  // `at` increases in the order of addition.
+      return std::pair(answer.number, answer.at);  // `at` increases in the order in which frames
+                                                   // were added.
     });
     for (const Answer& answer : answers_) leave(&bytes_[answer.at], answer.length);
     answers_.clear();

@@ -3,10 +3,10 @@
 // The hot loop of the streaming interface (Ensō, OSDI'23, section 4).
 //
 // Only a frame's header gives the position of the next frame. A walk is therefore a chain "load the
-// length → address of the next frame". It costs about seven cycles per frame from the cache, and a
-// transfer between cores if the NIC has just written the header. Work on one chain's frames cannot
-// hide that latency. The loop therefore walks up to kLanes spans in lockstep, one frame of each per
-// turn, so that their chains overlap.
+// length → address of the next frame". Each step takes about seven cycles if the header is cached,
+// and a transfer between cores if the NIC has just written it. Work on the frames of one chain
+// cannot hide that latency. The loop therefore walks up to kLanes spans in lockstep, one frame of
+// each per turn, so that their chains overlap.
 //
 //            turn 1          turn 2          turn 3
 //   lane 0   [A0]----------->[A1]----------->[A2]--        A0, A1, ...: frames of one span
@@ -36,7 +36,7 @@ class Lockstep {
  public:
   /// Number of chains in flight. Four hide the latency of chains with cached headers. Eight also
   /// halve the remaining stalls on transfers between cores, at no other cost; a core supports ten
-  /// to twelve transfers in flight. Sixteen cost more than they hide.
+  /// to twelve transfers in flight. Sixteen cost more time than they save.
   static constexpr uint32_t kLanes = 8;
 
   /// All arguments must outlive the object.
@@ -46,7 +46,7 @@ class Lockstep {
   SpanRuns<Pipes>& runs() { return runs_; }
   Lane& lane(uint32_t index) { return lanes_[index]; }
 
-  /// Returns the totals of frames passed to the engine since Begin().
+  /// Returns the number and bytes of frames passed to the engine since Begin().
   const FrameTotals& walked() const { return walked_; }
   void Begin() {
     walked_ = {};
@@ -67,10 +67,10 @@ class Lockstep {
     }
   }
 
-  /// Handles plain IPv4 frames from the lane's cursor on, as long as they have the length of the
-  /// first one and end at `lane.stop` or before it. Their addresses do not depend on loads, so one
-  /// chain is enough. Engines that prepare frames need the exact positions of the frames ahead, so
-  /// the walker calls Run for them.
+  /// Handles plain IPv4 frames from the lane's cursor on, as long as they have the same length as
+  /// the first one and do not extend beyond `lane.stop`. Their addresses do not depend on loads, so
+  /// one chain is enough. Engines that prepare frames need the exact positions of the frames ahead,
+  /// so the walker calls Run for them.
   template <packet::FrameEngine Engine>
   requires(!packet::PreparingEngine<Engine>)
       [[gnu::noinline]] void RunRow(Lane& lane, Engine& engine, uint64_t now) {
@@ -83,7 +83,7 @@ class Lockstep {
     uint64_t resized_bytes = 0;
     uint8_t* at = first;
     for (; at <= last; at += step) {
-      // Loaded once: another process may write to the frame.
+      // Loaded only once, because another process may write to the frame.
       const packet::LeadingWord word = packet::LeadingWord::Of(at);
       if (!word.HasShapeOf(shape)) break;
       if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) __builtin_unreachable();
@@ -110,7 +110,7 @@ class Lockstep {
     lane.cursor += packet::FlitSpan(length);
   }
 
-  /// Sends the answers to the frames before the one being handled, in the same lane.
+  /// Sends the answers to earlier frames in the lane of the frame being handled.
   void SendSettled() {
     if (at_work_ == nullptr) return;
     // WalkLanes copies the last lane over a lane that has ended. The first match is the valid copy.
@@ -119,24 +119,24 @@ class Lockstep {
     }
   }
 
-  /// Returns whether a frame of this length includes the headers that contain the length, and does
-  /// not exceed the NIC's maximum.
+  /// Returns whether a frame of this length is long enough to include the headers that contain the
+  /// length, and does not exceed the NIC's maximum.
   static bool Credible(uint32_t length) {
     return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
   }
 
  private:
-  /// Number of frames that an engine processes in one burst, over all lanes. The first flits of
+  /// Number of frames, over all lanes, that an engine processes in one burst. The first flits of
   /// these frames occupy 8 KiB of the first-level cache.
   static constexpr uint32_t kBurstFrames = 128;
   static_assert(kBurstFrames % kLanes == 0);
 
   /// Handles one frame of each of the first `kCount` lanes per turn until a lane needs the walker.
-  /// Returns that lane's index. Cursors stay in registers: their address is never used, so stores
-  /// to frames do not force reloads.
+  /// Returns that lane's index. Cursors stay in registers: their addresses are never taken, so
+  /// stores to frames do not force reloads.
   template <uint32_t kCount, packet::FrameEngine Engine>
   [[gnu::noinline]] uint32_t RunFrames(Engine& engine, uint64_t now) {
-    // Fewer lanes hide less latency, so frames are prepared further ahead.
+    // Fewer lanes hide less latency, so frames must be prepared further ahead.
     constexpr uint32_t kAhead = kLanes / kCount;
     uint8_t* cursor[kCount];
     uint8_t* stop[kCount];
@@ -168,10 +168,11 @@ class Lockstep {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]]
             return i;
-          PrefetchForWriting(next + (next - at));  // The frame after next if all sizes are equal.
+          PrefetchForWriting(next + (next - at));  // The frame after next, if all frames have the
+                                                   // same size.
           if constexpr (packet::PreparingEngine<Engine>) {
             if constexpr (kAhead == 1) {
-              // The exact length is not loaded yet, so this passes an upper bound.
+              // The exact length has not been loaded yet, so this passes an upper bound.
               engine.Prepare(next, static_cast<uint32_t>(stop[i] - next));
             } else {
               ahead[i] = PrepareNext(ahead[i], stop[i], engine);
@@ -225,7 +226,7 @@ class Lockstep {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]]
             return i;
-          // The frame after next if all sizes are equal.
+          // The frame after next, if all frames have the same size.
           __builtin_prefetch(next + (next - at), kForWriting);
           starts[turn + i] = at;
           lengths[turn + i] = length;
@@ -279,11 +280,11 @@ class Lockstep {
   }
 
   /// Applies the verdict for a frame that arrived as `length` bytes at `at` with the shape of
-  /// `word`. Returns the bytes by which the frame grew, modulo 2^64, for SpanRuns::Grew; 0 if the
-  /// frame was diverted.
+  /// `word`. Returns the number of bytes by which the frame grew, modulo 2^64, for SpanRuns::Grew.
+  /// Returns 0 if the frame was diverted.
   uint64_t Settle(Lane& lane, uint8_t* at, uint32_t length, packet::LeadingWord word,
                   const packet::Frame& frame, packet::Verdict verdict) {
-    // An answer that is not in the frame's memory may have been built at spare().
+    // An answer outside the frame's memory may have been built at spare().
     const bool leaves = StaysWhereItWas(at, length, frame, verdict)
                             ? StaysWhole(at, word, frame.length)
                             : runs_.SendBuilt(lane, at, length, frame.data, frame.length, verdict);
@@ -304,7 +305,7 @@ class Lockstep {
     }
   }
 
-  /// Prepares the frame at `at` if it ends at `stop` or before it. Returns the address of the next
+  /// Prepares the frame at `at`, unless it extends beyond `stop`. Returns the address of the next
   /// frame, or `at` if the frame was not prepared.
   template <packet::FrameEngine Engine>
   static uint8_t* PrepareNext(uint8_t* at, const uint8_t* stop, Engine& engine) {
@@ -317,8 +318,8 @@ class Lockstep {
     return next;
   }
 
-  /// Handles, within the lockstep, one frame that is not plain IPv4. Returns the address of the
-  /// next frame, or `at` if the frame needs the walker.
+  /// Handles one frame that is not plain IPv4 within the lockstep. Returns the address of the next
+  /// frame, or `at` if the frame needs the walker.
   template <packet::FrameEngine Engine>
   [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop, Engine& engine,
                                        uint64_t now) {
@@ -329,8 +330,8 @@ class Lockstep {
     return next;
   }
 
-  /// Prefetches a header for writing. A prefetch for reading would cost a second transfer between
-  /// cores when the engine stores.
+  /// Prefetches a header for writing. After a prefetch for reading, the engine's stores would cost
+  /// a second transfer between cores.
   static void PrefetchForWriting(const uint8_t* at) { __builtin_prefetch(at, 1); }
 
   static packet::Frame View(uint8_t* data, uint32_t length, uint8_t* spare = nullptr) {
@@ -338,8 +339,8 @@ class Lockstep {
   }
 
   /// Returns true if the frame is sent in place as part of its run. `word` has the shape of the
-  /// frame's leading word on arrival. If this is the shape of plain IPv4 and the engine has not
-  /// changed it, CutsWell() is not called.
+  /// frame's leading word on arrival. CutsWell() is not called if this shape is plain IPv4 and the
+  /// engine has not changed it.
   static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
                            const packet::Frame& frame, packet::Verdict verdict) {
     return StaysWhereItWas(at, length, frame, verdict) && StaysWhole(at, word, frame.length);
@@ -369,7 +370,7 @@ class Lockstep {
 
   static constexpr uint32_t kMinFrameBytes =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
-  /// Range of total lengths that the lockstep handles itself. The minimum is that of FrameLength.
+  /// Range of total lengths that the lockstep handles itself. FrameLength has the same minimum.
   static constexpr uint32_t kMinTotalLength =
       packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes + 1;
   static constexpr uint32_t kMaxTotalLength = Pipes::kMaxFrameBytes - packet::kEthernetHeaderBytes;

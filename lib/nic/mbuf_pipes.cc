@@ -18,9 +18,9 @@ namespace {
 
 constexpr uint32_t kBurst = 64;
 
-// Copies one packet to `to`, which must have room for kMaxFrameBytes. Returns the length of the
-// frame in bytes, or 0 if the packet exceeds kMaxFrameBytes or its header does not give a length
-// within the packet.
+// Copies one packet to `to`, which must have room for kMaxFrameBytes. Returns the frame's length in
+// bytes, or 0 if the packet exceeds kMaxFrameBytes or if its header gives no length or a length
+// beyond the packet.
 uint32_t LayOut(const rte_mbuf* packet, uint8_t* to) {
   if (packet->pkt_len > MbufPipes::kMaxFrameBytes) return 0;
   uint32_t at = 0;

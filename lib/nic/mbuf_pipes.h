@@ -26,8 +26,7 @@ class MbufPipes {
   /// Maximum frame length: larger than any jumbo frame.
   static constexpr uint32_t kMaxFrameBytes = 9728;
 
-  /// The port must be started. Answers are sent through the transmit queue with the number `queue`,
-  /// in mbufs from `pool`.
+  /// The port must be started. Answers are sent on transmit queue `queue`, in mbufs from `pool`.
   MbufPipes(uint16_t port, uint16_t queue, rte_mempool* pool);
 
   uint32_t Receive(std::span<Span> spans, QueueCounters& counters);
@@ -35,7 +34,7 @@ class MbufPipes {
   // No effect: Receive overwrites earlier frames.
   void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
-  uint8_t* spare() const { return nullptr; }  // Null, because copies are in mbufs.
+  uint8_t* spare() const { return nullptr; }  // Null, because answers are copied to mbufs anyway.
   bool SendBuilt(uint32_t /*length*/) { return false; }
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count) {
@@ -70,7 +69,7 @@ class MbufPipes {
 
   uint16_t port_;
   uint16_t queue_;
-  std::unique_ptr<uint8_t, Unmap> buffer_;  ///< Room for one burst of the longest frames.
+  std::unique_ptr<uint8_t, Unmap> buffer_;  ///< Has room for one burst of the longest frames.
   FrameTotals unsent_;                      ///< Frames not sent since the last Send or Flush.
   MbufTransmitter transmitter_;
   SpanTap tap_;

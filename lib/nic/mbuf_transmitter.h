@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transmits copies of frames through an ethdev queue, for streaming interfaces that cannot send
-// bytes in place. MbufPipes uses it for all frames, EnsoPipes for its exception port.
+// Transmits copies of frames on an ethdev queue, for streaming interfaces that cannot send bytes in
+// place. MbufPipes uses it for all frames, and EnsoPipes for its exception port.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -27,12 +27,12 @@ class MbufTransmitter {
   /// Copies one frame. Returns false if the transmitter is full, no mbuf is free or the mbuf is too
   /// small.
   bool Add(const uint8_t* frame, uint32_t length);
-  /// Sends the added frames. Frees frames that the port does not accept in time and returns their
+  /// Sends the added frames. Frees frames that the port does not accept in time, and returns their
   /// totals.
   FrameTotals Flush();
-  /// Sends up to `count` frames of `source`, from frame 0 on, ahead of the added frames. Does not
-  /// wait: the rest is not sent if the port accepts fewer frames. Returns the totals sent, which
-  /// are 0 if too few mbufs are free. CanEmit must be true for each frame.
+  /// Sends frames 0 … `count` - 1 of `source` ahead of the added frames. Does not wait: frames that
+  /// the port does not accept at once are not sent. Returns the totals sent, which are 0 if too few
+  /// mbufs are free. CanEmit must be true for each frame.
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count);
   bool CanEmit(uint32_t length) const {
@@ -43,7 +43,7 @@ class MbufTransmitter {
 
   uint16_t port() const { return port_; }
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
-  /// Returns the limit for waits on this queue, for other code that transmits through it.
+  /// Returns the limit for waits on this queue, for other code that transmits on it.
   Patience& patience() { return patience_; }
   /// Frees the mbufs of transmitted frames, if the driver supports that. Does not wait.
   void Drain();
@@ -54,10 +54,10 @@ class MbufTransmitter {
   rte_mempool* pool_;
   Patience patience_;  ///< Limits waits for the transmit queue.
   uint32_t count_ = 0;
-  /// Maximum number of frames that Emit writes before the port accepts any; adapts to the port.
+  /// Maximum number of frames that Emit writes before the port accepts any. Adapts to the port.
   uint32_t emit_ = kMost;
   static constexpr uint32_t kMost = 64;
-  static constexpr uint32_t kPrefetchAhead = 16;  ///< Distance in buffers of the prefetch.
+  static constexpr uint32_t kPrefetchAhead = 16;  ///< Prefetch distance in buffers.
   static void PrefetchAhead(rte_mbuf* mbuf) {
     __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1);
   }
@@ -70,7 +70,7 @@ FrameTotals MbufTransmitter::Emit(const Source& source, uint32_t count) {
   std::array<rte_mbuf*, kMost> mbufs;
   count = std::min(count, emit_);
   if (pool_ == nullptr || rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), count) != 0) return {};
-  // Prefetch for writing: these buffers were last accessed on other cores or by the NIC.
+  // Prefetch for writing, because these buffers were last accessed by other cores or the NIC.
   for (uint32_t i = 0; i < std::min(count, kPrefetchAhead); ++i) PrefetchAhead(mbufs[i]);
   for (uint32_t i = 0; i < count; ++i) {
     if (i + kPrefetchAhead < count) PrefetchAhead(mbufs[i + kPrefetchAhead]);

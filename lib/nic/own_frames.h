@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The address filter of an engine that serves one station. It drops frames for other stations that
-// the port accepts: some NICs do not filter (Ensō), some drivers over a kernel interface receive
-// frames that a bridge floods, and no NIC knows which group addresses an engine needs. Session adds
-// this layer to each engine with kOwnFramesOnly.
+// the port has accepted: some NICs (Ensō) do not filter, some drivers over a kernel interface
+// receive frames that a bridge floods, and no NIC knows which group addresses an engine needs.
+// Session adds this layer to each engine with kOwnFramesOnly.
 //
 // Unless the port is promiscuous, a frame to a group address does not reach the engine, because the
 // engine's answer would have that address as its source, and a host discards IP datagrams to a
 // unicast address that arrive as link-layer broadcast (RFC 1122 section 3.3.6). ARP and ICMPv6
 // frames are the exception: they reach an engine that owns addresses. Other frames to a group are
-// sent to the exception port, because its kernel may be a member of the group.
+// sent to the exception port, because the kernel there may be a member of the group.
 #pragma once
 
 #include <array>
@@ -35,14 +35,14 @@ namespace sluice::nic {
 template <packet::QueueEngine Engine>
 class OwnFrames final : public packet::EngineLayer<Engine> {
  public:
-  /// The engine's reasons, followed by one for frames to other stations, which is named as in
+  /// The engine's reasons, followed by one for frames to other stations. Its name is that of
   /// Linux's rtnl_link_stats64.
   static constexpr auto kDropReasons =
       base::JoinNames(Engine::kDropReasons, std::array<std::string_view, 1>{"rx_otherhost"});
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
-  /// `mac` is the port's address. If `promiscuous`, the engine receives every frame. `make()`
-  /// constructs the engine in place.
+  /// `mac` is the port's address. If `promiscuous` is set, the engine receives every frame.
+  /// `make()` constructs the engine in place.
   template <typename Make>
   OwnFrames(const packet::MacAddress& mac, bool promiscuous, Make make)
       : packet::EngineLayer<Engine>(make),
@@ -70,15 +70,16 @@ class OwnFrames final : public packet::EngineLayer<Engine> {
   static constexpr uint8_t kOtherHost = Engine::kDropReasons.size();
   static constexpr packet::MacAddress kEveryBit{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-  /// Returns `mac` as a load of a frame's first eight bytes would return it, followed by zeros.
+  /// Returns the value that a load of a frame's first eight bytes would give if the frame began
+  /// with `mac`, followed by zeros.
   static uint64_t Bits(const packet::MacAddress& mac) {
     std::array<uint8_t, sizeof(uint64_t)> bytes{};
     std::memcpy(bytes.data(), mac.data(), mac.size());
     return packet::Load<uint64_t>(bytes.data());
   }
 
-  /// Returns 0 if the frame is for this station. A frame's buffer has at least eight bytes, even if
-  /// the frame is shorter.
+  /// Returns 0 if the frame is for this station. A frame's buffer must have at least eight bytes,
+  /// even if the frame is shorter.
   uint64_t Difference(const packet::Frame& frame) const {
     return (packet::Load<uint64_t>(frame.data) ^ mac_) & mask_;
   }

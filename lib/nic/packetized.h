@@ -21,14 +21,14 @@
 
 namespace sluice::nic {
 
-/// A FrameQueue over one receive queue and one transmit queue of a port. Used by one worker.
+/// FrameQueue over one receive queue and one transmit queue of a port. Used by one worker.
 class PacketizedQueue {
  public:
   static constexpr uint32_t kMaxBurst = 64;
 
   /// The port must be started and must have this queue in both directions. `burst` is clamped to 1
-  /// … kMaxBurst. `pool` provides mbufs for frames that the engine sends by itself; if null, these
-  /// frames are dropped.
+  /// … kMaxBurst. `pool` provides mbufs for frames that the engine sends by itself. If it is null,
+  /// these frames are dropped.
   PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst,
                   ExceptionPath exception = {}, rte_mempool* pool = nullptr)
       : port_(port),
@@ -95,7 +95,7 @@ class PacketizedQueue {
     QueueCounters::Add(counters_.tx_full, unsent.pkts);
   }
 
-  /// Reclaims transmitted mbufs where the driver can.
+  /// Frees transmitted mbufs if the driver supports that.
   void Drain() { rte_eth_tx_done_cleanup(port_, queue_, 0); }
   bool LinkUp() const {
     rte_eth_link link;
@@ -108,12 +108,12 @@ class PacketizedQueue {
  private:
   /// Prefetch distance in frames, enough to hide a cache miss.
   static constexpr uint32_t kPrefetchAhead = 16;
-  /// Distance in frames at which Prepare is called. The frame itself has been prefetched by then.
+  /// Distance in frames at which Prepare is called. By then, the frame itself has been prefetched.
   static constexpr uint32_t kPrepareAhead = 8;
 
   /// The current burst of an engine that sends frames by itself. mbufs[0 … left) have been
-  /// transmitted. mbufs[left … settled) have a verdict and are transmitted before the next frame
-  /// that the engine sends; null entries are skipped. All frames that the engine sent earlier
+  /// transmitted. mbufs[left … settled) have a verdict and will be transmitted before the next
+  /// frame that the engine sends; null entries are skipped. All frames that the engine sent earlier
   /// precede mbufs[left].
   struct AtWork {
     rte_mbuf** mbufs = nullptr;
@@ -122,12 +122,12 @@ class PacketizedQueue {
   };
 
   struct Handled {
-    uint32_t kept = 0;   ///< mbufs[0 … kept) are transmitted.
+    uint32_t kept = 0;   ///< mbufs[0 … kept) are to be transmitted.
     uint64_t bytes = 0;  ///< Bytes received.
   };
 
-  /// Processes frame by frame. Totals are kept per burst; only frames that are not forwarded
-  /// unchanged need separate accounting.
+  /// Processes the burst frame by frame. Totals are kept per burst; only frames that are not
+  /// forwarded unchanged need separate accounting.
   template <packet::FrameEngine Engine>
   Handled HandleFrames(rte_mbuf** mbufs, uint32_t received, Engine& engine, uint64_t now) {
     Handled handled;
@@ -184,8 +184,8 @@ class PacketizedQueue {
     return handled;
   }
 
-  /// Applies the verdict for a frame that arrived as `length` bytes at `data`. Returns true if the
-  /// frame is to be transmitted.
+  /// Applies the verdict for a frame that arrived as `length` bytes at `data`. Returns whether to
+  /// transmit the frame.
   bool Leaves(rte_mbuf* mbuf, const uint8_t* data, uint32_t length, const packet::Frame& frame,
               packet::Verdict verdict) {
     if (verdict.action != packet::Action::kForward) [[unlikely]] {
@@ -197,14 +197,14 @@ class PacketizedQueue {
     return Resize(mbuf, frame, data);
   }
 
-  /// Prefetches for writing: engines answer in place, and a line prefetched for reading would be
-  /// fetched twice.
+  /// Prefetches for writing: engines answer in place, and a line that was prefetched for reading
+  /// would have to be fetched again.
   static void Prefetch(rte_mbuf* mbuf) { __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1); }
 
   template <packet::FrameEngine Engine>
   static void Prepare(Engine& engine, rte_mbuf* mbuf) {
     if constexpr (packet::PreparingEngine<Engine>) {
-      // Engines with Prepare also prepend headers, so the line before the frame is needed.
+      // Engines with Prepare also prepend headers, so the line before the frame is needed, too.
       __builtin_prefetch(rte_pktmbuf_mtod(mbuf, uint8_t*) - 1, 1);
       engine.Prepare(rte_pktmbuf_mtod(mbuf, const uint8_t*), mbuf->data_len);
     }
@@ -251,8 +251,8 @@ class PacketizedQueue {
     Free(mbuf);
   }
 
-  /// Copies a frame of several segments into the first one, since an engine may read any byte.
-  /// Returns false if it does not fit; the frame is then dropped.
+  /// Copies a frame that has several segments into the first one, because an engine may read any
+  /// byte. Returns false if it does not fit; the frame is then dropped.
   [[gnu::noinline]] bool Linearize(rte_mbuf* mbuf) {
     if (rte_pktmbuf_linearize(mbuf) == 0) return true;
     QueueCounters::Add(counters_.rx_scattered, 1);
@@ -260,8 +260,8 @@ class PacketizedQueue {
     return false;
   }
 
-  /// Applies an answer with another start or length, in the mbuf's room or in the engine's buffer.
-  /// Returns false if it does not fit into the mbuf; the frame is then dropped.
+  /// Applies an answer with a different start or length, in the mbuf's room or in the engine's
+  /// buffer. Returns false if it does not fit into the mbuf; the frame is then dropped.
   [[gnu::noinline]] bool Resize(rte_mbuf* mbuf, packet::Frame frame, const uint8_t* data) {
     auto* const buffer = static_cast<uint8_t*>(mbuf->buf_addr);
     const bool own = frame.data < buffer || frame.data >= buffer + mbuf->buf_len;
@@ -287,7 +287,8 @@ class PacketizedQueue {
   uint64_t tx_bytes_ = 0;  ///< Bytes sent minus bytes received in this burst, modulo 2^64.
   uint32_t freed_count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> freed_;
-  MbufTransmitter sender_;  ///< Sends the engine's frames. Its patience applies to the whole queue.
+  MbufTransmitter sender_;  ///< Sends the frames that the engine sends by itself. Its patience
+                            ///< applies to the whole queue.
 };
 
 static_assert(FrameQueue<PacketizedQueue>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exact counts of some flows, which are chosen by their hash, as a reference for the estimates.
+// Counts a sample of flows, chosen by hash, exactly, as a reference for the estimates.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,19 @@ class Oracle {
  public:
   using Counts = absl::flat_hash_map<packet::FlowKey, Traffic>;
 
-  /// Chooses one flow of `one_in`; 0 disables the oracle. Has room for `capacity` flows.
+  /// Counts one in `one_in` flows, and at most `capacity` flows. A `one_in` of 0 disables the
+  /// oracle.
   Oracle(uint32_t one_in, uint32_t capacity, uint64_t seed);
 
   bool enabled() const { return one_in_ != 0; }
-  /// Returns whether the oracle counts flows of this hash. All oracles of one seed choose the same
-  /// hashes.
+  /// Returns whether the oracle counts flows with this hash. Oracles with the same seed choose the
+  /// same hashes.
   bool Chooses(uint64_t hash) const {
     return (packet::FoldProduct(hash ^ seed_, kFactor) >> 32) * one_in_ >> 32 == 0;
   }
-  /// Counts a packet of a chosen flow. Does not allocate. A flow that does not fit when it first
-  /// arrives is refused for the rest of the epoch, so that all counted flows are counted from their
-  /// first packet on.
+  /// Counts a packet of a chosen flow. Does not allocate. If a new flow does not fit, its packets
+  /// are refused for the rest of the epoch, so that every counted flow is counted from its first
+  /// packet.
   void Count(const packet::FlowKey& key, uint32_t bytes);
 
   const Counts& counts() const { return counts_; }
@@ -40,8 +41,8 @@ class Oracle {
     counts_ = std::move(counts);
     refused_pkts_ = refused_pkts;
   }
-  /// Adds the counts of another oracle with the same parameters. Removes flows that either oracle
-  /// may have refused.
+  /// Adds the counts of another oracle with the same parameters. Then removes flows that either
+  /// oracle may have refused.
   void Merge(const Oracle& other);
   uint64_t bytes() const;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chooses the rows of frames to sample. Gaps are drawn over the sequence of all rows of all frames
-// and converted to frames and rows. Samples are computed in batches, so that a frame does not wait
-// for a logarithm or a division.
+// Chooses which rows to update for which frames. Gaps are drawn over the sequence of all rows of
+// all frames and converted to frame and row numbers. Samples are computed in batches, so that a
+// frame does not wait for a logarithm or a division.
 #pragma once
 
 #include <array>
@@ -15,15 +15,16 @@ namespace sluice::engine::telemetry {
 class RowSampler {
  public:
   struct Sample {
-    uint32_t frames;  ///< Distance from the previous sample's frame; 0: the same frame.
+    uint32_t frames;  ///< Distance in frames from the previous sample; 0 if both belong to the same
+                      ///< frame.
     uint32_t row;
   };
 
   /// `rows` is the number of rows per frame, 1 … 128.
   RowSampler(uint32_t rows, uint64_t seed) : rows_(rows), gaps_(seed) {}
 
-  /// Like GapSampler::SetProbability. The first sample's `frames` is 1 if it belongs to the next
-  /// frame. Samples are not drawn until Next is called.
+  /// Like GapSampler::SetProbability. The first sample's `frames` is 1 if the sample belongs to the
+  /// next frame. Samples are not drawn until Next is called.
   void SetProbability(double probability);
   int64_t weight() const { return gaps_.weight(); }
   double probability() const { return gaps_.probability(); }

@@ -20,11 +20,11 @@ enum class SketchKind : uint8_t {
               ///< and Muthukrishnan, 2005).
 };
 
-/// Policy that chooses the probability of row updates (NitroSketch, SIGCOMM'19, section 4.3).
+/// Policy for choosing the probability of row updates (NitroSketch, SIGCOMM'19, section 4.3).
 enum class Pace : uint8_t {
   kFixed,           ///< Setup::probability from the first packet on.
-  kAlwaysCorrect,   ///< 1 until an epoch's sketches have converged, then Setup::probability.
-  kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 above it; chosen every 100 ms.
+  kAlwaysCorrect,   ///< 1 until the epoch's sketches have converged, then Setup::probability.
+  kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 above it. Chosen every 100 ms.
 };
 
 /// Returns the kind named "count_sketch" or "count_min"; nullopt for other names.
@@ -45,12 +45,12 @@ struct Setup {
   uint32_t rows = 8;           ///< 3 … kMaxRows.
   uint32_t columns = 1 << 16;  ///< A power of two, 16 … kMaxColumns.
   uint32_t top_k = 100;        ///< Maximum number of reported heavy hitters; 1 … kMaxTopK.
-  /// kAlwaysCorrect: capacity of a key's table (ExactFlows). Flows are counted packet by packet
-  /// until an epoch has more flows than this; 0 disables the table. Each flow needs at least 72
+  /// kAlwaysCorrect: capacity of a key's table (ExactFlows). An epoch's flows are counted exactly
+  /// until their number exceeds the capacity; 0 disables the table. Each flow needs at least 72
   /// bytes in each of two buffers. 0 … kMaxExactFlows.
   uint32_t exact_flows = 1 << 14;
   /// UnivMon: number of levels, for entropy and distinct flows. Each level's sketch counts half of
-  /// the previous level's flows. 1 disables it.
+  /// the previous level's flows. 1 disables UnivMon.
   uint32_t levels = 1;
   /// Columns of each level except the first. A power of two, 16 … kMaxColumns.
   uint32_t level_columns = 1 << 13;
@@ -66,19 +66,20 @@ struct Setup {
   uint64_t epoch_ns = 1'000'000'000;   ///< 1 ms … 1 h.
   double heavy_hitter_share = 0.0005;  ///< [0, 1]
   double change_share = 0.0005;        ///< [0, 1]
-  double confidence = 0.95;            ///< Confidence of all bounds. [0.5, 0.9999]
-  /// The oracle counts one in this many flows exactly, chosen by hash; 0 disables it. Every packet
-  /// is then parsed, and hashed once per key.
+  double confidence = 0.95;            ///< Confidence level of all bounds, in [0.5, 0.9999].
+  /// The oracle counts one in this many flows exactly, chosen by hash; 0 disables the oracle. If it
+  /// is enabled, every packet is parsed, and hashed once per key.
   uint32_t oracle_one_in = 0;
   /// Maximum number of flows that the oracle counts per key; 1 … 2^20.
   uint32_t oracle_flows = 1 << 14;
-  /// Seed of hashes and samples. Keep it secret if traffic is untrusted, because it allows an
-  /// attacker to create colliding flows.
+  /// Seed for hashes and samples. Keep it secret if traffic is untrusted, because an attacker who
+  /// knows it can create colliding flows.
   uint64_t seed = 1;
 
   friend bool operator==(const Setup&, const Setup&) = default;
 
-  /// Returns an error message that names the invalid member; empty if the setup is valid.
+  /// Returns an error message that names the invalid member, or an empty string if the setup is
+  /// valid.
   std::string Error() const;
 };
 

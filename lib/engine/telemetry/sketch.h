@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A count-min or count sketch: rows of counters. In each row, a flow uses one counter, which it
-// shares with other flows. Rows are updated separately, because NitroSketch samples rows instead of
+// A count-min or count sketch: rows of counters. In each row, a flow uses one counter, which other
+// flows may share. Rows are updated separately, because NitroSketch samples rows instead of
 // packets.
 #pragma once
 
@@ -41,24 +41,24 @@ class Sketch {
 
   const Shape& shape() const { return shape_; }
 
-  /// A flow's counter in one row.
+  /// The counter of a flow in one row.
   struct Place {
     Cell* cell;
-    int64_t flip;  ///< -1: the flow counts negatively; else 0.
+    int64_t flip;  ///< -1 if the flow counts negatively, otherwise 0.
 
     /// Returns the flow's count, assuming that no other flow uses the counter.
     Cell Read() const { return {Flipped(cell->packets), Flipped(cell->bytes)}; }
     int64_t Flipped(int64_t value) const { return (value ^ flip) - flip; }
   };
-  /// Returns the flow's counter in a row. `hash` consists of 64 well-mixed bits, from which each
-  /// row computes a separate hash.
+  /// Returns the flow's counter in a row. `hash` must be well mixed; each row derives its own hash
+  /// from it.
   Place PlaceOf(uint32_t row, uint64_t hash) const {
     const uint64_t mixed = packet::FoldProduct(hash ^ salts_[row].addend, salts_[row].factor);
     const size_t column = mixed & (shape_.columns - 1);
     return {cells_ + size_t{row} * shape_.columns + column,
             static_cast<int64_t>(mixed) >> 63 & flips_};
   }
-  /// Adds to a counter. Returns the flow's new reading of it, in units of 1/kUnit packets.
+  /// Adds to a counter. Returns the flow's count as read from it, in units of 1/kUnit packets.
   static int64_t Add(Place place, int64_t packets, int64_t bytes) {
     place.cell->packets += place.Flipped(packets);
     place.cell->bytes += place.Flipped(bytes);
@@ -74,15 +74,16 @@ class Sketch {
   }
 
   /// Returns Σ counter² of the row, in kUnit⁻² packets². For a count sketch, this estimates Σ f²
-  /// over all flows. Valid if only AddSquaring was used, or after Merge or Restore.
+  /// over all flows. Valid only after Merge or Restore, or if all packets were added with
+  /// AddSquaring.
   double Squares(uint32_t row) const { return squares_[row]; }
   /// Returns the counters of a row.
   const Cell* Row(uint32_t row) const { return cells_ + size_t{row} * shape_.columns; }
 
   void Clear();
-  /// Sets the counters, row by row, to those of another sketch of this shape.
+  /// Sets the counters, row by row, to those of another sketch of the same shape.
   void Restore(std::span<const Cell> cells);
-  /// Adds the counts of `other`, which has the same shape.
+  /// Adds the counts of `other`, which must have the same shape.
   void Merge(const Sketch& other);
 
  private:
@@ -94,14 +95,14 @@ class Sketch {
 
   Shape shape_;
   Cell* cells_;
-  int64_t flips_;  ///< -1 if signs are in use, else 0.
+  int64_t flips_;  ///< -1 if the sketch uses signs, otherwise 0.
   std::array<Salt, Setup::kMaxRows> salts_;
   std::array<double, Setup::kMaxRows> squares_{};
 };
 
-/// Returns the number of smallest readings that MiddleOf ignores; it ignores the same number of
-/// largest readings. The number is 1 for three rows, so that the median remains, and about a
-/// quarter of many rows.
+/// Returns how many of the smallest readings MiddleOf ignores; it ignores as many of the largest.
+/// This is 1 for three rows, so that the median remains, and about a quarter of a large number of
+/// rows.
 constexpr uint32_t TrimmedRows(uint32_t rows) { return (rows + 1) / 4; }
 /// Combines the readings of a flow's rows: returns the mean of the middle ones. Up to TrimmedRows
 /// readings may be arbitrarily too small, and as many may be too large. The median would tolerate

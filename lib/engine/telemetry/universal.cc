@@ -35,15 +35,15 @@ struct Sums {
   Sum flows;
   Sum single;              ///< Number of flows with exactly one sample.
   Sum entropy;             ///< Σ f·log2 f.
-  double named = 0;        ///< Number of flows in the table or known to the first level.
-  double exact = 0;        ///< Number of flows that the table counted to the end.
+  double named = 0;        ///< Number of flows that are in the table or known to the first level.
+  double exact = 0;        ///< Number of flows that the table counted for the whole epoch.
   bool all_known = false;  ///< The last visited level knows all of its flows.
 };
 
 Sums SumUp(const Epoch& epoch, const FlowCounter& counter) {
   const auto levels = counter.levels();
   const ExactFlows& table = counter.exact();
-  double most_before = 0;  // Maximum packets before a flow moved to the sketch.
+  double most_before = 0;  // Highest packet count at which a flow moved to the sketch.
   for (const ExactFlows::Flow& flow : table.flows()) {
     const auto pkts = static_cast<double>(flow.pkts);
     if (!table.Counts(flow.hash)) most_before = std::max(most_before, pkts);
@@ -109,8 +109,9 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
   Universal universal;
   Range& distinct = universal.distinct_flows;
   const double single = std::max(0.0, sums.single.value);
-  // GEE (Charikar et al., PODS 2000): the number of flows with one sample plus the missed flows is
-  // between `single` and `single` · (1 + c). The estimate is the geometric mean of these limits.
+  // GEE (Charikar et al., PODS 2000): the number of flows with one sample plus the missed flows
+  // lies between `single` and `single` · (1 + c). The estimate is the geometric mean of these
+  // limits.
   distinct.value = sums.flows.value + single * (std::sqrt(1 + c) - 1);
   distinct.low = std::max(sums.named, sums.flows.value - deviations * sums.flows.Deviation());
   distinct.high = sums.all_known ? sums.flows.value + deviations * sums.flows.Deviation() +
@@ -131,7 +132,7 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
   const double most = std::log2(std::max(1.0, distinct.high));
   entropy.low = std::clamp(seen - spread, 0.0, most);
   entropy.high = sums.all_known ? std::clamp(seen + spread + hidden, entropy.low, most) : most;
-  // For flows of many packets, the expected error is half of the relative sampling variance.
+  // For flows with many packets, the expected error is half of the relative sampling variance.
   const double sampled = std::max(0.0, distinct.value - sums.exact);
   const double likely = c * sampled / packets * std::numbers::log2e / 2;
   entropy.value = std::clamp(seen + std::min(hidden, likely), entropy.low, entropy.high);

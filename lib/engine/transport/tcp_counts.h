@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counters of TCP on the host, for reports and metrics.
+// Counters of the host's TCP stack, for reports and metrics.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace sluice::engine {
 
-/// Counters of one worker. The worker updates them every transport::Stack::kTickNs and at its end;
-/// any thread may read them through Load.
+/// Counters of one worker. The worker updates them every transport::Stack::kTickNs and when it
+/// ends. Any thread may read them with Load.
 struct TcpCounts : transport::StackCounters {
   uint64_t open = 0;              ///< Connections that are open now.
   uint64_t rx_bytes = 0;          ///< Bytes received in order.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs an engine for byte streams on an interface that carries frames. TCP runs on the host, in the
-// worker (transport/stack.h). TcpHost is an engine for frames, so it works on every interface. All
-// frames of a connection must reach the same worker.
+// Runs a byte-stream engine on an interface that carries frames. TCP runs on the host, in the
+// worker (transport/stack.h). TcpHost is a frame engine, so it works on every interface. All frames
+// of a connection must reach the same worker.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace sluice::engine {
 struct TcpHostOptions {
   transport::StackOptions stack;
   std::vector<uint16_t> ports;  ///< The ports that accept connections, in host order.
-  /// Limit of the memory for unread bytes of all connections. Bytes of a connection wait there
-  /// while its engine needs more bytes or room.
+  /// Memory limit for the unread bytes of all connections. A connection's bytes stay unread while
+  /// its engine needs more input or more room for its output.
   uint64_t unread_bytes = 256u << 20;
   uint64_t cycles_per_second = 0;  ///< Frequency of the `now` arguments.
 };
@@ -54,7 +54,7 @@ class TcpHost final : public packet::Engine {
   }
 
   void set_outbox(packet::Outbox outbox) override { core_->outbox = outbox; }
-  /// Passes on frames that are not TCP segments to an own address and the port.
+  /// Passes on frames that are not TCP segments for an own address and port.
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     core_->now = now;
     return core_->stack->Input(frame.data, frame.length) ? packet::kConsume : packet::kPass;
@@ -76,10 +76,11 @@ class TcpHost final : public packet::Engine {
     bool open = false;
     bool ended = false;       ///< The peer will send no more bytes.
     bool finished = false;    ///< Nothing more will be sent; further bytes are discarded.
-    bool needs_room = false;  ///< The engine made no progress, with less than its maximum of room.
+    bool needs_room = false;  ///< The engine made no progress because it had less than its maximum
+                              ///< of room.
   };
 
-  /// The state to which the stack refers; it does not move.
+  /// The state that the stack refers to. It does not move.
   struct Core final : transport::Events {
     template <typename Make>
     Core(const TcpHostOptions& options, TcpCounts& counts, Make& make)
@@ -138,15 +139,18 @@ class TcpHost final : public packet::Engine {
     Streams streams;
     packet::Outbox outbox;
     uint64_t now = 0;
-    TcpCounts counts;  ///< Of this worker; `published` is a copy that others may read.
+    TcpCounts counts;  ///< Counters of this worker; `published` is a copy that other threads may
+                       ///< read.
     TcpCounts& published;
     UnreadLimit limit;
     const uint64_t cycles_per_second;
     const uint64_t cycles_per_tick;
     uint64_t last_tick = 0;
     std::vector<Connection> connections;      ///< By ConnectionId.
-    std::vector<uint8_t> room;                ///< Bytes that an engine writes in a turn.
-    std::unique_ptr<transport::Stack> stack;  ///< Last, because its destructor sends frames.
+    std::vector<uint8_t> room;                ///< Buffer for the bytes that an engine writes in one
+                                              ///< turn.
+    std::unique_ptr<transport::Stack> stack;  ///< Declared last, because its destructor sends
+                                              ///< frames.
   };
 
   explicit TcpHost(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -154,8 +158,8 @@ class TcpHost final : public packet::Engine {
   std::unique_ptr<Core> core_;
 };
 
-/// Lets the engine process the bytes where they lie, unless earlier bytes are unread. Keeps those
-/// that it does not consume.
+/// Lets the engine process the bytes in place, unless earlier bytes are unread. Keeps the bytes
+/// that the engine does not consume.
 template <packet::ByteStreamEngine Streams>
 void TcpHost<Streams>::Core::Received(transport::ConnectionId id, const uint8_t* data,
                                       uint32_t bytes) {
@@ -215,7 +219,7 @@ uint32_t TcpHost<Streams>::Core::Turns(transport::ConnectionId id, const uint8_t
       stack->Abort(id);
       return used;
     }
-    // A stream that ended is finished once the engine has processed all that it can.
+    // A stream that has ended is finished once the engine has processed all that it can.
     connection.finished = turn.after == packet::AfterTurn::kFinish ||
                           (connection.ended && !progress && !short_of_room);
     progress &= used != bytes || connection.ended;

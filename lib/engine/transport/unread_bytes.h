@@ -23,7 +23,8 @@ class UnreadBytes {
   const uint8_t* data() const { return memory_.get() + begin_; }
   uint32_t size() const { return end_ - begin_; }
 
-  /// Appends `count` bytes. Returns false, without effect, if the limit would be exceeded.
+  /// Appends `count` bytes. Returns false and leaves the bytes unchanged if the limit would be
+  /// exceeded.
   bool Append(const uint8_t* bytes, uint32_t count, UnreadLimit& limit) {
     if (count == 0) return true;
     if (count > capacity_ - end_ && !MakeRoom(count, limit)) return false;
@@ -31,7 +32,8 @@ class UnreadBytes {
     end_ += count;
     return true;
   }
-  /// Removes the first `count` bytes, at most size(). Returns large memory when none is left.
+  /// Removes the first `count` bytes, at most size(). If no bytes are left, frees memory that
+  /// exceeds kKeptBytes.
   void Remove(uint32_t count, UnreadLimit& limit) {
     begin_ += count;
     if (begin_ != end_) return;
@@ -48,8 +50,8 @@ class UnreadBytes {
   /// Memory up to this size is kept for the next incomplete request.
   static constexpr uint32_t kKeptBytes = 4096;
 
-  /// Moves the bytes to the start of the memory, or of more memory if fewer than half are free.
-  /// Copying them costs a constant number of operations per appended byte.
+  /// Moves the bytes to the start of the memory, or to a larger memory block if less than half of
+  /// it is free. Copying costs a constant number of operations per appended byte.
   bool MakeRoom(uint32_t count, UnreadLimit& limit) {
     const uint32_t used = size();
     if (used + count <= capacity_ / 2) {

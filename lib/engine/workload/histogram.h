@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A histogram of times with 128 buckets per power of two, so that the error of a percentile is
-// below 1%. The range is 1 ns to hours, the size 38 KiB. The buckets are those of HdrHistogram
+// below 1%. It covers 1 ns to hours in 38 KiB. The buckets are those of HdrHistogram
 // (https://hdrhistogram.org) with two significant digits and 1 as the lowest value.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace sluice::engine::workload {
 
-/// A histogram in which one thread records values; others may call Snapshot and recorded meanwhile.
-/// All other functions are for one thread.
+/// A histogram in which one thread records values. Other threads may call Snapshot and recorded()
+/// meanwhile; only one thread may call the other functions.
 class Histogram {
  public:
   void Record(uint64_t value) {
@@ -37,7 +37,7 @@ class Histogram {
   }
   /// As count(), but any thread may call it.
   uint64_t recorded() const { return Load(count_); }
-  /// Subtracts an earlier snapshot of the same histogram. Minimum and maximum do not change.
+  /// Subtracts an earlier snapshot of the same histogram. The minimum and maximum do not change.
   void Subtract(const Histogram& earlier) {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] -= earlier.counts_[i];
     count_ -= earlier.count_;
@@ -57,8 +57,8 @@ class Histogram {
   uint64_t min() const { return count_ == 0 ? 0 : min_; }
   uint64_t max() const { return max_; }
 
-  /// Returns the smallest value that a fraction `share` (0 … 1) of all values do not exceed
-  /// (nearest rank), to the precision of a bucket; 0 without values.
+  /// Returns the smallest value that is not exceeded by a fraction `share` (0 … 1) of all values
+  /// (nearest rank), to the precision of a bucket. Returns 0 if there are no values.
   uint64_t Percentile(double share) const {
     const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
     uint64_t seen = 0;
@@ -78,8 +78,8 @@ class Histogram {
     return powers;
   }
 
-  /// Calls see(lowest, highest, count) for each bucket up to the last one that is not empty: the
-  /// bucket's range of values, and the number of values in it.
+  /// Calls see(lowest, highest, count) for each bucket up to the last nonempty one: the lowest and
+  /// highest value of the bucket, and the number of values in it.
   template <typename See>
   void ForEachBucket(See see) const {
     size_t end = counts_.size();
@@ -90,10 +90,10 @@ class Histogram {
  private:
   static constexpr uint32_t kBits = 7;  // Buckets per power of two: 2^kBits.
   static constexpr uint32_t kMaxBits = kPowers - 1;
-  // Largest value that has a bucket; larger values count in the last bucket.
+  // Largest value with its own bucket; larger values count in the last bucket.
   static constexpr uint64_t kMax = (uint64_t{1} << kMaxBits) - 1;
 
-  // Each value below 2^(kBits + 1) has a separate bucket.
+  // Each value below 2^(kBits + 1) has its own bucket.
   static size_t IndexOf(uint64_t value) {
     value = std::min(value, kMax);
     const uint32_t shift =

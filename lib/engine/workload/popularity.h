@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chooses the item of a request: uniform, or by Zipf's law.
+// Chooses the item that a request refers to, uniformly or by Zipf's law.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 namespace sluice::engine::workload {
 
 /// Draws item i (0 …) of `items` with a probability proportional to 1 / (i + 1)^exponent, exact
-/// except for the rounding of doubles, in constant time and memory: rejection-inversion (Hörmann
-/// and Derflinger, ACM TOMACS 6(3), 1996). Exponent 0 is uniform.
+/// except for rounding. Uses rejection-inversion, which needs constant time and memory (Hörmann and
+/// Derflinger, ACM TOMACS 6(3), 1996). An exponent of 0 gives a uniform distribution.
 class Popularity {
  public:
-  /// `items` ≥ 1, at most 2^52; `exponent` ≥ 0.
+  /// `items` must be 1 to 2^52, and `exponent` must not be negative.
   Popularity(uint64_t items, double exponent);
 
   uint64_t Draw(Random& random) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Times at which requests of an open loop are due: fixed in advance, independent of the server.
-// Latencies count from these times, so a stalled server is charged for all requests that were due
-// meanwhile (no coordinated omission).
+// Times at which open-loop requests are due. They are fixed in advance and independent of the
+// server. Latencies are measured from these times, so a stalled server is charged for all requests
+// that were due meanwhile (no coordinated omission).
 #pragma once
 
 #include <cmath>
@@ -13,13 +13,13 @@
 namespace sluice::engine::workload {
 
 enum class Arrivals : uint8_t {
-  kPoisson,   ///< Independent users: exponential gaps.
+  kPoisson,   ///< Independent users, whose requests have exponentially distributed gaps.
   kConstant,  ///< Equal gaps.
 };
 
 class Schedule {
  public:
-  /// `rate` is in requests per second and must be above 0.
+  /// `rate` is in requests per second and must be positive.
   Schedule(double rate, Arrivals arrivals, uint64_t start_ns, uint64_t seed)
       : gap_ns_(1e9 / rate), arrivals_(arrivals), start_ns_(start_ns), random_(seed) {}
 
