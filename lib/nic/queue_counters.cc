@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sums and copies of queue counters, for reports. Control path.
+// Sums and copies queue counters for reports. Used on the control path.
 #include "nic/queue_counters.h"
 
 #include <numeric>

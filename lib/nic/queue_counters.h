@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counters of a queue, and the single table of them that reports, telemetry and metrics iterate
-// over.
+// The counters of a queue, and the only table of these counters, which reports, telemetry and
+// metrics iterate over.
 //
-// Conservation law. Whenever no Poll is running,
+// Conservation law: whenever no Poll is running,
 //
 //   rx_pkts + sent_pkts = tx_pkts + consumed_pkts + Σ engine_drops + Σ counters marked `drop`.
 //
 // A frame that waits to be transmitted counts as transmitted until its transmission fails.
 //
 // `rx_desync` is not part of this law, because flits without a recognizable frame cannot be counted
-// in frames. On a streaming interface the bytes that the NIC reported obey another law:
+// in frames. On a streaming interface, the number of bytes that the NIC reported obeys another law:
 //
 //   notified bytes = 64 · (Σ over received frames of ⌈length / 64⌉ + rx_desync).
 #pragma once
@@ -54,8 +54,8 @@ struct QueueCounters {
   uint64_t no_exception_port = 0;
   uint64_t rx_desync = 0;
 
-  /// Adds to one of the totals. Owner only. The sum wraps like any unsigned sum, so a correction
-  /// may be added as its two's complement.
+  /// Adds to one of the totals. Only the owner may call it. The sum wraps like any unsigned sum, so
+  /// a correction can be added as its two's complement.
   static void Add(uint64_t& total, uint64_t amount) {
     std::atomic_ref<uint64_t>(total).store(total + amount, std::memory_order_relaxed);
   }
@@ -63,7 +63,7 @@ struct QueueCounters {
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
   }
-  /// Counts frames that were emitted together. Owner only. Returns their number.
+  /// Counts frames that were emitted together. Only the owner may call it. Returns their number.
   uint32_t AddEmitted(FrameTotals left) {
     Add(sent_pkts, left.pkts);
     Add(tx_pkts, left.pkts);
@@ -74,7 +74,8 @@ struct QueueCounters {
   QueueCounters Snapshot() const;
   QueueCounters& operator+=(const QueueCounters& other);
 
-  /// Returns the number of dropped frames: all counters marked `drop` and the engine's drops.
+  /// Returns the number of dropped frames: the sum of all counters marked `drop` and the engine's
+  /// drops.
   uint64_t DroppedPkts() const;
   /// Returns whether the conservation law holds. Exact only after the last Poll.
   bool Conserved() const { return rx_pkts + sent_pkts == tx_pkts + consumed_pkts + DroppedPkts(); }
@@ -82,13 +83,13 @@ struct QueueCounters {
 
 /// One row of the counter table.
 struct QueueCounter {
-  const char* name;  ///< Name in JSON and telemetry; ends with the unit, except for drops.
+  const char* name;  ///< Name in JSON and telemetry. It ends with the unit, except for drops.
   const char* help;  ///< One sentence.
   uint64_t QueueCounters::*member;
-  bool drop = false;  ///< The counter is a drop term of the conservation law.
+  bool drop = false;  ///< Whether the counter is a drop term of the conservation law.
 };
 
-/// All counters except the engine's drops, which the engine names.
+/// All counters except the engine's drops, whose names the engine defines.
 inline constexpr std::array kQueueCounters{
     QueueCounter{"rx_pkts", "Frames received by the workers.", &QueueCounters::rx_pkts},
     QueueCounter{"sent_pkts",

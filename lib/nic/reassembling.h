@@ -5,8 +5,9 @@
 // replaces the fragment that arrived last; its answer is treated as if the engine had built it in a
 // separate buffer. Session adds this layer to each engine that owns addresses.
 //
-// A waiting fragment counts as consumed. If it is dropped later, it is moved from consumed to the
-// drop counter, so that the law of QueueCounters holds whenever no Poll is running.
+// A waiting fragment counts as consumed. If it is dropped later, it is subtracted from the consumed
+// counter and added to the drop counter, so that the conservation law of QueueCounters holds
+// whenever no Poll is running.
 #pragma once
 
 #include <array>
@@ -53,7 +54,8 @@ class Reassembling final : public packet::EngineLayer<Engine> {
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) requires packet::BurstEngine<Engine> {
     if (!fragments_.on()) {
-      // Uses PartOfBurst like the calls below, so that the engine's code is instantiated only once.
+      // Uses PartOfBurst, like the calls below, so that the engine's code is instantiated only
+      // once.
       packet::PartOfBurst<Burst> whole(burst, 0, burst.size());
       return this->engine_.ProcessBurst(whole, now);
     }
@@ -110,9 +112,9 @@ class Reassembling final : public packet::EngineLayer<Engine> {
     }
   };
 
-  /// Returns true for every fragment that Defragmenter supports, and also for frames with VLAN
-  /// tags, with IPv4 options, or that are neither IPv4 nor IPv6. Tests for plain IPv4 first, as
-  /// engines also do, so that a plain IPv4 frame costs one additional comparison.
+  /// Returns true for every fragment that Defragmenter supports. Also returns true for frames that
+  /// have VLAN tags or IPv4 options, or are neither IPv4 nor IPv6. Tests for plain IPv4 first, as
+  /// engines do, so that a plain IPv4 frame costs only one additional comparison.
   static bool MayBeFragment(const uint8_t* frame) {
     constexpr uint32_t kFlags = packet::kEthernetHeaderBytes + 6;
     constexpr uint16_t kMoreOrOffset = 0xff3f;  // 0x3fff in network order.
@@ -128,7 +130,7 @@ class Reassembling final : public packet::EngineLayer<Engine> {
     const packet::Headers headers = packet::Parse(frame, length);
     if (!packet::Defragmenter::Accepts(headers) || !IsOurs(frame, headers)) return {};
     const packet::Defragmenter::Result taken = fragments_.Accept(frame, headers, now);
-    // The queue counts the drop of the current fragment.
+    // The queue counts the drop of the current fragment itself.
     if (taken.outcome == Outcome::kDropped) ++counted_[taken.reason];
     Recount();
     switch (taken.outcome) {
@@ -151,7 +153,7 @@ class Reassembling final : public packet::EngineLayer<Engine> {
                             : own.Owns(packet::Load<packet::Ipv4Address>(ip + 16));
   }
 
-  /// Subtracts fragments that were dropped while they waited from the consumed counter, and adds
+  /// Subtracts fragments that were dropped while they waited from the consumed counter and adds
   /// them to the drop counters.
   void Recount() {
     for (uint8_t reason = 0; reason < packet::Defragmenter::kReasons; ++reason) {

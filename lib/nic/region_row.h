@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A row: the first frames of a region if they have one length and are at equal distances. A NIC
-// that receives frames of one size writes such regions. After Find, the entries of a row need
-// neither checks nor loads: the first entry and the distance describe all of them.
+// A row: the first frames of a region, if they have the same length and are equally spaced. A NIC
+// that receives frames of one size writes such regions. After Find, the entries of a row need not
+// be loaded or checked: the first entry and the distance describe all of them.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,17 @@ namespace sluice::nic {
 /// Entry i of the row is first + i * step, and is valid.
 struct RegionRow {
   /// Number of entries that are compared at once. The number of frames in a row is a multiple of
-  /// kGroup.
+  /// it.
   static constexpr uint32_t kGroup = 8;
 
   swap::Entry first = 0;
-  /// Difference of consecutive entries: the distance of the frames in bytes.
+  /// Difference between consecutive entries, which is the distance between frames in bytes.
   swap::Entry step = 0;
   uint32_t frames = 0;
 
   /// Returns the longest row at the start of `region`; it may be empty. The region must have
-  /// received at least kGroup frames. A row does not refer to the entries, so the NIC cannot change
-  /// it afterwards.
+  /// received at least kGroup frames. A row does not refer to the region's entries, so the NIC
+  /// cannot change it afterwards.
   static RegionRow Find(const HeldRegion& region) {
     RegionRow row{.first = RegionWriter::Load(region.entries[0])};
     row.step = RegionWriter::Load(region.entries[1]) - row.first;
@@ -54,9 +54,9 @@ struct RegionRow {
     return static_cast<uint32_t>(at - entries);
   }
 
-  /// Returns whether all entries of the row are valid. This is so if the first and the last entry
-  /// are valid and have the same length, and the offsets increase without overflow: then no sum has
-  /// carried into the lengths.
+  /// Returns whether all entries of the row are valid. This is the case if the first and the last
+  /// entry are valid and have the same length, and the offsets increase without overflow, because
+  /// then no sum has carried into the lengths.
   bool IsSound(const swap::Geometry& bounds) const {
     const swap::Entry last = first + (frames - 1) * step;
     const uint64_t end = swap::EntryOffset(first) + uint64_t{frames - 1} * step;

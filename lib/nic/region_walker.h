@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs an engine over the frames of a region: the hot loop of the bilateral interface. Used by
-// BilateralQueue, which holds the region meanwhile.
+// The hot loop of the bilateral interface. Runs an engine over the frames of a region. Used by
+// BilateralQueue, which holds the region during the walk.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace sluice::nic {
 /// Walks one region at a time. Used by one worker.
 class RegionWalker {
  public:
-  /// The references must outlive the walker. `writer` must have begun the region that is walked.
+  /// The references must outlive the walker. `writer` must be writing to the region that is walked.
   /// `headroom` is the number of bytes before each frame, as configured for the link.
   RegionWalker(RegionWriter& writer, ExceptionPath& exception, QueueCounters& counters,
                uint32_t headroom)
@@ -39,7 +39,7 @@ class RegionWalker {
     if (region.received == 0) return {};
     unforwarded_ = {};
     __builtin_prefetch(region.base,
-                       1);  // The header, which is written when the region is given back.
+                       1);  // The header will be written when the region is given back.
     swap::Entry* const end = region.entries + region.received;
     uint64_t bytes = 0;
     if constexpr (packet::BurstEngine<Engine>) {
@@ -67,14 +67,14 @@ class RegionWalker {
   uint32_t at_work() const { return static_cast<uint32_t>(at_work_ - writer_.region().entries); }
 
  private:
-  /// Prefetch distances in frames and entries, chosen by measurement. All offsets are in one array,
+  /// Prefetch distances in frames and entries, tuned by measurement. All offsets are in one array,
   /// so any distance is possible.
   static constexpr uint32_t kFramesAhead = 24;
   static constexpr uint32_t kEntriesAhead = 64;
-  /// Distance in frames at which Prepare is called. The frame itself has been prefetched by then.
+  /// Distance in frames at which Prepare is called. By then, the frame itself has been prefetched.
   static constexpr uint32_t kPrepareAhead = 8;
   /// Number of frames that an engine processes in one burst. Copies of their entries fit into the
-  /// cache.
+  /// first-level cache.
   static constexpr uint32_t kBurstFrames = 128;
 
   /// Handles the frames of a row. Returns the bytes received.
@@ -107,7 +107,8 @@ class RegionWalker {
         data += step;
       }
       if (ahead == 0) break;
-      // The tail has no frames ahead: from here on, each frame prefetches itself, without effect.
+      // There are no frames ahead of the tail, so from here on each frame harmlessly prefetches
+      // itself.
       ahead = 0;
     }
     return uint64_t{row.frames} * length;
@@ -115,8 +116,8 @@ class RegionWalker {
 
   /// Handles the frames of the entries [first, end), which need not form a row. The NIC writes the
   /// entries, so each entry is read once and validated. Totals are kept per region; only frames
-  /// that are not forwarded unchanged need separate accounting. `region` is passed by value to stay
-  /// in registers. Returns the bytes received.
+  /// that are not forwarded unchanged need separate accounting. `region` is passed by value so that
+  /// it stays in registers. Returns the bytes received.
   template <packet::QueueEngine Engine>
   [[gnu::noinline]] uint64_t WalkFrames(const HeldRegion region, swap::Entry* const first,
                                         swap::Entry* const end, Engine& engine, uint64_t now) {
@@ -142,14 +143,15 @@ class RegionWalker {
         bytes += HandleEntry(region, bounds, at, engine, now);
       }
       if (stop == end) break;
-      // The tail has no frames ahead: from here on, each frame prefetches itself, without effect.
+      // There are no frames ahead of the tail, so from here on each frame harmlessly prefetches
+      // itself.
       ahead = 0;
     }
     return bytes;
   }
 
-  /// As WalkFrames, for a region of few frames, where the prefetch distances of WalkFrames would
-  /// cost more time than they hide.
+  /// Like WalkFrames, for a region with few frames, for which the prefetch distances of WalkFrames
+  /// would cost more time than they save.
   template <packet::FrameEngine Engine>
   uint64_t WalkFew(const HeldRegion& region, Engine& engine, uint64_t now) {
     const swap::Geometry bounds = RegionWriter::Bounds(region);
@@ -189,7 +191,7 @@ class RegionWalker {
   }
 
   /// Processes a burst of frames in one call. For a frame that the engine does not read, only the
-  /// entry is loaded. If one of the entries is invalid, walks the burst frame by frame.
+  /// entry is loaded. If an entry is invalid, walks the burst frame by frame.
   template <packet::BurstEngine Engine>
   uint64_t WalkBurst(const HeldRegion region, swap::Entry* const first, swap::Entry* const end,
                      Engine& engine, uint64_t now) {
@@ -197,7 +199,7 @@ class RegionWalker {
     const auto frames = static_cast<uint32_t>(end - first);
     std::array<swap::Entry, kBurstFrames> entries;
     std::memcpy(entries.data(), first, frames * sizeof(swap::Entry));
-    // The NIC may still write to the entries; only the copies are read from here on.
+    // The NIC may still write to the entries, so only the copies are read from here on.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const auto arrived = std::span(std::as_const(entries)).first(frames);
     if (!swap::EntriesAreSound(arrived, bounds)) [[unlikely]] {
@@ -222,8 +224,8 @@ class RegionWalker {
     return bytes;
   }
 
-  /// Prefetches for writing: engines answer in place, and a line prefetched for reading would be
-  /// fetched twice. The entry may be invalid, because a prefetch cannot fault.
+  /// Prefetches for writing: engines answer in place, and a line that was prefetched for reading
+  /// would have to be fetched again. The entry may be invalid, because a prefetch cannot fault.
   static void Prefetch(const uint8_t* base, swap::Entry entry) {
     __builtin_prefetch(base + swap::EntryOffset(entry), 1);
   }
@@ -261,7 +263,7 @@ class RegionWalker {
     QueueCounters::Add(counters_.rx_bad_entry, 1);
   }
 
-  /// Counts the verdict of a frame that is not forwarded, and clears its entry.
+  /// Counts the verdict for a frame that is not forwarded, and clears its entry.
   [[gnu::noinline]] void End(swap::Entry& entry, uint32_t length, packet::Verdict verdict) {
     RegionWriter::Store(entry, 0);
     ++unforwarded_.pkts;
@@ -274,8 +276,9 @@ class RegionWalker {
     }
   }
 
-  /// Applies an answer of `length` bytes at `data` to the frame that arrived as `arrived_bytes` at
-  /// `arrived`. Parameters are values because a Frame would be stored in memory for every frame.
+  /// Applies an answer of `length` bytes at `data` to the frame that arrived as `arrived_bytes`
+  /// bytes at `arrived`. The parameters are passed by value, because a Frame would have to be
+  /// stored in memory for every frame.
   [[gnu::noinline]] void Resize(swap::Entry& entry, const uint8_t* arrived, uint32_t arrived_bytes,
                                 const uint8_t* data, uint32_t length) {
     const HeldRegion& region = writer_.region();
@@ -297,7 +300,7 @@ class RegionWalker {
   QueueCounters& counters_;
   const uint32_t headroom_;
   const swap::Entry* at_work_ = nullptr;  ///< Entry being handled, if the engine is a Sender.
-  FrameTotals unforwarded_;               ///< Totals received minus totals forwarded; modulo 2^64.
+  FrameTotals unforwarded_;               ///< Totals received minus totals forwarded, modulo 2^64.
 };
 
 }  // namespace sluice::nic

@@ -26,10 +26,10 @@
 
 namespace sluice::nic {
 
-/// Writer for one region at a time. Used by one worker.
+/// Writes to one region at a time. Used by one worker.
 class RegionWriter {
  public:
-  /// Result of placing a frame.
+  /// Result of trying to place a frame.
   enum class Placed : uint8_t { kPlaced, kNoRoom, kUnframeable };
 
   /// Starts to write to `region`. The worker must hold it until it gives the region back.
@@ -41,8 +41,8 @@ class RegionWriter {
     moved_.clear();
   }
   const HeldRegion& region() const { return region_; }
-  /// Returns the number of entries in use: those of received and appended frames, less the
-  /// entries that CloseHoles has freed.
+  /// Returns the number of entries in use: those of received and appended frames, minus the entries
+  /// that CloseHoles has freed.
   uint32_t entries() const { return used_; }
   const FrameTotals& appended() const { return appended_; }
 
@@ -55,8 +55,8 @@ class RegionWriter {
   static swap::Geometry Bounds(const HeldRegion& region) {
     return {.regions = 0, .region_bytes = region.bytes, .max_frames = region.capacity};
   }
-  /// Returns the room after a valid entry's frame that ends at offset `end`: the bytes up to the
-  /// end of the frame's slot, which is in the region.
+  /// Returns the room after the frame of a valid entry, where the frame ends at offset `end`: the
+  /// bytes up to the end of the frame's slot, which is inside the region.
   static uint32_t Tailroom(uint32_t end) { return -end & (swap::kSlotBytes - 1); }
   static bool LengthIsSound(uint32_t length) {
     return length - swap::kMinFrameBytes <= swap::kMaxFrameBytes - swap::kMinFrameBytes;
@@ -65,7 +65,7 @@ class RegionWriter {
   bool CouldHold(uint32_t length) const { return length <= region_.bytes - region_.data; }
 
   /// Appends an entry for a frame of `length` bytes. Returns the address at which to write the
-  /// frame, or null if it does not fit.
+  /// frame, or null if the frame does not fit.
   uint8_t* Add(uint32_t length) {
     if (used_ == region_.capacity) return nullptr;
     const uint32_t offset = Allocate(length);
@@ -81,23 +81,23 @@ class RegionWriter {
     if (to != nullptr) std::memcpy(to, frame, length);
     return to != nullptr;
   }
-  /// Appends a copy of a frame that must leave before received frame `number`. Returns false if it
-  /// does not fit. Successive calls must not decrease `number`.
+  /// Appends a copy of a frame that must be sent before received frame `number`. Returns false if
+  /// it does not fit. `number` must not decrease between calls.
   bool AppendBefore(uint32_t number, const uint8_t* frame, uint32_t length) {
     if (!Append(frame, length)) return false;
     moved_.push_back({region_.entries + number, Load(region_.entries[used_ - 1])});
     return true;
   }
-  /// Moves the entries that AppendBefore added to their positions. Called when all received frames
-  /// have been handled.
+  /// Moves the entries that AppendBefore added to their final positions. Called when all received
+  /// frames have been handled.
   void Order() {
     if (!moved_.empty()) [[unlikely]]
       MoveForward();
   }
 
-  /// Places an answer of `length` bytes at `data` to the frame that `arrived` describes. `data` is
-  /// in the frame's room, including the `headroom` bytes before it, or in a buffer of the engine,
-  /// which is copied. An answer that cannot be placed is not sent.
+  /// Places an answer of `length` bytes at `data` to the frame that `arrived` describes. `data`
+  /// points to the frame's room, including the `headroom` bytes before it, or to a buffer of the
+  /// engine, which is copied. If the answer cannot be placed, the frame is not sent.
   Placed Replace(swap::Entry& entry, swap::Entry arrived, const uint8_t* data, uint32_t length,
                  uint32_t headroom) {
     uint32_t offset = 0;
@@ -119,7 +119,7 @@ class RegionWriter {
   }
 
   /// Removes received frame `number`. Returns its bytes, which are valid until the next write to
-  /// the region, or an empty span if the frame was not to be sent.
+  /// the region, or an empty span if the frame is not to be sent.
   std::span<const uint8_t> Remove(uint32_t number) {
     const swap::Entry entry = Load(region_.entries[number]);
     Store(region_.entries[number], 0);
@@ -127,7 +127,7 @@ class RegionWriter {
     return {region_.base + swap::EntryOffset(entry), swap::EntryLength(entry)};
   }
 
-  /// Calls see(data, length) for each frame that is sent.
+  /// Calls see(data, length) for each frame to be sent.
   template <typename See>
   void ForEachFrame(See see) const {
     for (uint32_t i = 0; i < used_; ++i) {
@@ -138,14 +138,14 @@ class RegionWriter {
   }
 
  private:
-  /// An appended frame and the received frame before which it is sent.
+  /// An appended frame and the received frame that it must precede.
   struct Moved {
     swap::Entry* before;
     swap::Entry entry;
   };
 
-  /// Walks from the back to the front, so that each entry is moved once. The last moved_.size()
-  /// entries are the ones that were appended, in sending order.
+  /// Walks from back to front, so that each entry is moved once. The last moved_.size() entries are
+  /// the appended ones, in sending order.
   [[gnu::noinline]] void MoveForward() {
     swap::Entry* to = region_.entries + used_;
     swap::Entry* from = to - moved_.size();
@@ -164,7 +164,7 @@ class RegionWriter {
     const uint32_t arrived_at = swap::EntryOffset(arrived);
     const uint32_t arrived_bytes = swap::EntryLength(arrived);
     const uint32_t room = arrived_bytes + Tailroom(arrived_at + arrived_bytes);
-    // Modulo 2^64: an address before the region yields a large value.
+    // Modulo 2^64, so an address before the region yields a large value.
     const uint64_t at =
         reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(region_.base);
     if (!LengthIsSound(length)) return Placed::kUnframeable;
@@ -179,14 +179,15 @@ class RegionWriter {
     return within ? Placed::kPlaced : Placed::kUnframeable;
   }
 
-  /// Allocates `length` bytes after all other frames. Returns their offset, or 0 if they do not
-  /// fit.
+  /// Allocates `length` bytes after all other frames. Returns their offset, or 0 if there is no
+  /// room.
   uint32_t Allocate(uint32_t length) {
     if (free_ == 0) free_ = EndOfFrames();
     if (length > region_.bytes - free_) return 0;
     return std::exchange(free_, SlotEnd(free_ + length));
   }
-  /// The NIC usually fills a region from front to back but need not, so all entries are read.
+  /// The NIC usually fills a region from front to back but is not required to, so all entries are
+  /// read.
   [[gnu::noinline]] uint32_t EndOfFrames() const {
     uint32_t end = region_.data;
     ForEachFrame([&](const uint8_t* data, uint32_t length) {
@@ -202,7 +203,7 @@ class RegionWriter {
 
   HeldRegion region_{};
   uint32_t used_ = 0;
-  uint32_t free_ = 0;  ///< Offset after all frames; 0 until it is computed.
+  uint32_t free_ = 0;  ///< Offset after all frames, or 0 until it is computed.
   FrameTotals appended_;
   std::vector<Moved> moved_;  ///< Keeps its memory between regions.
 };

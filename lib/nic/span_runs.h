@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The handling of a span's frames after the verdict. Consecutive frames that are sent in place form
-// a *run*, which is transmitted as one piece. Any other frame (dropped, consumed, rebuilt
-// elsewhere) ends the run and forms a gap, which is given back together with the bytes after it:
+// Handles a span's frames after the verdict. Consecutive frames that are sent in place form a
+// *run*, which is transmitted as one piece. Any other frame (dropped, consumed, rebuilt elsewhere)
+// ends the run and forms a gap, which is given back together with the bytes after it:
 //
 //   owed            run                    cursor              end
 //    v               v                      v                   v
@@ -22,8 +22,8 @@
 
 namespace sluice::nic {
 
-/// Progress of the walk through one span. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame;
-/// all are on flit boundaries of the span.
+/// Progress of the walk through one span. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame.
+/// All are on flit boundaries of the span.
 struct Lane {
   uint8_t* cursor;  ///< The next frame.
   uint8_t* stop;    ///< The lockstep handles only frames that end before this address.
@@ -31,10 +31,10 @@ struct Lane {
   uint8_t* run;     ///< First byte of the run that ends at the cursor.
   uint8_t* owed;    ///< Oldest byte that has not been given back to the NIC.
   uint32_t pipe;
-  uint8_t* ahead;  ///< The next frame to prepare; may be before the cursor.
+  uint8_t* ahead;  ///< The next frame to prepare, which may be before the cursor.
 };
 
-/// Applies verdicts to the frames of one worker's pipes. Not thread-safe.
+/// Applies verdicts to frames in one worker's pipes. Not thread-safe.
 template <PipeSet Pipes>
 class SpanRuns {
  public:
@@ -42,8 +42,8 @@ class SpanRuns {
   SpanRuns(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
       : pipes_(pipes), exception_(exception), counters_(counters) {}
 
-  /// Sends a copy of a frame that is not part of a run, and counts the result. May also be called
-  /// while an engine handles a frame, and outside a walk. Returns true if the copy was accepted.
+  /// Sends a copy of a frame that is not part of a run, and counts the result. May be called even
+  /// while an engine handles a frame, or outside a walk. Returns true if the copy was accepted.
   bool SendCopy(const uint8_t* data, uint32_t length) {
     const SendResult result = pipes_.SendCopy(data, length);
     switch (result) {
@@ -61,15 +61,15 @@ class SpanRuns {
     return result == SendResult::kSent;
   }
 
-  /// Returns the value of Frame::spare for the next frame.
+  /// Returns the value for the next frame's Frame::spare.
   uint8_t* spare() const { return pipes_.spare(); }
 
-  /// Sends the answer to the frame of `arrived_bytes` at `at` if the answer was built at spare();
-  /// the caller counts it as sent in place (Grew). Returns false if the answer is elsewhere or
-  /// cannot be sent; the caller must then call Divert.
+  /// Sends the answer to the frame of `arrived_bytes` bytes at `at` if the answer was built at
+  /// spare(). The caller must count it as sent in place (Grew). Returns false if the answer is
+  /// elsewhere or cannot be sent; the caller must then call Divert.
   bool SendBuilt(Lane& lane, uint8_t* at, uint32_t arrived_bytes, const uint8_t* data,
                  uint32_t length, packet::Verdict verdict) {
-    // A run before this frame must be sent first.
+    // If a run ends before this frame, the run must be sent first.
     if (verdict.action != packet::Action::kForward || data != pipes_.spare() || lane.run != at ||
         !pipes_.SendBuilt(length)) {
       return false;
@@ -79,8 +79,8 @@ class SpanRuns {
   }
 
   /// Applies the verdict to a frame that is not sent in place. It arrived as `arrived_bytes` bytes
-  /// at `at`; the engine's answer is `length` bytes at `data`. Parameters are values because a
-  /// Frame would be stored in memory for every frame.
+  /// at `at`; the engine's answer is `length` bytes at `data`. The parameters are passed by value,
+  /// because a Frame would have to be stored in memory for every frame.
   [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,
                                 const uint8_t* data, uint32_t length, packet::Verdict verdict) {
     EndRun(lane, at, packet::FlitSpan(arrived_bytes));
@@ -103,7 +103,7 @@ class SpanRuns {
     }
   }
 
-  /// Sends the run before `at`, which is in the lane's span.
+  /// Sends the run that ends at `at`, which must be in the lane's span.
   void SendBefore(Lane& lane, uint8_t* at) { EndRun(lane, at, 0); }
 
   /// Skips flits that do not belong to a frame.
@@ -126,9 +126,9 @@ class SpanRuns {
 
   /// Resets the totals to 0.
   void Begin() { unforwarded_ = {}; }
-  /// Records that frames sent without Divert grew by `bytes`; modulo 2^64.
+  /// Records that frames sent without Divert grew by `bytes`, modulo 2^64.
   void Grew(uint64_t bytes) { unforwarded_.bytes -= bytes; }
-  /// Returns the totals walked minus those sent in place; modulo 2^64.
+  /// Returns the totals walked minus those sent in place, modulo 2^64.
   const FrameTotals& unforwarded() const { return unforwarded_; }
 
  private:

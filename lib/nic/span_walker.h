@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs an engine over contiguous bytes for the streaming interface. Used by StreamingQueue;
-// independent of the source of the spans. Assigns spans to the lanes of the lockstep (lockstep.h)
+// Runs an engine over contiguous bytes for the streaming interface. Used by StreamingQueue. It does
+// not depend on the source of the spans. Assigns spans to the lanes of the lockstep (lockstep.h)
 // and handles the cases that the lockstep does not cover: the end of a span, flits without a frame,
 // and runs that have become long.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace sluice::nic {
 
-/// Walks spans of one worker's pipes. One per worker; not thread-safe.
+/// Walks the spans of one worker's pipes. One per worker; not thread-safe.
 template <PipeSet Pipes>
 class SpanWalker {
  public:
@@ -36,7 +36,7 @@ class SpanWalker {
   SpanWalker& operator=(const SpanWalker&) = delete;
 
   /// Passes every frame of `spans` to the engine and returns every byte to the pipes. `spans` must
-  /// not contain two spans of one pipe. Returns the number of frames.
+  /// not contain two spans of the same pipe. Returns the number of frames.
   template <packet::QueueEngine Engine>
   uint32_t Walk(std::span<const Span> spans, Engine& engine, uint64_t now) {
     waiting_ = spans;
@@ -60,8 +60,8 @@ class SpanWalker {
   }
 
   /// Sends a copy of a frame that is not part of a run, and counts the result. If an engine is
-  /// handling a frame, the answers to earlier frames of that lane are sent first. May also be
-  /// called outside Walk. Returns whether the copy was accepted.
+  /// handling a frame, first sends the answers to earlier frames of that lane. May also be called
+  /// outside Walk. Returns whether the copy was accepted.
   bool SendCopy(const uint8_t* data, uint32_t length) {
     lanes_.SendSettled();
     return lanes_.runs().SendCopy(data, length);
@@ -70,9 +70,9 @@ class SpanWalker {
  private:
   static_assert(kLanes == 8, "Walk assumes eight lanes: it calls WalkLanes for 8, 4, 2 and 1");
 
-  /// Assigns the next span to a lane. Returns false if no span is left. Unless the engine processes
-  /// bursts or prepares frames, first handles the frames at the start of the span that have equal
-  /// lengths (RunRow).
+  /// Assigns the next span to a lane. Returns false if no span is left. If the engine neither
+  /// processes bursts nor prepares frames, first handles the equally long frames at the start of
+  /// the span (RunRow).
   template <packet::QueueEngine Engine>
   bool StartLane(Lane& lane, Engine& engine, uint64_t now) {
     while (!waiting_.empty()) {
@@ -96,7 +96,7 @@ class SpanWalker {
     return false;
   }
 
-  /// Walks while at least `kCount` lanes have bytes.
+  /// Walks while at least `kCount` lanes have bytes left.
   template <uint32_t kCount, packet::QueueEngine Engine>
   void WalkLanes(Engine& engine, uint64_t now) {
     while (active_ >= kCount) {
@@ -107,7 +107,7 @@ class SpanWalker {
   }
 
   /// Handles the frame at the cursor, or skips flits that do not form a frame. Returns false when
-  /// all bytes of the span are handled and given back.
+  /// all bytes of the span have been handled and given back.
   template <packet::QueueEngine Engine>
   bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
@@ -130,9 +130,9 @@ class SpanWalker {
     return lane.cursor < lane.end;
   }
 
-  Lockstep<Pipes> lanes_;  ///< Lanes 0 … active_ - 1 have bytes left or bytes to give back.
+  Lockstep<Pipes> lanes_;  ///< Lanes 0 … active_ - 1 have bytes left to handle or to give back.
   QueueCounters& counters_;
-  std::span<const Span> waiting_;  ///< Spans that are not assigned to a lane yet.
+  std::span<const Span> waiting_;  ///< Spans not yet assigned to a lane.
   uint32_t active_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The streaming interface: a worker's pipes, received as contiguous bytes and answered in place
-// (Ensō, OSDI'23). StreamingQueue is the loop; the pipes are EnsoPipes (native to the NIC) or
-// MbufPipes (any ethdev, packets copied). Each of the application's workers builds one queue.
+// The streaming interface: a worker receives its pipes as contiguous bytes and answers in place
+// (Ensō, OSDI'23). StreamingQueue is the loop. The pipes are EnsoPipes (native to the NIC) or
+// MbufPipes (any ethdev, with packets copied). Each of the application's workers builds one queue.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 namespace sluice::nic {
 
 inline constexpr uint32_t kMaxPipesPerWorker = 1024;
-/// Maximum number of spans that one Poll handles, at most one per pipe. The next Poll handles the
-/// spans of the other pipes.
+/// Maximum number of spans that one Poll handles, at most one per pipe. The next Poll continues
+/// with the other pipes.
 inline constexpr uint32_t kMaxSpansOfPoll = 64;
 
 /// FrameQueue over pipes. `Pipes` satisfies PipeSet and also has
@@ -39,8 +39,8 @@ class StreamingQueue {
   StreamingQueue(const StreamingQueue&) = delete;
   StreamingQueue& operator=(const StreamingQueue&) = delete;
 
-  /// Handles the bytes that the NIC has reported, in at most kMaxSpansOfPoll spans. Returns the
-  /// number of frames.
+  /// Handles the bytes that the NIC has reported, up to kMaxSpansOfPoll spans. Returns the number
+  /// of frames.
   template <packet::QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<Span, kMaxSpansOfPoll> spans;
@@ -104,7 +104,7 @@ class StreamingQueue {
   ExceptionPath exception_;
   SpanTap tap_;
   SpanWalker<Pipes> walker_{pipes_, exception_, counters_};
-  bool unflushed_ = false;  ///< Send was called and Flush may not have followed.
+  bool unflushed_ = false;  ///< Whether Send was called since the last Flush.
 };
 
 }  // namespace sluice::nic

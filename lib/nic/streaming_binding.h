@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --iface=streaming: the NIC's pipes on a net_enso port, and pipes into which packets are copied on
-// any other ethdev.
+// --iface=streaming: uses the NIC's pipes on a net_enso port. On any other ethdev, packets are
+// copied into pipes.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace sluice::nic {
 
 class StreamingBinding {
  public:
-  /// Returns the model's argument for the size of the pipes; empty for the hardware's size
+  /// Returns the model argument for the pipe size, or an empty string for the hardware's size
   /// (docs/enso-hardware.md). Pipes are smaller if a worker's pipes would exceed kPipesBytes. They
-  /// have at most kCachedFlits if `wire_waits` (2 MiB for eight pipes).
+  /// have at most kCachedFlits if `wire_waits` is set (2 MiB for eight pipes).
   static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits) {
     constexpr uint32_t kHardwareFlits = 32768, kCachedFlits = 4096, kPipesBytes = 128 << 20;
     const uint32_t room = std::bit_floor(kPipesBytes / options.pipes / packet::kFlitBytes);
@@ -53,7 +53,7 @@ class StreamingBinding {
   }
   InterfaceFigures Figures() const { return {}; }
 
-  /// Must be called only once: moves the pipes of an Ensō NIC into the queues.
+  /// Must be called only once, because it moves the pipes of an Ensō NIC into the queues.
   template <typename Run>
   int WithQueues(Run run) {
     if (native_) {
@@ -71,8 +71,8 @@ class StreamingBinding {
 
  private:
   InterfaceOptions options_;
-  bool native_ = false;            ///< True: the binding uses the native API of net_enso.
-  std::vector<EnsoPipes> pipes_;   ///< Native: one per worker, until WithQueues.
+  bool native_ = false;            ///< Whether the binding uses the native API of net_enso.
+  std::vector<EnsoPipes> pipes_;   ///< If native: one per worker, until WithQueues moves them.
   std::unique_ptr<EthPort> port_;  ///< Null if native.
 };
 

@@ -13,7 +13,7 @@
 namespace sluice::nic {
 
 /// Sends up to `count` mbufs and returns the number that the port accepted. The caller keeps the
-/// rest. `patience` must be that of the queue.
+/// rest. `patience` must belong to the queue.
 inline uint32_t TransmitBurst(uint16_t port, uint16_t queue, rte_mbuf** mbufs, uint32_t count,
                               Patience& patience) {
   uint32_t sent = 0;

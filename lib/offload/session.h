@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A session between one host and one agent, established on the control pair of a channel. An end
-// that lost its memory returns under a greater incarnation and begins another session. All other
-// lines of the window name their session, so that lines of an earlier session, or lines that a
+// that has lost its memory returns with a greater incarnation and begins another session. All other
+// lines of the window name their session, so that lines from an earlier session, and lines that a
 // killed end stored only in part, are ignored.
 //
 // Control lines, in both directions: word 0 = version, incarnation of the writer; word 1 = version,
@@ -18,21 +18,21 @@
 
 namespace sluice::offload {
 
-/// Invalidates the cached lines of a window that is cached write-through, because the peer may have
-/// written since they were cached.
+/// Invalidates the cached lines of a write-through window, because the peer may have written to
+/// them since.
 template <bar::WindowEnd W>
 void Forget(W& window) {
   if ((window.capabilities() & bar::kWindowWriteThrough) != 0) window.Flush();
 }
 
-/// Announces a Post of `line`, so that a window with lines that move between caches can start the
-/// transfer early.
+/// Announces that `line` will be posted. If lines of the window move between caches, the window can
+/// then start the transfer early.
 template <bar::WindowEnd W>
 void PreparePost(W& window, uint32_t line) {
   if constexpr (requires { window.PreparePost(line); }) window.PreparePost(line);
 }
 
-/// Prefetches `line` if reads are slow and the window supports it.
+/// Prefetches `line` if reads of the window are slow and it supports prefetching.
 template <bar::WindowEnd W>
 void Prefetch(W& window, uint32_t line) {
   if constexpr (requires { window.Prefetch(line); }) {
@@ -40,8 +40,8 @@ void Prefetch(W& window, uint32_t line) {
   }
 }
 
-/// The incarnations of both ends of a session. 0 means that the end is not known; each restart of
-/// an end increments its incarnation.
+/// The incarnations of both ends of a session. 0 means that the end is unknown. Each restart of an
+/// end increments its incarnation.
 struct AgentSession {
   uint32_t host = 0;
   uint32_t agent = 0;
@@ -54,7 +54,7 @@ struct AgentSession {
   constexpr uint16_t Epoch() const {
     return static_cast<uint16_t>((agent & 0xff) << 8 | (host & 0xff));
   }
-  /// Returns the number before the session's first event.
+  /// Returns the number that precedes that of the session's first event.
   constexpr uint64_t QueueStart() const {
     return uint64_t{(host & 0xffff) << 16 | (agent & 0xffff)} << 32;
   }
@@ -78,15 +78,15 @@ struct ControlLine {
   }
 };
 
-/// Reads the peer's control line when it has changed.
+/// Reads the peer's control line if it has changed.
 template <bar::WindowEnd W>
 class ControlReader {
  public:
   ControlReader(W& window, uint32_t index) : window_(&window), index_(index) {}
 
-  /// Reads the line if it differs from the last one. Returns false also if the line is dead, torn
-  /// or without an incarnation. Any different incarnation counts as new, not only a greater one:
-  /// otherwise one wrong write could lock out all later peers.
+  /// Reads the line if it differs from the last one read. Also returns false if the line is dead or
+  /// torn or contains no incarnation. Any different incarnation counts as new, not only a greater
+  /// one, because otherwise one wrong write could lock out all later peers.
   bool Read(ControlLine& out) {
     const bool read = ReadChanged(out);
     Forget(*window_);
@@ -116,7 +116,7 @@ class ControlReader {
   uint64_t faults_ = 0;
 };
 
-/// Common part of both ends of the control pair.
+/// Common part of both ends of a control pair.
 template <bar::WindowEnd W>
 class ControlEnd {
  public:
@@ -143,15 +143,16 @@ class ControlEnd {
   uint32_t index_;
 };
 
-/// The host's end of the control pair.
+/// The host's end of a control pair.
 template <bar::WindowEnd W>
 class HostControl : public ControlEnd<W> {
  public:
-  /// `window` must outlive it. `incarnation` is that of this host's memory, greater than 0.
+  /// `window` must outlive this object. `incarnation` is that of this host's memory and must be
+  /// greater than 0.
   HostControl(W& window, uint32_t index, uint32_t incarnation)
       : ControlEnd<W>(window, index, incarnation, {incarnation, 0}) {}
 
-  /// Polls the agent's line. Returns true if there is a new agent, and thus a new session.
+  /// Polls the agent's line. Returns true if there is a new agent and therefore a new session.
   bool Look() {
     ControlLine agent;
     if (!reader_.Read(agent)) return false;
@@ -185,11 +186,11 @@ class HostControl : public ControlEnd<W> {
   bool untold_ = false;
 };
 
-/// The agent's end of the control pair.
+/// The agent's end of a control pair.
 template <bar::WindowEnd W>
 class NicControl : public ControlEnd<W> {
  public:
-  /// As HostControl, with the agent's incarnation.
+  /// Like HostControl, with the agent's incarnation.
   NicControl(W& window, uint32_t index, uint32_t incarnation)
       : ControlEnd<W>(window, index, incarnation, {0, incarnation}) {}
 

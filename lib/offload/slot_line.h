@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two lines of a slot of the Wave channel: the agent's transaction and the host's outcome.
+// The two lines of a slot on a Wave channel: the agent's transaction and the host's outcome.
 //
 //   word 0  bits 0…31 transaction id   32…39 phase   40…63 the session's tag
 //   word 1  the session
 //   words 2 … 6  the item
 //
-// Publication follows swap/message.h: word 0 is stored last, and the item does not change while it
-// is published. Only an end that begins another session may overwrite a line that its peer is
-// reading; the peer detects it by word 1 or the tag in word 0.
+// Lines are published as in swap/message.h: word 0 is stored last, and the item does not change
+// while it is published. Only an end that begins another session may overwrite a line that its peer
+// is reading. The peer detects this from word 1 or the tag in word 0.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class SlotPhase : uint8_t {
   kNone,  ///< Never posted.
   // Phases of the agent:
   kReady,   ///< The line contains a decision.
-  kCancel,  ///< As kReady, and the agent requests the decision back.
+  kCancel,  ///< Like kReady, but the agent requests the decision back.
   // Phases of the host, authoritative:
   kEnforced,
   kRefused,
@@ -42,7 +42,7 @@ struct SlotLine {
     for (uint32_t i = 0; i < item.word.size(); ++i) line.word[2 + i] = item.word[i];
     return line;
   }
-  /// Decodes word 0 only. Returns false if it belongs to another session or none, or if the link is
+  /// Decodes only word 0. Returns false if it belongs to another session or none, or if the link is
   /// dead. Does not check the phase.
   bool DecodeWord0(uint64_t word0, const AgentSession& session) {
     txid = static_cast<uint32_t>(word0);

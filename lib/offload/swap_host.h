@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The channel of swaps (lib/swap), the host's end. Each slot has two half-links:
+// The host's end of a swap channel (lib/swap). Each slot has two half-links:
 //
-//   asks     The host offers its event and gets the decision as the answer, with four messages. The
+//   asks     The host offers its event and gets the decision as the answer, in four messages. The
 //            host must see the decision before it commits, so the host is the commit point, and its
-//            closing line contains the outcome. The alternative is two messages with the outcome in
-//            the next offer, which would halve the bytes (88 / 88 instead of 176 / 176). But an
-//            offer of 40 bytes has no space for an outcome of 40 bytes. The agent would also not
-//            know the outcome until the next event of the asking CPU, a whole time slice later. The
-//            cost:
-//            the next ask of the slot waits for one more round trip (758 ns). An earlier event is
-//            sent without a swap of its slot, and the agent decides it by an offer.
-//   offers   The agent offers a decision, on condition that the state is the one that it saw, in
-//            two messages. The host is the responder and the commit point. Check() is the
-//            condition, evaluated when the host polls; a rejection contains the current state. The
-//            offer may stand until it is needed: a prestaged decision.
+//            closing line contains the outcome. With two messages and the outcome in the next
+//            offer, the bytes would be halved (88 / 88 instead of 176 / 176). However, an offer of
+//            40 bytes has no space for an outcome of 40 bytes, and the agent would not know the
+//            outcome until the asking CPU's next event, a whole time slice later. The cost of four
+//            messages is that the slot's next ask waits for one more round trip (758 ns). An event
+//            that comes earlier is sent without a swap for its slot, and the agent answers it with
+//            an offer.
+//   offers   The agent offers a decision in two messages, on condition that the state is still the
+//            one that it saw. The host is the responder and the commit point. When it polls, it
+//            evaluates the condition with Check(); a rejection contains the current state. The
+//            offer may stand until it is needed, as a prestaged decision.
 //
 // Events that need no decision are swaps on a separate ring of half-links, each acknowledged. Asks
-// and events are numbered in the order of sending.
+// and events are numbered in the order in which they are sent.
 //
-// A decision that answers an ask cannot be recalled, because the agent is its responder; an agent
-// that may recall a decision must offer it. lib/swap implements retained outcomes, incarnations and
-// epochs. The window is not read between Check() and Apply().
+// A decision that answers an ask cannot be recalled, because the agent is the responder. If an
+// agent may have to recall a decision, it must offer it. lib/swap implements retained outcomes,
+// incarnations and epochs. The window is not read between Check() and Apply().
 //
 // Used by one thread at a time; wave_host.h describes which calls may be interleaved and how an end
 // may be replaced.
@@ -95,14 +95,14 @@ class SwapHost {
     return up_ && control_.PollRestart();
   }
   uint64_t overflows() const { return control_.lost(); }
-  /// If a peer violated the protocol, its half-link stops until the next session and counts as one
-  /// fault.
+  /// If a peer violates the protocol, its half-link stops until the next session, and one fault is
+  /// counted.
   uint64_t faults() const { return faults_ + links_.Faults() + control_.faults(); }
 
   const SwapLayout& layout() const { return layout_; }
 
  private:
-  /// Evaluates the offers of `slot` with `judge`.
+  /// Evaluates the offer for `slot` with `judge`.
   template <Judge J>
   struct Condition {
     swap::Answer Evaluate(const swap::Message& offer, swap::Reply& reply) {
@@ -120,7 +120,7 @@ class SwapHost {
     Ruling ruling = Ruling::kRefuse;
   };
 
-  /// Begins the session with a new agent and restarts every half-link.
+  /// Begins the session with a new agent. Restarts every half-link.
   void Join();
   /// Continues to connect the half-links to the agent's ends. Returns true once every half-link
   /// knows its peer's incarnation.
@@ -146,17 +146,18 @@ class SwapHost {
   SwapLayout layout_;
   HostControl<W> control_;
   HalfLinks<ItemInitiator<W>, ItemResponder<W>, ItemInitiator<W>> links_;
-  /// Indexed by slot: its offer was read and must be evaluated again.
+  /// For each slot, whether its offer was read and must be evaluated again.
   std::vector<uint8_t> waits_;
-  bool up_ = false;      ///< Every half-link knows its peer's incarnation.
+  bool up_ = false;      ///< Whether every half-link knows its peer's incarnation.
   uint32_t number_ = 0;  ///< Number of the next ask or event.
-  uint64_t sent_ = 0;    ///< Number of events sent, without asks.
+  uint64_t sent_ = 0;    ///< Number of events sent, excluding asks.
   uint64_t faults_ = 0;
 };
 
 template <bar::WindowEnd W>
 void SwapHost<W>::Join() {
-  // Set first: a post may let other tasks run, and these must not use half-built links.
+  // Cleared first, because a post may let other tasks run, and these must not use links that are
+  // not ready.
   up_ = false;
   faults_ += links_.Faults();
   const AgentSession& session = control_.session();

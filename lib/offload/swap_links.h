@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Half-links of lib/swap that transport items: an item is the key and the payload of a line. Two
-// additions to swap/port.h follow its rules of publication:
+// Half-links of lib/swap that transport items: an item is the key and the payload of a line. They
+// add two features to swap/port.h and follow its publication rules:
 //
-//   - Bits 36 … 63 of word 1, which swap/message.h leaves free, contain a number: the order of
-//     offers on different links.
+//   - Bits 36 … 63 of word 1, which swap/message.h leaves free, contain a number that defines the
+//     order of offers on different links.
 //   - With four messages, the initiator's closing line (COMMIT or ABORT) contains an item instead
-//     of the offer. The responder does not read the line at that time, because its reflection shows
-//     that it has read the offer.
+//     of the offer. The responder is not reading the offer at that time: its reflection shows that
+//     it has read it.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace sluice::offload {
 
-/// Numbers of offers count modulo 2^28.
+/// Offer numbers are modulo 2^28.
 inline constexpr uint32_t kNumberShift = 36;
 inline constexpr uint32_t kNumberMask = (1u << 28) - 1;
 
@@ -35,7 +35,7 @@ inline Item ItemOf(uint64_t key, const swap::Payload& payload) {
 }
 inline Item ItemOf(const swap::Message& message) { return ItemOf(message.key, message.payload); }
 
-/// A resource that lets every offer wait. A recalled offer gets an empty reply.
+/// A resource that makes every offer wait. A recalled offer gets an empty reply.
 struct Deaf {
   swap::Answer Evaluate(const swap::Message&, swap::Reply&) { return swap::Answer::kLater; }
 };
@@ -45,13 +45,14 @@ class ItemInitiator : public swap::InitiatorPort<W> {
  public:
   using swap::InitiatorPort<W>::InitiatorPort;
 
-  /// Offers `item`; the answer may wait (swap::kStanding). Requires end().CanOffer().
+  /// Offers `item`. The answer may wait (swap::kStanding). end().CanOffer() must be true.
   void Offer(const Item& item, uint32_t number) {
     this->PreparePost();
     this->end_.MakeOffer({item.word[0], PayloadOf(item), /*standing=*/true});
     if (this->end_.ConsumeUpdate()) Post(item, number);
   }
-  /// Four messages: commits or rejects end().answer(), and sends `closing` with that decision.
+  /// For links with four messages. Commits or aborts end().answer(), and sends `closing` with that
+  /// decision.
   void Close(bool commit, const Item& closing) {
     if (commit) {
       this->end_.Commit();
@@ -80,20 +81,21 @@ class ItemResponder : public swap::ResponderPort<W> {
  public:
   using swap::ResponderPort<W>::ResponderPort;
 
-  /// Returns the number in the line that Poll read last. The resource that Poll calls may use it.
+  /// Returns the number in the line that Poll read last. The resource that Poll calls may call this
+  /// function.
   uint32_t number() const { return static_cast<uint32_t>(this->line_.word[1] >> kNumberShift); }
   void Prepare() { this->PreparePost(); }
   bool HasMet(uint32_t incarnation) const {
     return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
   }
-  /// Answers the offer that the last Poll read and let wait, without another read. If the offer has
-  /// been cancelled since, the answer is still valid.
+  /// Answers the offer that the last Poll read and left waiting, without reading it again. The
+  /// answer is valid even if the offer has been cancelled since.
   template <swap::Resource R>
   swap::Event Answer(R& resource) {
     return this->HearLine(this->line_.word[0],
                           [&] { return this->end_.Hear(this->offer(), resource); });
   }
-  /// Reads the pending offer without answering it. Returns false if it does not exist or was
+  /// Reads the pending offer without answering it. Returns false if there is none or it was
   /// cancelled.
   bool Waiting(Item& out) const {
     bar::Line line;
@@ -106,8 +108,8 @@ class ItemResponder : public swap::ResponderPort<W> {
   }
 };
 
-/// The half-links of one end of a channel: for each slot its ask, if the layout has asks, and its
-/// offer; and the ring of events.
+/// The half-links of one end of a channel: an offer per slot, an ask per slot if the layout has
+/// asks, and the event ring.
 template <typename Asks, typename Offers, typename Events>
 struct HalfLinks {
   explicit HalfLinks(const SwapLayout& layout) {
@@ -133,13 +135,13 @@ struct HalfLinks {
     }
   }
   /// Continues to connect the half-links to the peer with this incarnation. Returns true once all
-  /// of them know it.
+  /// of them know the peer.
   bool Meet(uint32_t peer) {
     const bool offers_met = Meet(offers, peer);
     const bool asks_met = Meet(asks, peer);
     return Meet(events, peer) && asks_met && offers_met;
   }
-  /// Returns the number of ends with a peer that violated the protocol.
+  /// Returns the number of ends whose peer has violated the protocol.
   uint64_t Faults() const {
     const auto count = [](const auto& ends) {
       return std::ranges::count_if(ends, [](const auto& port) { return port.end().faulted(); });

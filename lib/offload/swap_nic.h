@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The channel of swaps, the agent's end; swap_host.h describes the protocol. To find events, an
-// agent polls one line of the ring and one line for each slot that may ask.
+// The agent's end of a swap channel. swap_host.h describes the protocol. To find events, an agent
+// polls one line of the ring and one line for each slot that may ask.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,8 @@ class SwapNic {
         control_(window, layout.ControlLine(), incarnation),
         links_(layout),
         slots_(layout.slots),
-        // Capacity for all pending asks and events, from the oldest unreceived one to the newest.
+        // Has capacity for all pending asks and events, from the oldest unreceived one to the
+        // newest.
         asked_(std::bit_ceil(layout.queue_depth + layout.slots)) {}
 
   // Functions of NicChannel.
@@ -42,7 +43,7 @@ class SwapNic {
     return up_ && slots_[slot].decision == Decision::kNone && links_.offers[slot].end().CanOffer();
   }
   /// If the decision is urgent and the slot's ask is open, answers the ask. Otherwise, or if the
-  /// ask can no longer be answered, offers the decision.
+  /// ask can no longer be answered, offers the decision instead.
   void Commit(Slot slot, const Item& item, Urgency urgency);
   bool Recall(Slot slot) {
     if (!up_ || slots_[slot].decision != Decision::kOffered || !links_.offers[slot].Cancel()) {
@@ -64,11 +65,11 @@ class SwapNic {
   struct SlotState {
     Ask ask = Ask::kNone;
     Decision decision = Decision::kNone;
-    /// An offer was enforced after the ask, so the asking CPU may be running a task.
+    /// An offer was enforced after the ask, so the asking CPU may already be running a task.
     bool passed = false;
   };
 
-  /// Accepts an event if it is the next in order.
+  /// Accepts an event if it is next in order.
   struct Ear {
     swap::Answer Evaluate(const swap::Message&, swap::Reply&) {
       heard = true;
@@ -95,7 +96,7 @@ class SwapNic {
   /// Receives the next message if it is an ask with a known number.
   bool ReceiveAsk(Item& out);
   bool ReceiveEvent(Item& out);
-  /// Reads the numbers of new asks.
+  /// Reads the numbers of newly arrived asks.
   void LookForAsks();
   W* window_;
   SwapLayout layout_;
@@ -103,11 +104,11 @@ class SwapNic {
   HalfLinks<ItemResponder<W>, ItemInitiator<W>, ItemResponder<W>> links_;
   std::vector<SlotState> slots_;
   std::vector<uint32_t> asked_;  ///< Slots of numbered asks, indexed by number modulo the size.
-  bool up_ = false;              ///< Every half-link knows its peer's incarnation.
-  /// The ring's next event has arrived, but an ask with a lower number is missing.
+  bool up_ = false;              ///< Whether every half-link knows its peer's incarnation.
+  /// The ring's next event has arrived, but an ask with a lower number has not.
   bool head_heard_ = false;
   uint32_t next_ = 0;   ///< Number of the next ask or event.
-  uint64_t taken_ = 0;  ///< Number of received events, without asks.
+  uint64_t taken_ = 0;  ///< Number of received events, excluding asks.
   uint64_t faults_ = 0;
 };
 
@@ -185,7 +186,7 @@ void SwapNic<W>::LookForAsks() {
     const uint32_t number = links_.asks[slot].number();
     uint32_t& asked = asked_[number & (asked_.size() - 1)];
     if (((number - next_) & kNumberMask) >= asked_.size() || asked != kNobody) {
-      ++faults_;  // An ask with an invalid or a used number is never received.
+      ++faults_;  // An ask with an invalid or duplicate number is never received.
       continue;
     }
     asked = slot;
@@ -198,8 +199,8 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
   if (state.ask == Ask::kOpen && urgency == Urgency::kInterrupt) {
     Hand hand{&item};
     if (links_.asks[slot].Answer(hand) == swap::Event::kHeld) {
-      // An idle CPU that has asked polls for the answer, so it needs no interrupt. It stops soon if
-      // each poll costs a read of the device.
+      // An idle CPU that has asked polls for the answer, so it needs no interrupt. It soon stops
+      // polling if each poll reads the device.
       const bool looks =
           !state.passed && (window_->capabilities() & bar::kWindowNicStoresHost) != 0;
       state = {Ask::kAnswered, Decision::kAnswered};
@@ -235,7 +236,7 @@ bool SwapNic<W>::PollOutcome(Slot slot, Item& out, Decided& how) {
   } else {
     return false;
   }
-  ++faults_;  // This is impossible: an end that loses its memory begins another session.
+  ++faults_;  // This cannot happen, because an end that loses its memory begins another session.
   return false;
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Wave's channel (Humphries et al., ASPLOS'25), the host's end. Events use a one-way queue. Each
+// The host's end of Wave's channel (Humphries et al., ASPLOS'25). Events use a one-way queue. Each
 // slot has a line in which the agent publishes a transaction, and one in which the host publishes
 // its outcome.
 //
 // A host that enforces a decision and an agent that recalls it cannot synchronize through one
 // memory: the host may have the line in its cache when the agent writes to it. Therefore neither
-// end can claim a decision. The host's ruling is authoritative, a transaction has an id, CANCEL is
-// a request, and only the outcome line shows which was first. Cached lines (write-through) are
-// invalidated after each use and each read without a result, so that the next read or Prefetch()
-// loads the current line.
+// end can claim a decision. The host's ruling is authoritative, each transaction has an id, CANCEL
+// is only a request, and only the outcome line shows which came first. Cached lines (write-through)
+// are invalidated after each use and each read without a result, so that the next read or
+// Prefetch() loads the current line.
 //
 // Used by one thread at a time. Calls for different slots may be interleaved if a window's reads
-// let other tasks run (virtual time): each call accesses only its slot's state. The agent's end may
-// be replaced by another, with a greater incarnation, while this end exists.
+// let other tasks run (virtual time), because each call accesses only its slot's state. While this
+// end exists, the agent's end may be replaced by one with a greater incarnation.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ namespace sluice::offload {
 template <bar::WindowEnd W>
 class WaveHost {
  public:
-  /// `window` must have the lines of `layout` and outlive this object. `incarnation` is greater
-  /// than 0 and than that of every earlier host's end on this window.
+  /// `window` must have the lines of `layout` and outlive this object. `incarnation` must be
+  /// greater than 0 and than that of every earlier host end on this window.
   WaveHost(W& window, const WaveLayout& layout, uint32_t incarnation)
       : window_(&window),
         layout_(layout),
@@ -40,7 +40,7 @@ class WaveHost {
         events_(window, layout.Queue(), control_.session().QueueStart()),
         slots_(layout.slots) {}
 
-  // Functions of HostChannel. Until PollRestart() returns true the channel has no agent, and Send
+  // Functions of HostChannel. Until PollRestart() returns true, the channel has no agent and Send
   // fails.
   bool Send(const Item& item) {
     control_.PublishLosses();  // A loss must be reported before the next event.
@@ -81,12 +81,12 @@ class WaveHost {
 
  private:
   struct SlotState {
-    uint32_t decided = 0;  ///< Id of the last transaction with an outcome.
+    uint32_t decided = 0;  ///< Id of the last transaction that has an outcome.
     uint64_t faulty = 0;   ///< The last word 0 that was counted as a fault.
   };
 
-  /// Reads the transaction that has no outcome yet. Returns false and invalidates the cached line
-  /// if none exists.
+  /// Reads the transaction that has no outcome yet. If there is none, invalidates the cached line
+  /// and returns false.
   bool Find(Slot slot, SlotLine& out) {
     const uint32_t line = layout_.LineOf(slot);
     const uint64_t word0 = window_->Peek(line);
@@ -115,7 +115,7 @@ class WaveHost {
   HostControl<W> control_;
   bar::LineQueueProducer<W> events_;
   std::vector<SlotState> slots_;
-  uint64_t queue_faults_ = 0;  ///< Faults of the queues of earlier sessions.
+  uint64_t queue_faults_ = 0;  ///< Faults of earlier sessions' queues.
   uint64_t faults_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Wave's channel, the agent's end; wave_host.h describes the protocol.
+// The agent's end of Wave's channel. wave_host.h describes the protocol.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace sluice::offload {
 template <bar::WindowEnd W>
 class WaveNic {
  public:
-  /// `window` must outlive this object. `incarnation` is greater than 0 and than that of every
-  /// earlier agent's end on this window. Once the host has detected this end, decisions of earlier
+  /// `window` must outlive this object. `incarnation` must be greater than 0 and than that of every
+  /// earlier agent end on this window. Once the host has detected this end, decisions of earlier
   /// ends are void.
   WaveNic(W& window, const WaveLayout& layout, uint32_t incarnation)
       : window_(&window),
@@ -28,7 +28,7 @@ class WaveNic {
         events_(window, layout.Queue()),
         slots_(layout.slots) {}
 
-  // Functions of NicChannel. Until the host has detected this end, Receive returns no events, and
+  // Functions of NicChannel. Until the host has detected this end, Receive returns no events and
   // nothing can be committed.
   bool Receive(Item& out) {
     if (!control_.session().met() && !Look()) return false;
@@ -89,7 +89,7 @@ class WaveNic {
   NicControl<W> control_;
   bar::LineQueueConsumer<W> events_;
   std::vector<SlotState> slots_;
-  uint64_t queue_faults_ = 0;  ///< Faults of the queues of earlier sessions.
+  uint64_t queue_faults_ = 0;  ///< Faults of earlier sessions' queues.
   uint64_t faults_ = 0;
 };
 

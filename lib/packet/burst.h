@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bursts of frames, for engines that process several frames at once: such an engine can skip to the
-// relevant frames, or prefetch memory for many frames before it processes the first. This file is
-// part of the interface between lib/engine and lib/nic (frame.h).
+// Bursts of frames, for engines that process several frames at once. Such an engine can skip to the
+// relevant frames, or prefetch memory for many frames before it processes the first one. This file
+// is part of the interface between lib/engine and lib/nic (frame.h).
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,9 @@ struct BurstTotals {
   }
 };
 
-/// A burst: frames 0 … size() - 1, which are valid until the engine returns. Frames of one flow are
-/// in order of arrival. A frame that the engine does not answer is forwarded unchanged; the burst
-/// loads none of its bytes.
+/// A burst: frames 0 … size() - 1, which are valid until the engine returns. Frames of a flow are
+/// in order of arrival. A frame that the engine does not answer is forwarded unchanged, and the
+/// burst loads none of its bytes.
 template <typename B>
 concept Burst = requires(B burst, const B& constant, uint32_t number, const Frame& frame,
                          Verdict verdict) {
@@ -34,26 +34,26 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   { constant.size() } -> std::same_as<uint32_t>;
   /// Totals over all frames.
   { constant.totals() } -> std::same_as<BurstTotals>;
-  /// Returns frame `number` as a FrameEngine would receive it. None of its bytes has been
-  /// prefetched.
+  /// Returns frame `number` in the form in which a FrameEngine receives it. None of its bytes have
+  /// been prefetched.
   { constant.At(number) } -> std::same_as<Frame>;
-  /// Returns Frame::spare for the next frame that the engine answers; At() does not set it. If the
-  /// engine builds a frame that outgrows its buffer at this address, the interface need not copy
-  /// it.
+  /// Returns Frame::spare for the next frame that the engine answers; At() does not set it. If an
+  /// answer does not fit in its frame's buffer and the engine builds it here, the interface need
+  /// not copy it.
   { burst.spare() } -> std::same_as<uint8_t*>;
   /// Replaces frame `number` by `frame` and sets its verdict. An engine must answer each frame that
-  /// it wrote to or that must not be forwarded, once, in ascending order of numbers.
+  /// it wrote to or that must not be forwarded, exactly once and in ascending order of numbers.
   {burst.Answer(number, frame, verdict)};
 };
 
-/// The default `Spare` of FoundBurst: returns null, for an interface that has headroom and tailroom
-/// in its frames, or that does not know the destination of copies.
+/// The default `Spare` of FoundBurst. Returns null, for an interface whose frames have headroom and
+/// tailroom, or that does not know where copies will be stored.
 struct NoSpare {
   uint8_t* operator()() const { return nullptr; }
 };
 
-/// The burst of an interface that has already located the frames. `view(number)` returns a Frame,
-/// `answer(number, frame, verdict)` processes a verdict, `spare()` returns the destination of the
+/// A burst for an interface that has already located the frames. `view(number)` returns a Frame,
+/// `answer(number, frame, verdict)` processes a verdict, and `spare()` returns the address for the
 /// next copy.
 template <typename View, typename Answered, typename Spare = NoSpare>
 class FoundBurst {
@@ -102,7 +102,7 @@ class OneFrame {
 };
 static_assert(Burst<OneFrame>);
 
-/// Frames first … first + size - 1 of another burst, which must outlive it.
+/// Frames `first` … `first + size - 1` of another burst, which must outlive this object.
 template <Burst Whole>
 class PartOfBurst {
  public:
@@ -130,12 +130,11 @@ static_assert(Burst<PartOfBurst<OneFrame>>);
 
 /// Divides a burst between a layer and the burst engine that it wraps. `is_mine(frame)` is called
 /// for each frame in order and returns whether the layer handles the frame. If so, `handle(frame)`
-/// may change the frame and returns its verdict. Runs of other frames go to `rest(part)` before the
-/// next frame that the layer handles.
+/// may change the frame and returns its verdict. Each run of other frames is passed to `rest(part)`
+/// before the next frame that the layer handles.
 template <Burst Whole, typename IsMine, typename Handle, typename Rest>
 void DivideBurst(Whole& burst, IsMine is_mine, Handle handle, Rest rest) {
-  // Prefetch distance in frames. A burst may have loaded only the view of a frame and none of its
-  // bytes.
+  // Prefetch distance in frames. A burst may have loaded only a frame's view and none of its bytes.
   constexpr uint32_t kHeadersAhead = 8;
   const uint32_t size = burst.size();
   uint32_t first = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Unaligned loads and stores of frame bytes. `…Be` converts between network and host byte order.
-// The plain forms do not convert, which suffices for values that are only moved, compared or
+// The plain forms do not convert, which is sufficient for values that are only moved, compared or
 // summed.
 #pragma once
 

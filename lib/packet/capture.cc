@@ -15,7 +15,7 @@ namespace sluice::packet {
 namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
-// Bits of the link type in the header of a pcap file (draft-ietf-opsawg-pcap).
+// Bits of the link type field in a pcap file header (draft-ietf-opsawg-pcap).
 constexpr uint32_t kFcsPresent = 0x04000000;
 constexpr uint32_t kFcsWordsShift = 28;
 
@@ -49,15 +49,16 @@ std::string NotEthernet(uint32_t link) {
 
 struct CaptureReader::State {
   std::string path;
-  File file;  // For the pcapng reader; libpcap opens its file itself.
+  File file;  // For the pcapng reader only; libpcap opens its own file.
   Pcap pcap;
   std::optional<PcapngReader> pcapng;  // Used instead of `pcap` if the file is pcapng.
-  uint32_t pcap_fcs_bytes = 0;  // FCS bytes at the end of each frame, from the file's header.
-  std::optional<CaptureRecord> ahead;  // The first record with its FCS, read by Open.
+  uint32_t pcap_fcs_bytes = 0;  // Number of FCS bytes at the end of each frame, from the file
+                                // header.
+  std::optional<CaptureRecord> ahead;  // The first record including its FCS, read by Open.
   uint32_t ahead_fcs_bytes = 0;
   uint64_t records = 0;
   Status last = Status::kRecord;
-  std::string error;  // Error text of the call that returned kError.
+  std::string error;  // Error text from the call that returned kError.
 
   Status Read(CaptureRecord* record, uint32_t* fcs_bytes, std::string* error_text);
   Status ReadPcap(CaptureRecord* record, std::string* error_text) const;
@@ -87,7 +88,7 @@ CaptureReader::Status CaptureReader::State::ReadPcap(CaptureRecord* record,
     *error_text = pcap_geterr(pcap.get());
     return Status::kError;
   }
-  // The file is opened with nanosecond precision: tv_usec contains nanoseconds.
+  // The file was opened with nanosecond precision, so tv_usec contains nanoseconds.
   const auto seconds = static_cast<uint32_t>(header->ts.tv_sec);
   *record = {data, header->caplen, header->len,
              seconds * kNsPerSecond + static_cast<uint32_t>(header->ts.tv_usec)};
@@ -132,7 +133,7 @@ std::optional<CaptureReader> CaptureReader::Open(const std::string& path, std::s
     *error = Message(path, NotEthernet(static_cast<uint32_t>(link)));
     return std::nullopt;
   }
-  // The upper bits of the header's link type contain a flag for the FCS and its length in 16-bit
+  // The upper bits of the link type field contain a flag for the FCS and the FCS length in 16-bit
   // words.
   const auto bits = static_cast<uint32_t>(pcap_datalink_ext(state->pcap.get()));
   if ((bits & kFcsPresent) != 0) state->pcap_fcs_bytes = 2 * (bits >> kFcsWordsShift);
@@ -227,7 +228,7 @@ bool CaptureWriter::Write(const CaptureRecord& record) {
 
 bool CaptureWriter::Close(std::string* error) {
   if (!state_->dumper) return true;
-  // ferror reports earlier failed writes; a flush alone does not.
+  // ferror reports earlier failed writes, which a flush alone does not.
   std::FILE* file = pcap_dump_file(state_->dumper.get());
   const bool flushed = pcap_dump_flush(state_->dumper.get()) == 0 && std::ferror(file) == 0;
   const int reason = errno;

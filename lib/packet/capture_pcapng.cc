@@ -20,13 +20,13 @@ constexpr uint32_t kObsoletePacket = 2;
 constexpr uint32_t kSimplePacket = 3;
 constexpr uint32_t kEnhancedPacket = 6;
 constexpr uint32_t kByteOrder = 0x1a2b3c4d;
-// Option codes of interfaces and of packets.
+// Option codes of interfaces and packets.
 constexpr uint16_t kTicks = 9;
 constexpr uint16_t kFcsBytes = 13;
 constexpr uint16_t kClockOffset = 14;
 constexpr uint16_t kFlags = 2;
 
-constexpr uint32_t kFrameBytes = 12;  // A block's type and its two length fields.
+constexpr uint32_t kFrameBytes = 12;  // Size of a block's type and its two length fields.
 constexpr uint32_t kMostBlockBytes = 16 << 20;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 

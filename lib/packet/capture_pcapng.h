@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reads pcapng files (draft-ietf-opsawg-pcapng) with any number of sections and interfaces.
-// Sections may differ in byte order, and interfaces in link layer, snap length and clock; libpcap
-// requires these to be equal. For use by CaptureReader.
+// Sections may differ in byte order, and interfaces in link layer, snap length and clock, whereas
+// libpcap requires them to be the same. Used by CaptureReader.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sluice::packet {
 
-/// Reads from the start of a section to the end of the file. One thread.
+/// Reads from the start of a section to the end of the file. Used by one thread.
 class PcapngReader {
  public:
   /// First byte of a section in either byte order.
@@ -24,17 +24,17 @@ class PcapngReader {
   /// `file` must outlive the reader.
   explicit PcapngReader(std::FILE* file) : file_(file) {}
 
-  /// Reads the next frame, including the FCS bytes that the record contains; `fcs_bytes` is their
-  /// number. On kError, `error` describes the fault.
+  /// Reads the next frame, including the FCS bytes that the record contains, whose number is
+  /// `fcs_bytes`. On kError, `error` describes the fault.
   CaptureReader::Status Next(CaptureRecord* record, uint32_t* fcs_bytes, std::string* error);
 
  private:
   struct Interface {
     uint32_t link = 0;
-    uint32_t snap_bytes = 0;  ///< 0: no limit.
+    uint32_t snap_bytes = 0;  ///< 0 means no limit.
     uint32_t fcs_bytes = 0;
     uint64_t ticks = 1'000'000;  ///< Ticks per second.
-    uint64_t offset_s = 0;       ///< Clock offset; modulo 2^64.
+    uint64_t offset_s = 0;       ///< Clock offset, modulo 2^64.
   };
 
   CaptureReader::Status ReadBlock(std::string* error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// UDP datagrams in frames: finds and checks received ones, and addresses answers to their sender.
-// Supports IPv4 without options and IPv6 without extension headers, after up to two VLAN tags.
+// Finds and checks received UDP datagrams in frames, and addresses answers to their senders.
+// Supports IPv4 without options and IPv6 without extension headers, with up to two VLAN tags.
 #pragma once
 
 #include <bit>
@@ -28,7 +28,7 @@ struct Datagram {
 
   Kind kind = Kind::kOther;
   bool ipv6 = false;
-  bool summed = false;  ///< The datagram has a UDP checksum; its answer must have one, too.
+  bool summed = false;  ///< The datagram has a UDP checksum, so the answer must have one, too.
   uint16_t port = 0;    ///< Destination port.
   uint32_t l3 = 0;      ///< Offset of the IP header in the frame.
   uint32_t payload = 0;
@@ -46,11 +46,12 @@ struct Datagram {
     return IsPlain(frame, length) ? Plain(frame) : InAny(frame, length);
   }
 
-  /// Changes the headers at `frame` (this datagram's first `payload` bytes) to those of an answer
-  /// with `bytes` bytes of payload, from the receiver to the sender. Over IPv4, routers may
-  /// fragment a single answer (`only`) if the request allowed fragmentation. A single answer reuses
-  /// the request's identification, which the sender does not repeat too soon (RFC 6864, section
-  /// 4.3). Several answers cannot share one identification, so they get the don't-fragment flag.
+  /// Rewrites the headers at `frame`, a copy of the first `payload` bytes of this datagram (offset
+  /// of the payload), for an answer with `bytes` bytes of payload to the sender. `only` means that
+  /// this is the only answer. Over IPv4, the only answer keeps the request's identification, which
+  /// the sender must not reuse soon (RFC 6864, section 4.3), and may be fragmented if the request
+  /// could be. Otherwise the don't-fragment flag is set, because several answers cannot share an
+  /// identification.
   void Answer(uint8_t* frame, uint32_t bytes, bool only = true) const {
     SwapMacs(frame);
     if (ipv6) {
@@ -63,15 +64,15 @@ struct Datagram {
     if (summed) AddChecksum(frame, bytes);
   }
 
-  /// Writes kPlainPayload bytes of headers for a payload of `bytes` bytes after them. The UDP
-  /// checksum is 0: only Ethernet's FCS protects the datagram.
+  /// Writes kPlainPayload bytes of headers for `bytes` bytes of payload that follow them. The UDP
+  /// checksum is 0, so only Ethernet's FCS protects the datagram.
   static void WritePlain(uint8_t* frame, const UdpPath& path, uint32_t bytes) {
     Store(frame, path.to_mac);
     Store(frame + 6, path.from_mac);
     StoreBe16(frame + 12, kEtherTypeIpv4);
     uint8_t* const ip = frame + kEthernetHeaderBytes;
     StoreBe32(ip, 0x4500u << 16 | (kIpv4Headers + bytes));
-    StoreBe32(ip + 4, kDontFragment);  // No identification needed: RFC 6864.
+    StoreBe32(ip + 4, kDontFragment);  // No identification is needed (RFC 6864).
     StoreBe32(ip + 8, uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16);
     Store(ip + 12, path.from);
     Store(ip + 16, path.to);
@@ -82,7 +83,7 @@ struct Datagram {
     StoreBe32(udp + 4, (kUdpHeaderBytes + bytes) << 16);
   }
 
-  /// Bytes of the IP and UDP headers.
+  /// Total size of the IP and UDP headers.
   static constexpr uint32_t kIpv4Headers = kIpv4MinHeaderBytes + kUdpHeaderBytes;
   static constexpr uint32_t kIpv6Headers = kIpv6HeaderBytes + kUdpHeaderBytes;
   /// Payload offset of a plain datagram: untagged IPv4 without options.
@@ -121,8 +122,9 @@ struct Datagram {
   /// Sets kBadChecksum if the UDP checksum is wrong. The datagram must have one.
   void CheckSum(const uint8_t* frame);
 
-  /// Changes the IPv4 header to that of an answer. Computes the checksum in registers, because a
-  /// sum over bytes that were stored in parts would have to wait until the stores reach the cache.
+  /// Changes the IPv4 header to that of an answer. Computes the checksum in registers: if it were
+  /// summed over bytes that were just stored in parts, the loads would have to wait until the
+  /// stores reach the cache.
   static void AnswerIpv4(uint8_t* ip, uint32_t bytes, bool only) {
     constexpr uint64_t kUpToService = uint64_t{0xffff} << 48;
     constexpr uint64_t kIdentification = 0xffff0000;
@@ -138,7 +140,7 @@ struct Datagram {
     Store(ip + 12, __builtin_bswap64(std::rotl(addresses, 32)));
   }
   static void AnswerIpv6(uint8_t* ip, uint32_t bytes);
-  /// Writes the UDP checksum; the field must be 0 before.
+  /// Writes the UDP checksum. The checksum field must be 0.
   void AddChecksum(uint8_t* frame, uint32_t bytes) const;
 };
 

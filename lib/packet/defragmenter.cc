@@ -52,13 +52,14 @@ bool Defragmenter::Accepts(const Headers& headers) {
 }
 
 FlowKey Defragmenter::KeyOf(const uint8_t* frame, const Headers& headers) {
-  // The flow of a fragment has no ports; the identification is stored in their fields.
+  // A fragment's flow has no ports; the port fields store the identification instead.
   FlowKey key = *FlowKey::Of(frame, headers);
   const uint8_t* const ip = frame + headers.l3;
   if (headers.IsIpv6()) {
     key.source_port = LoadBe16(ip + kIpv6HeaderBytes + 4);
     key.destination_port = LoadBe16(ip + kIpv6HeaderBytes + 6);
-    key.protocol = 0;  // RFC 8200 section 4.5: the datagram has the protocol of the first fragment.
+    key.protocol = 0;  // The first fragment determines the datagram's protocol (RFC 8200 section
+                       // 4.5).
   } else {
     key.source_port = LoadBe16(ip + 4);
   }
@@ -83,8 +84,7 @@ Defragmenter::Result Defragmenter::Accept(const uint8_t* frame, const Headers& h
     entry->l3 = headers.l3;
     uint8_t* const kept = entry->payload - entry->headers;
     std::memcpy(kept, frame, entry->headers);
-    // The IPv6 header is followed directly by the upper-layer header, because the fragment header
-    // is omitted.
+    // The fragment header is omitted, so the upper-layer header directly follows the IPv6 header.
     if (headers.IsIpv6()) kept[headers.l3 + 6] = headers.protocol;
   }
   if (entry->bytes != entry->end) return {Outcome::kWaits};
@@ -104,7 +104,7 @@ Defragmenter::Result Defragmenter::Finished(Entry& entry) {
     Store<uint16_t>(ip + 10, 0);
     Store(ip + 10, FinishChecksum(SumBytes(ip, ip_bytes)));
   }
-  Free(entry);  // The memory contains the datagram until another datagram uses the entry.
+  Free(entry);  // The entry's memory contains the datagram until another datagram uses it.
   return {.outcome = Outcome::kWhole, .frame = whole, .length = entry.headers + entry.end};
 }
 
@@ -134,7 +134,7 @@ uint32_t Defragmenter::Free(Entry& entry) {
   while (*link != &entry) link = &(*link)->next;
   *link = entry.next;
   // The entry goes to the end of the list, so that the memory of a complete datagram is not reused
-  // at once.
+  // immediately.
   free_.splice(free_.end(), used_, entry.self);
   waiting_ -= entry.fragments;
   return entry.fragments;

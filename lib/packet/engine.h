@@ -2,12 +2,12 @@
 //
 // The contract between an engine and the code that runs it: a worker's loop (runtime/worker.h), a
 // queue (nic/frame_queue.h), a replay (runtime/replay.h) and the layers around an engine. It lists
-// every member that this code uses. nic/fake_queue.h is a queue in memory that runs an engine
-// without EAL and NIC.
+// every member that this code uses. nic/fake_queue.h is an in-memory queue that runs an engine
+// without EAL and a NIC.
 //
 // An engine is a final class that derives from Engine. It must have Process or ProcessBurst, and
 // overrides the hooks that it needs. `override` turns a misspelt hook into a compile error. Because
-// the class is final, a call of a hook is direct and can be inlined, although hooks are virtual.
+// the class is final, hooks are called directly and can be inlined, although they are virtual.
 // tests/architecture/engines_test.py rejects other public members of engines unless it lists them.
 #pragma once
 
@@ -33,46 +33,47 @@ namespace sluice::packet {
 /// Returns whether a queue can emit `frame`, which has `length` bytes.
 using CanEmit = std::function<bool(const uint8_t* frame, uint32_t length)>;
 
-/// The addresses of an engine that owns none.
+/// Addresses type of an engine that owns no addresses.
 struct NoAddresses {};
 
-/// Base class of all engines. One worker calls the hooks, in the order of this class, except
-/// QueueError.
+/// Base class of all engines. One worker calls the hooks in the order in which this class declares
+/// them, except QueueError.
 class Engine {
  public:
-  /// The class that forwards hooks to another engine; Engine itself if the hooks are not forwarded.
+  /// The class whose hooks are called: another engine if the hooks are forwarded to it, otherwise
+  /// Engine itself.
   using Layer = Engine;
 
-  // Constants, which an engine replaces by a constant of the same name.
+  // Constants, which an engine overrides by a constant of the same name.
 
-  /// Names of the drops. Verdict::reason is an index in this array.
+  /// Names of the drop reasons. Verdict::reason is an index into this array.
   static constexpr std::array<std::string_view, 0> kDropReasons{};
-  /// Maximum number of polls between two calls of AtRest. The default is some tens of microseconds
-  /// under load. An engine that does its main work in AtRest sets it to 1.
+  /// Maximum number of polls between two calls of AtRest. The default corresponds to some tens of
+  /// microseconds under load. An engine that does its main work in AtRest sets it to 1.
   static constexpr uint32_t kPollsPerRest = 64;
-  /// Whether an engine that processes bursts writes to the headers of most frames. A queue that
-  /// must fetch headers to locate frames then prefetches them for writing.
+  /// Whether an engine that processes bursts writes to the headers of most frames. If so, a queue
+  /// that must fetch headers to locate frames prefetches them for writing.
   static constexpr bool kWritesFrames = false;
-  /// Whether frames for other stations than the port's must not reach the engine
-  /// (nic/own_frames.h). Other engines get all frames that the port receives.
+  /// Whether to keep frames for other stations from the engine (nic/own_frames.h). Other engines
+  /// get all frames that the port receives.
   static constexpr bool kOwnFramesOnly = false;
 
   // Hooks.
 
-  /// Returns the addresses to which the engine answers; see HostEngine. Their type differs between
-  /// engines, therefore this hook is not virtual.
+  /// Returns the addresses that the engine answers for; see HostEngine. This hook is not virtual,
+  /// because the type of the addresses differs between engines.
   NoAddresses own() const { return {}; }
-  /// Called by the main thread before the run. Returns an error if the engine cannot run on the
-  /// queue, which ends the program with exit code 2; otherwise an empty string.
+  /// Called by the main thread before the run. If the engine cannot run on the queue, returns an
+  /// error, which ends the program with exit code 2. Otherwise returns an empty string.
   virtual std::string QueueError(const CanEmit& /*can_emit*/) { return ""; }
-  /// Sets the outbox of an engine that sends frames in addition to its answers; see Sender. Called
+  /// Sets the outbox for an engine that sends frames in addition to its answers; see Sender. Called
   /// before all other hooks of the worker.
   virtual void set_outbox(Outbox /*outbox*/) {}
-  /// Sets the counters of the queue, which outlive the run.
+  /// Sets the queue's counters, which outlive the run.
   virtual void set_counters(nic::QueueCounters& /*counters*/) {}
-  /// Called when the worker begins, before it reads the clock: may be slow.
+  /// Called when the worker begins, before it reads the clock. May be slow.
   virtual void Enter() {}
-  /// Called often, between bursts: loads new tables and processes timeouts. `now` is in TSC cycles
+  /// Called often, between bursts. Loads new tables and processes timeouts. `now` is in TSC cycles
   /// in every hook.
   virtual void AtRest(uint64_t /*now*/) {}
   /// Sends due frames through queue.Emit and returns their number. Called before every poll; a
@@ -82,8 +83,8 @@ class Engine {
   uint32_t Generate(Queue& /*queue*/, uint64_t /*now*/) {
     return 0;
   }
-  /// Prefetches data for a later frame; see PreparingEngine. Called some frames before Process. It
-  /// is a hint: the bytes may be invalid, and Process may not be called for them.
+  /// Prefetches data for a later frame; see PreparingEngine. Called some frames before Process.
+  /// This is only a hint: the bytes may be invalid, and Process may not be called for them.
   virtual void Prepare(const uint8_t* /*frame*/, uint32_t /*length*/) {}
   /// Called when the worker ends, after the last burst.
   virtual void Leave() {}
@@ -92,19 +93,20 @@ class Engine {
   ~Engine() = default;
 };
 
-/// A class of engines. Hooks are called directly because the class is final.
+/// Any class of engine. Hooks are called directly, because the class is final.
 template <typename E>
 concept FinalEngine = std::derived_from<E, Engine> && std::is_final_v<E>;
 
-/// An engine that processes one frame at a time, in place. `now` is equal for all frames of a
+/// An engine that processes one frame at a time, in place. `now` is the same for all frames of a
 /// burst.
 template <typename E>
 concept FrameEngine = FinalEngine<E> && requires(E engine, Frame& frame, uint64_t now) {
   { engine.Process(frame, now) } -> std::same_as<Verdict>;
 };
 
-/// An engine that processes all frames of a burst in one call. A queue prefers ProcessBurst if an
-/// engine has both. ProcessBurst must accept any Burst; the concept checks one type.
+/// An engine that processes all frames of a burst in one call. If an engine has both functions, a
+/// queue prefers ProcessBurst. ProcessBurst must accept any Burst; the concept checks only one
+/// type.
 template <typename E>
 concept BurstEngine = FinalEngine<E> && requires(E engine, OneFrame& burst, uint64_t now) {
   { engine.ProcessBurst(burst, now) } -> std::same_as<void>;
@@ -114,8 +116,8 @@ concept BurstEngine = FinalEngine<E> && requires(E engine, OneFrame& burst, uint
 template <typename E>
 concept QueueEngine = FrameEngine<E> || BurstEngine<E>;
 
-/// Returns whether `E`, or an engine to which `E` forwards its hooks, overrides a hook. `Hook` is
-/// the type of a pointer to the hook as a member of a class, which names the class that defines it.
+/// Returns whether `E`, or an engine that `E` forwards its hooks to, overrides a hook. `Hook` is
+/// the hook's member-pointer type, which names the class that defines the hook.
 template <template <typename> typename Hook, typename E>
 consteval bool Overrides() {
   if constexpr (std::same_as<Hook<E>, Hook<Engine>>) {
@@ -136,7 +138,7 @@ using PrepareHook = decltype(&E::Prepare);
 template <typename E>
 concept Sender = Overrides<OutboxHook, E>();
 
-/// An engine for single frames that overrides Prepare.
+/// A single-frame engine that overrides Prepare.
 template <typename E>
 concept PreparingEngine = FrameEngine<E> && Overrides<PrepareHook, E>();
 
@@ -149,8 +151,8 @@ concept HostEngine = QueueEngine<E> && requires(const E& engine, const uint8_t* 
   { engine.own().Owns(ipv6) } -> std::same_as<bool>;
 };
 
-/// Processes one frame with an engine of either kind, for callers with single frames such as a
-/// layer in front of the engine. It inlines to engine.Process if the engine has it.
+/// Processes one frame with an engine of either kind, for callers that handle single frames, such
+/// as a layer in front of the engine. It inlines to engine.Process if the engine has that function.
 template <QueueEngine E>
 Verdict ProcessFrame(E& engine, Frame& frame, uint64_t now) {
   if constexpr (FrameEngine<E>) {
@@ -164,8 +166,8 @@ Verdict ProcessFrame(E& engine, Frame& frame, uint64_t now) {
 }
 
 /// Base class of a layer around an engine. It forwards all members of the contract to the engine.
-/// The layer redefines those that it changes, and calls those of EngineLayer. `Held` is the type of
-/// the engine, or a reference to it if another object owns the engine.
+/// The layer redefines the members that it changes, and calls the versions in EngineLayer. `Held`
+/// is the type of the engine, or a reference to it if another object owns the engine.
 template <typename Held>
 class EngineLayer : public Engine {
  public:
@@ -197,7 +199,7 @@ class EngineLayer : public Engine {
   }
   void Leave() override { engine_.Leave(); }
 
-  /// Returns the engine to the owner of the layer.
+  /// Returns the engine, for the owner of the layer.
   Inner& engine() { return engine_; }
   const Inner& engine() const { return engine_; }
 
@@ -210,14 +212,14 @@ class EngineLayer : public Engine {
   Held engine_;
 };
 
-/// Adapts a FrameEngine to a BurstEngine by processing each frame in order. The engine must outlive
+/// Adapts a FrameEngine to a BurstEngine by processing the frames in order. The engine must outlive
 /// the adapter. ProcessFrame is the opposite adapter.
 template <FrameEngine E>
 class FrameByFrame final : public EngineLayer<E&> {
  public:
   explicit FrameByFrame(E& engine) : EngineLayer<E&>([&]() -> E& { return engine; }) {}
 
-  /// Processes the frames and answers each of them.
+  /// Processes and answers each of the frames.
   template <Burst B>
   void ProcessBurst(B& burst, uint64_t now) {
     for (uint32_t number = 0; number < burst.size(); ++number) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Constants of the supported headers: IEEE 802.3 and 802.1Q, and IANA's EtherTypes and protocol
-// numbers. All in host order.
+// numbers. All are in host order.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ inline constexpr uint32_t kIpv4MinHeaderBytes = 20;
 inline constexpr uint32_t kIpv6HeaderBytes = 40;
 inline constexpr uint32_t kUdpHeaderBytes = 8;
 inline constexpr uint32_t kTcpMinHeaderBytes = 20;
-/// Type, code, checksum, and the four bytes that echo uses for identifier and sequence.
+/// Type, code, checksum, and the four bytes that echo messages use for identifier and sequence
+/// number.
 inline constexpr uint32_t kIcmpHeaderBytes = 8;
 /// ARP for IPv4 over Ethernet, RFC 826.
 inline constexpr uint32_t kArpBytes = 28;
@@ -28,8 +29,8 @@ inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEtherTypeQinQ = 0x88a8;     ///< 802.1ad service tag.
 inline constexpr uint16_t kEtherTypeQinQOld = 0x9100;  ///< Pre-802.1ad service tag, still in use.
 
-/// IEEE 802.3 clause 3.2.6: a field of at most kMaxLlcBytes is the length of an LLC frame; a field
-/// of at least kMinEtherType is a type; values between them are undefined.
+/// IEEE 802.3 clause 3.2.6: a value of at most kMaxLlcBytes is the length of an LLC frame, a value
+/// of at least kMinEtherType is a type, and values between them are undefined.
 inline constexpr uint16_t kMaxLlcBytes = 1500;
 inline constexpr uint16_t kMinEtherType = 1536;
 /// DSAP, SSAP and control: the minimum length of an LLC frame.

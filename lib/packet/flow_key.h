@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The 5-tuple that identifies a flow, for IPv4 and IPv6, as a hash-table key.
+// The 5-tuple that identifies an IPv4 or IPv6 flow, as a hash-table key.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sluice::packet {
 
-/// Equal bytes mean equal flows: the struct has no padding, and unused bytes are 0.
+/// Equal flows have equal bytes: the struct has no padding, and unused bytes are 0.
 struct FlowKey {
   Ipv6Address source{};  ///< An IPv4 address fills the first 4 bytes.
   Ipv6Address destination{};
@@ -35,7 +35,7 @@ struct FlowKey {
   }
 
   /// Returns the key of a parsed packet, or nullopt if the packet is not IP or had a parse error.
-  /// All fragments of a datagram, including the first, have the same key with ports 0, because
+  /// All fragments of a datagram, including the first, have the same key, with ports 0, because
   /// later fragments contain no ports.
   static std::optional<FlowKey> Of(const uint8_t* frame, const Headers& headers) {
     if (headers.error != ParseError::kNone || !headers.IsIp()) return std::nullopt;
@@ -68,10 +68,10 @@ struct FlowKey {
 };
 static_assert(sizeof(FlowKey) == 40 && std::has_unique_object_representations_v<FlowKey>);
 
-/// The FlowKey of an IPv4 flow in two words. Equal words mean equal flows.
+/// The FlowKey of an IPv4 flow, packed into two words. Equal flows have equal words.
 struct Ipv4Flow {
-  uint64_t addresses;  ///< The 8 address bytes as in the header: source, destination.
-  uint64_t ports;      ///< Source port, destination port << 16, protocol << 32.
+  uint64_t addresses;  ///< The 8 address bytes in the order of the header: source, destination.
+  uint64_t ports;      ///< Source port | destination port << 16 | protocol << 32.
 
   /// `key` must be an IPv4 key.
   static Ipv4Flow Of(const FlowKey& key) {
@@ -80,7 +80,7 @@ struct Ipv4Flow {
     return {Load<uint32_t>(bytes) | uint64_t{Load<uint32_t>(bytes + 16)} << 32,
             Load<uint64_t>(bytes + 32) & kPortsAndProtocol};
   }
-  /// Returns the FlowKey of these words.
+  /// Returns the FlowKey that these words represent.
   FlowKey Key() const {
     FlowKey key;
     Write(&key);
@@ -97,13 +97,14 @@ struct Ipv4Flow {
   }
 };
 
-/// Multiplies to 128 bits and XORs the halves, so that every bit of both words affects the result.
+/// Multiplies to 128 bits and XORs the two halves, so that every bit of both words affects the
+/// result.
 inline uint64_t FoldProduct(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// Returns a 64-bit hash: each word is mixed in by a 64×64→128-bit multiplication with an odd
+/// Returns a 64-bit hash. Each word is mixed in by a 64×64→128-bit multiplication with an odd
 /// constant. Keys come from the wire, so a table that clients can fill must pass a secret `seed`.
 inline uint64_t HashFlowKey(const FlowKey& key, uint64_t seed = 0) {
   constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio.
@@ -115,7 +116,7 @@ inline uint64_t HashFlowKey(const FlowKey& key, uint64_t seed = 0) {
   return hash ^ hash >> 32;
 }
 
-/// Hashes a key for Abseil's containers, which use a seed per process.
+/// Hashes a key for Abseil's containers, which use a per-process seed.
 template <typename H>
 H AbslHashValue(H state, const FlowKey& key) {
   return H::combine_contiguous(std::move(state), reinterpret_cast<const unsigned char*>(&key),

@@ -12,7 +12,8 @@
 
 namespace sluice::packet {
 
-/// The longest frame of one IP datagram: Ethernet with two tags, and IPv6's header and payload.
+/// The longest frame that can hold an IP datagram: Ethernet with two tags, and IPv6's header and
+/// payload.
 inline constexpr uint32_t kLongestDatagramFrame =
     kEthernetHeaderBytes + 8 + kIpv6HeaderBytes + 65535;
 
@@ -24,16 +25,16 @@ class Fragmenter {
   static constexpr uint32_t kLeastMtu = 1280;
   static constexpr uint32_t kUnlimited = 65535 + kIpv6HeaderBytes;
 
-  /// `mtu` is the length in bytes of the longest IP packet on the link; less than 68 counts as 68
-  /// (RFC 791 section 3.2).
+  /// `mtu` is the length in bytes of the longest IP packet on the link. A value below 68 is raised
+  /// to 68 (RFC 791 section 3.2).
   explicit Fragmenter(uint32_t mtu);
 
   /// Returns whether a datagram needs no fragmentation. Its IP header is at offset `l3` of a frame
   /// of `length` bytes.
   bool Fits(uint32_t length, uint32_t l3) const { return length - l3 <= mtu_; }
   /// Calls `send(frame, length)` for each fragment of a datagram that does not fit, in order, until
-  /// a call returns false. `frame` consists of the Ethernet header, the IP header at `l3` and a
-  /// payload up to `length`; the lengths in its headers must be correct. Returns whether all
+  /// a call returns false. `frame` consists of the Ethernet header, the IP header at `l3`, and the
+  /// payload up to `length`. The lengths in its headers must be correct. Returns whether all
   /// fragments were sent.
   template <typename Send>
   bool Cut(const uint8_t* frame, uint32_t length, uint32_t l3, Send send) {

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The interface between lib/engine, which decides about frames, and lib/nic, which receives and
-// transmits them.
+// The interface between lib/engine, which decides what happens to frames, and lib/nic, which
+// receives and transmits them.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice::packet {
 
-/// One Ethernet frame, without FCS, that an engine may read and rewrite in place. The interface
+/// One Ethernet frame without FCS, which an engine may read and rewrite in place. The interface
 /// owns the memory, which is valid until the engine returns its verdict.
 struct Frame {
-  /// Bytes at `spare`: the design limit of an Ensō NIC's frames.
+  /// Room in bytes at `spare`: the maximum frame length of an Ensō NIC.
   static constexpr uint32_t kSpareBytes = 1536;
 
   uint8_t* data;      ///< First byte of the Ethernet header.
-  uint32_t length;    ///< Bytes of the frame; an engine may change it within headroom and tailroom.
+  uint32_t length;    ///< Length of the frame in bytes. An engine may change it within headroom and
+                      ///< tailroom.
   uint32_t headroom;  ///< Writable bytes before `data`. 0 on a pipe.
   uint32_t tailroom;  ///< Writable bytes after `data + length`.
-  /// Destination of the interface's copy if a frame outgrows its buffer. An engine that builds the
-  /// frame here, starting at the first byte, saves the copy. Writable until the verdict or until
-  /// the engine sends a frame by itself; does not overlap `data`. Null if the interface has no
-  /// fixed destination.
+  /// Where the interface will copy a frame that does not fit in its buffer. An engine that builds
+  /// the frame here, starting at the first byte, saves the copy. Writable until the verdict, or
+  /// until the engine sends a frame by itself. Does not overlap `data`. Null if the interface has
+  /// no fixed address for the copy.
   uint8_t* spare = nullptr;
 };
 
@@ -30,10 +31,11 @@ enum class Action : uint8_t {
   kForward,  ///< Transmit through the port that received it.
   kConsume,  ///< The application has consumed the frame; transmit nothing.
   kDrop,     ///< Discard; counted under reason number `Verdict::reason`.
-  kPass,     ///< Not for this application: send to the exception port, if there is one.
+  kPass,     ///< Not for this application: send it to the exception port, if there is one.
 };
 
-/// An engine's decision. `reason` is an index in the engine's `kDropReasons`; only for kDrop.
+/// An engine's decision. `reason` is an index into the engine's `kDropReasons` and is used only
+/// with kDrop.
 struct Verdict {
   Action action;
   uint8_t reason = 0;
@@ -46,11 +48,11 @@ inline constexpr Verdict kConsume{Action::kConsume};
 inline constexpr Verdict kPass{Action::kPass};
 constexpr Verdict Drop(uint8_t reason) { return {Action::kDrop, reason}; }
 
-/// Bytes of the frame check sequence. RFC 2544 frame sizes ("64-byte frame") include it;
+/// Size of the frame check sequence in bytes. RFC 2544 frame sizes ("64-byte frame") include it;
 /// `Frame::length` does not.
 inline constexpr uint32_t kFcsBytes = 4;
-/// Preamble, start delimiter and minimum inter-frame gap: bytes per frame on the wire in addition
-/// to frame and FCS. Layer-1 rates in Gb/s include these bytes and the FCS.
+/// Bytes that each frame occupies on the wire in addition to the frame and its FCS: preamble, start
+/// delimiter and minimum inter-frame gap. Layer-1 rates in Gb/s include these bytes and the FCS.
 inline constexpr uint32_t kWireOverheadBytes = 20;
 
 }  // namespace sluice::packet

@@ -3,8 +3,8 @@
 
 namespace sluice::packet {
 
-// Deepest read: an IPv6 payload length after two tags (8 bytes), at 14 + 8 + 4, within the first
-// flit.
+// The deepest read is an IPv6 payload length after two tags (8 bytes), at offset 14 + 8 + 4, inside
+// the first flit.
 static_assert(kEthernetHeaderBytes + kMaxVlanTags * kVlanTagBytes + 6 <= kFlitBytes);
 
 uint32_t FrameLengthOfOther(const uint8_t* flit) {

@@ -4,7 +4,7 @@
 // 64-byte flit boundary, without their lengths. Receivers compute the length from the frame's
 // headers; the NIC's transmitter splits the byte stream by the IPv4 total length only
 // (docs/enso-hardware.md, "Receiving"; "Transmitting"). The streaming interface calls FrameLength
-// once per frame: it is the hottest code of the project.
+// once per frame, so it is the hottest code in the project.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,22 @@
 
 namespace sluice::packet {
 
-/// Granule of a pipe: every frame starts at a flit, and no two frames share a flit.
+/// Granularity of a pipe: every frame starts at a flit boundary, and no two frames share a flit.
 inline constexpr uint32_t kFlitBytes = 64;
 
 /// Returns the number of flits that a frame of `length` bytes occupies.
 constexpr uint32_t FlitCount(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
 
-/// Returns the bytes from the start of a frame of `length` bytes to the start of the next frame.
+/// Returns the distance in bytes from the start of a frame of `length` bytes to the start of the
+/// next frame.
 constexpr uint32_t FlitSpan(uint32_t length) {
   return (length + kFlitBytes - 1) & ~(kFlitBytes - 1);
 }
 
 /// Bytes 12…19 of an untagged IPv4 frame as one big-endian word: EtherType, version and header
 /// length, type of service, total length, identification. One load covers all fields that determine
-/// the frame's form. Engines use it too, so that a loop that inlines FrameLength and an engine
-/// tests the word once.
+/// the frame's form. Engines also use LeadingWord, so that a loop that inlines FrameLength and an
+/// engine tests the word only once.
 struct LeadingWord {
   uint64_t bits;
 
@@ -41,16 +42,15 @@ struct LeadingWord {
   /// Returns whether both words have the same EtherType, version, header length and total length.
   bool HasShapeOf(LeadingWord other) const {
     constexpr uint64_t kShape = ~(kTypeOfService | 0xffff);
-    // These swaps cancel those of Of(), so a loop that compares many frames with one frame swaps no
-    // bytes.
+    // The byte swaps here cancel those of Of(), so a loop that compares many frames with one frame
+    // swaps no bytes.
     const uint64_t differs = __builtin_bswap64(bits) ^ __builtin_bswap64(other.bits);
     return (differs & __builtin_bswap64(kShape)) == 0;
   }
-  /// IPv4 total length in bytes, 0…65535. Meaningful when IsIpv4().
+  /// IPv4 total length in bytes, 0 … 65535. Only meaningful if IsIpv4() is true.
   uint32_t TotalLength() const { return static_cast<uint32_t>(bits) >> 16; }
   /// Returns IsPlainIpv4() && least ≤ TotalLength() ≤ most (≤ 65535), with one comparison, for hot
-  /// loops. The compiler can infer these conditions, so that later inlined tests of them are
-  /// removed.
+  /// loops. The compiler can infer the conditions and remove later inlined tests of them.
   bool IsPlainIpv4Within(uint32_t least, uint32_t most) const {
     const uint64_t first = kPlainIpv4 << 40 | uint64_t{least} << 16;
     const bool within = (bits & ~kTypeOfService) - first <= (uint64_t{most - least} << 16 | 0xffff);
@@ -81,8 +81,8 @@ struct LeadingWord {
 /// not extend into another flit.
 ///
 /// The inlined part covers IPv4 without tags and options that is longer than an empty UDP datagram.
-/// This bound, unlike the minimum of 20, lets the compiler remove a later length test of an engine
-/// that reads a byte after the UDP header.
+/// Unlike the minimum of 20, this bound lets the compiler remove the length test of an engine that
+/// later reads a byte after the UDP header.
 inline uint32_t FrameLength(const uint8_t* flit) {
   const LeadingWord word = LeadingWord::Of(flit);
   if (word.IsPlainIpv4() && word.TotalLength() > kIpv4MinHeaderBytes + kUdpHeaderBytes) [[likely]] {
@@ -91,11 +91,11 @@ inline uint32_t FrameLength(const uint8_t* flit) {
   return FrameLengthOfOther(flit);
 }
 
-/// Returns true iff a transmitter that splits frames by the IPv4 total length gives this frame
-/// exactly the flits that it occupies: the frame is untagged IPv4, its header is complete, and 14 +
-/// total length needs as many flits as `length`. Such a transmitter sends 14 + total length bytes,
-/// so an Ethernet trailer inside the last flit is lost, and a truncated frame is extended by flit
-/// padding. For any other frame, the transmitter would split the following frames at wrong
+/// Returns true iff a transmitter that splits frames by the IPv4 total length assigns exactly the
+/// flits that the frame occupies: the frame must be untagged IPv4 with a complete header, and 14 +
+/// total length must need as many flits as `length`. Such a transmitter sends 14 + total length
+/// bytes. It therefore omits an Ethernet trailer in the last flit, and extends a truncated frame by
+/// flit padding. For any other frame, the transmitter would split the following frames at wrong
 /// positions. Reads at most `length` bytes; returns false for a frame shorter than 34 bytes.
 inline bool TotalLengthCutsWell(const uint8_t* frame, uint32_t length) {
   if (length < kEthernetHeaderBytes + kIpv4MinHeaderBytes) [[unlikely]]

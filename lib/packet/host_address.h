@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Addresses that a single host may have. Answers must not be sent to any other address, and frames
-// from any other address need no answer.
+// Tests for addresses that a single host can have. Answers must not be sent to any other address,
+// and frames from any other address need no answer.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace sluice::packet {
 inline bool IsHostMac(const uint8_t* mac) { return (mac[0] & 1) == 0; }
 
 /// Returns false for "this network" (0/8), loopback (127/8), multicast (224/4), reserved and
-/// broadcast (240/4): RFC 6890, RFC 5771. The broadcast address of a subnet is not distinguishable
-/// from a host's.
+/// broadcast (240/4): RFC 6890, RFC 5771. A subnet's broadcast address cannot be distinguished from
+/// a host address.
 inline bool IsHost(const Ipv4Address& address) {
   return address[0] != 0 && address[0] != 127 && address[0] < 224;
 }

@@ -6,8 +6,8 @@
 
 namespace sluice::packet {
 
-/// The "simple IMIX": 7 small, 4 medium and 1 large frame of every 12. Sizes include the FCS, as is
-/// usual for traffic generators.
+/// The "simple IMIX": of every 12 frames, 7 are small, 4 are medium and 1 is large. Sizes include
+/// the FCS, as is usual for traffic generators.
 inline constexpr std::array<uint32_t, 12> kImixSizes{64,   594, 64,  64, 594, 64,
                                                      1518, 64,  594, 64, 64,  594};
 

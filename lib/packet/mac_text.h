@@ -10,7 +10,7 @@
 
 namespace sluice::packet {
 
-/// Parses all of `text` as six numbers of one or two hexadecimal digits, separated by ':' or '-',
+/// Parses all of `text` as six hexadecimal numbers of one or two digits, separated by ':' or '-',
 /// for example "02:00:00:00:00:01". Returns nullopt if `text` has another form.
 std::optional<MacAddress> ParseMac(std::string_view text);
 

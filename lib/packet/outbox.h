@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lets an engine send frames in addition to the one answer to a received frame: replies of several
-// frames, or replies to frames that another worker received. Part of the interface between
-// lib/engine and lib/nic (frame.h).
+// Lets an engine send frames in addition to the single answer to a received frame, such as replies
+// that consist of several frames, or replies to frames that another worker received. Part of the
+// interface between lib/engine and lib/nic (frame.h).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@ namespace sluice::packet {
 /// engine runs. Copyable. Only that worker may use it, while the engine processes a frame or in
 /// AtRest.
 ///
-/// Frames are transmitted in the order of the calls: after the answers to frames that the engine
-/// processed before, and before the answer to the current frame. The order relative to unanswered
-/// frames of a burst, and to frames of other pipes, is not defined.
+/// Frames are transmitted in the order of the calls, after the answers to earlier frames and before
+/// the answer to the current frame. Their order relative to unanswered frames of a burst, and to
+/// frames of other pipes, is undefined.
 class Outbox {
  public:
   /// Rejects all frames.
   constexpr Outbox() = default;
-  /// Returns an outbox that calls `interface.Send(frame, length)`; `interface` must outlive it.
+  /// Returns an outbox that calls `interface.Send(frame, length)`. `interface` must outlive the
+  /// outbox.
   template <typename Interface>
   static constexpr Outbox To(Interface& interface) {
     Outbox outbox;
@@ -33,7 +34,7 @@ class Outbox {
 
   /// Sends a copy of one Ethernet frame of `length` bytes, without FCS. Returns true if the frame
   /// is queued; it may still be lost if the transmit side is stuck. Returns false if the frame is
-  /// not sent; the interface counts it.
+  /// not sent, in which case the interface counts it.
   bool Send(const uint8_t* frame, uint32_t length) const { return send_(context_, frame, length); }
 
  private:

@@ -36,7 +36,7 @@ bool OwnAddresses::Add(std::string_view list, std::string* error) {
   for (;;) {
     const size_t comma = list.find(',');
     const std::string text(list.substr(0, comma));
-    // inet_pton would stop at a NUL.
+    // Checked because inet_pton would stop at a NUL.
     if (text.find('\0') != std::string::npos || !AddOne(text)) {
       *error = std::string(text.c_str());
       error->append(": give unicast IPv4 or IPv6 addresses, at most ")

@@ -25,8 +25,8 @@ class OwnAddresses {
   OwnAddresses() = default;
   explicit OwnAddresses(const MacAddress& mac) : mac_(mac) {}
 
-  /// Adds the addresses of a comma-separated list ("10.0.0.2,fe80::2"). On failure returns false
-  /// with one line in `error`; the addresses before the invalid one remain added.
+  /// Adds the addresses from a comma-separated list ("10.0.0.2,fe80::2"). On failure returns false
+  /// with one line in `error`, but keeps the addresses before the invalid one.
   bool Add(std::string_view list, std::string* error);
 
   void set_mac(const MacAddress& mac) { mac_ = mac; }

@@ -86,7 +86,7 @@ class Parser {
     return Datagram();
   }
 
-  /// Parses options, RFC 791 section 3.1. Returns false if an option exceeds the header.
+  /// Parses options (RFC 791 section 3.1). Returns false if an option exceeds the header.
   bool Ipv4Options(const uint8_t* option, uint32_t left) {
     while (left != 0 && option[0] != kIpv4OptionEnd) {
       uint32_t bytes = 1;
@@ -118,7 +118,7 @@ class Parser {
     return Extensions();
   }
 
-  /// Parses the IPv6 extension headers, RFC 8200 section 4.
+  /// Parses the IPv6 extension headers (RFC 8200 section 4).
   ParseError Extensions() {
     for (uint32_t count = 0;; ++count) {
       uint32_t bytes = 0;
@@ -150,7 +150,7 @@ class Parser {
         const uint16_t field = LoadBe16(header + 2);
         headers_.fragment_offset = field & 0xfff8;
         headers_.more_fragments = (field & 1) != 0;
-        // The bytes after a later fragment's header are data and not parsed.
+        // After a later fragment's headers, the bytes are data and must not be parsed.
         if (headers_.IsLaterFragment()) return Datagram();
       }
     }
@@ -183,7 +183,7 @@ class Parser {
     if (Left() < kUdpHeaderBytes) return ParseError::kUdpTruncated;
     const uint32_t bytes = LoadBe16(frame_ + at_ + 4);
     if (bytes < kUdpHeaderBytes) return ParseError::kUdpLength;
-    // UDP's length field counts the whole datagram, of which a first fragment contains only a part.
+    // UDP's length field covers the whole datagram, of which a first fragment contains only a part.
     if (bytes > Left() && !headers_.more_fragments) return ParseError::kUdpLength;
     headers_.l4 = at_;
     headers_.payload = at_ + kUdpHeaderBytes;
@@ -202,7 +202,7 @@ class Parser {
     return Payload();
   }
 
-  /// All remaining bytes are payload.
+  /// Treats all remaining bytes as payload.
   ParseError Payload() {
     headers_.payload = at_;
     headers_.payload_bytes = Left();
@@ -230,7 +230,7 @@ uint32_t Headers::L4ChecksumOffset() const {
     case kProtocolTcp:
       return l4 + 16;
     default:
-      return l4 + 2;  // ICMP or ICMPv6: no other protocol sets `l4`.
+      return l4 + 2;  // ICMP or ICMPv6, because no other protocol sets `l4`.
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // Parses the headers of a frame in one bounded pass: Ethernet, up to two VLAN tags, ARP, IPv4 with
 // options, IPv6 with extension headers, UDP, TCP, ICMP and ICMPv6. Engines, steering and checkers
-// access the frame through the resulting offsets. Every offset of a successful parse is within the
+// access the frame through the resulting offsets. If the parse succeeds, every offset is inside the
 // frame.
 #pragma once
 
@@ -13,42 +13,42 @@ namespace sluice::packet {
 /// Reason why a frame could not be parsed completely.
 enum class ParseError : uint8_t {
   kNone,
-  kEthernetTruncated,  ///< Shorter than Ethernet header and tags.
-  kLlcLength,          ///< 802.3 length beyond the frame, below 3, or 1501…1535.
+  kEthernetTruncated,  ///< The frame ends inside the Ethernet header or the tags.
+  kLlcLength,          ///< 802.3 length exceeds the frame, is below 3, or is 1501 … 1535.
   kArpTruncated,       ///< Shorter than ARP for IPv4 over Ethernet.
   kIpv4Truncated,      ///< The frame ends inside the IPv4 header.
-  kIpv4Version,        ///< EtherType is IPv4, version is not 4.
-  kIpv4HeaderLength,   ///< Below 20 bytes, or beyond the total length.
+  kIpv4Version,        ///< The EtherType is IPv4 but the version is not 4.
+  kIpv4HeaderLength,   ///< The header length is below 20 bytes or exceeds the total length.
   kIpv4TotalLength,    ///< The total length exceeds the frame.
   kIpv4Options,        ///< An option exceeds the header.
   kIpv6Truncated,      ///< The frame ends inside the IPv6 header.
-  kIpv6Version,        ///< EtherType is IPv6, version is not 6.
+  kIpv6Version,        ///< The EtherType is IPv6 but the version is not 6.
   kIpv6PayloadLength,  ///< The payload length exceeds the frame.
   kIpv6Extension,      ///< An extension header exceeds the packet, or there are more than eight.
-  kFragmentRange,      ///< A fragment that reaches beyond 65535 bytes.
+  kFragmentRange,      ///< The fragment extends beyond 65535 bytes.
   kUdpTruncated,       ///< Shorter than a UDP header.
-  kUdpLength,          ///< UDP length below 8, or beyond the packet.
+  kUdpLength,          ///< The UDP length is below 8 or exceeds the packet.
   kTcpTruncated,       ///< Shorter than a TCP header.
-  kTcpHeaderLength,    ///< TCP data offset below 20 bytes, or beyond the packet.
+  kTcpHeaderLength,    ///< The TCP data offset is below 20 bytes or exceeds the packet.
   kIcmpTruncated,      ///< Shorter than the 8-byte ICMP header.
 };
 
 /// The network layer of a frame.
 enum class Network : uint8_t { kOther, kArp, kIpv4, kIpv6 };
 
-/// Positions of the parts of a frame. Offsets count from the first byte of the Ethernet header;
-/// numbers are in host order. After an error, the fields of the layers before it are valid and the
-/// others are 0.
+/// Positions of the parts of a frame. Offsets are relative to the first byte of the Ethernet
+/// header; numbers are in host order. After an error, the fields of the layers before it are valid
+/// and the others are 0.
 struct Headers {
   ParseError error = ParseError::kNone;
   Network network = Network::kOther;
   /// Upper-layer protocol after options and extension headers. 0 unless IP.
   uint8_t protocol = 0;
   uint8_t vlan_tags = 0;      ///< 0…2.
-  uint16_t vlan_tci[2] = {};  ///< Priority, DEI and id; the outer tag first.
+  uint16_t vlan_tci[2] = {};  ///< Priority, DEI and id of each tag, the outer tag first.
   uint16_t ethertype = 0;     ///< The type after the tags; may be an 802.3 length.
-  /// The packet has a source route with remaining hops (IPv4 option, IPv6 routing header): the
-  /// upper-layer checksum covers the last hop, not the destination in the IP header.
+  /// The packet has a source route with remaining hops (IPv4 option, IPv6 routing header). The
+  /// upper-layer checksum then covers the last hop instead of the destination in the IP header.
   bool source_routed = false;
   bool more_fragments = false;
   uint32_t fragment_offset = 0;  ///< Bytes.
@@ -58,8 +58,8 @@ struct Headers {
   uint32_t l4 = 0;
   /// First byte after the parsed headers.
   uint32_t payload = 0;
-  /// Payload length by the innermost length field; excludes Ethernet padding and bytes between the
-  /// end of UDP and the end of IP.
+  /// Payload length according to the innermost length field. Excludes Ethernet padding and bytes
+  /// between the end of UDP and the end of IP.
   uint32_t payload_bytes = 0;
   /// End of the IP packet, or of the frame if it is not IP.
   uint32_t end = 0;
@@ -76,7 +76,7 @@ struct Headers {
   bool operator==(const Headers&) const = default;
 };
 
-/// Parses the headers of the `length` bytes at `frame` and reads no other bytes. Checksums are not
+/// Parses the headers in the `length` bytes at `frame`, and reads no other bytes. Checksums are not
 /// verified.
 Headers Parse(const uint8_t* frame, uint32_t length);
 

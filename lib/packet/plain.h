@@ -19,16 +19,16 @@ inline constexpr uint32_t kPlainL3 = kEthernetHeaderBytes;
 inline constexpr uint32_t kPlainProtocol = kPlainL3 + 9;
 inline constexpr uint32_t kPlainL4 = kPlainL3 + kIpv4MinHeaderBytes;
 
-/// Number of bytes that a plain frame has at least: up to the data offset of a TCP header.
+/// Minimum size of a plain frame in bytes: up to and including the data offset of a TCP header.
 inline constexpr uint32_t kPlainLeast = kPlainL4 + 13;
 
-/// Returns whether the lengths in the headers of an untagged IPv4 packet without options, whose
-/// protocol is TCP or UDP, are consistent with each other and with the frame, as packet::Parse
-/// checks them. `length` is at least kPlainLeast.
+/// Returns whether the lengths in the headers of an untagged TCP or UDP packet over IPv4 without
+/// options are consistent with each other and with the frame, as packet::Parse requires. `length`
+/// must be at least kPlainLeast.
 inline bool PlainLengthsHold(const uint8_t* frame, uint32_t length, bool tcp) {
   constexpr uint32_t kLeast = kIpv4MinHeaderBytes + kUdpHeaderBytes;
   const uint32_t total = LeadingWord::Of(frame).TotalLength();
-  // Subtractions of the least values, so that one comparison also rejects smaller ones.
+  // The minima are subtracted, so that one comparison also rejects smaller values.
   if (total - kLeast > length - kPlainL3 - kLeast) return false;
   if (!tcp) {
     return LoadBe16(frame + kPlainL4 + 4) - kUdpHeaderBytes <= total - kLeast;
@@ -39,7 +39,7 @@ inline bool PlainLengthsHold(const uint8_t* frame, uint32_t length, bool tcp) {
 
 /// Returns whether the frame is plain. Reads at most `length` bytes.
 inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
-  constexpr uint16_t kFragmentBits = 0x3fff;  // More fragments, and the fragment offset.
+  constexpr uint16_t kFragmentBits = 0x3fff;  // The more-fragments flag and the fragment offset.
   if (length < kPlainLeast || !LeadingWord::Of(frame).IsPlainIpv4() ||
       (LoadBe16(frame + kPlainL3 + 6) & kFragmentBits) != 0) {
     return false;
@@ -68,16 +68,16 @@ inline Headers PlainHeaders(const uint8_t* frame) {
   return headers;
 }
 
-/// Returns the flow of a plain frame. Reads bytes up to the ports.
+/// Returns the flow of a plain frame. Reads no bytes after the ports.
 inline Ipv4Flow PlainFlow(const uint8_t* frame) {
   const uint32_t ports = LoadBe32(frame + kPlainL4);
   const uint64_t protocol = frame[kPlainProtocol];
   return {Load<uint64_t>(frame + kPlainL3 + 12), (ports >> 16 | ports << 16) | protocol << 32};
 }
 
-/// Writes FlowKey::Of for a plain frame to `to` in whole words. A copy or hash of the key loads
-/// words, and would stall until narrower stores leave the store buffer. Reads bytes up to the
-/// ports.
+/// Writes FlowKey::Of for a plain frame to `to` in whole words. Code that copies or hashes the key
+/// loads words, and after narrower stores would stall until they leave the store buffer. Reads no
+/// bytes after the ports.
 inline void WritePlainFlowKey(const uint8_t* frame, FlowKey* to) { PlainFlow(frame).Write(to); }
 
 inline FlowKey PlainFlowKey(const uint8_t* frame) {

@@ -9,16 +9,17 @@
 namespace sluice::packet {
 
 struct Unit {
-  std::string_view name;  ///< Suffix of the number; empty for no unit.
+  std::string_view name;  ///< Suffix of the number; empty if there is no unit.
   double factor;
 };
 inline constexpr Unit kMultiples[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}};
-/// Factors that convert to nanoseconds; a number without a unit is not a time.
+/// Factors that convert times to nanoseconds. A number without a unit is not a time.
 inline constexpr Unit kTimeUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
-/// Parses all of `text`, for example "14.88M": digits with an optional point, and one of `units`.
-/// Signs other than '-', exponents and blanks are rejected. Returns false and does not change
-/// `value` if `text` is malformed or outside `least` … `most`, which must be finite.
+/// Parses all of `text`, for example "14.88M": digits with an optional decimal point, followed by
+/// one of `units`. '-' is the only sign that is accepted; exponents and blanks are rejected.
+/// Returns false and leaves `value` unchanged if `text` is malformed or the number is outside
+/// `least` … `most`, which must be finite.
 bool ReadQuantity(std::string_view text, std::span<const Unit> units, double least, double most,
                   double* value);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rewrites of a frame in place. Swaps keep every Internet checksum valid, because the sum does not
+// Rewrites frames in place. Swaps keep every Internet checksum valid, because the sum does not
 // depend on the order of words. Setters update the IPv4 and upper-layer checksums incrementally.
-// The caller has parsed the frame: lengths are not checked here.
+// The caller must have parsed the frame, because lengths are not checked here.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ using MacAddress = std::array<uint8_t, 6>;
 using Ipv4Address = std::array<uint8_t, 4>;   ///< Network order.
 using Ipv6Address = std::array<uint8_t, 16>;  ///< Network order.
 
-/// Selects one of the two addresses or ports of a packet.
+/// Selects the source or the destination.
 enum class End : uint8_t { kSource, kDestination };
 
-/// Exchanges source and destination MAC address of the frame.
+/// Exchanges the frame's source and destination MAC addresses.
 inline void SwapMacs(uint8_t* frame) {
   const uint64_t low = Load<uint64_t>(frame);       // dst[0…5], src[0…1]
   const uint32_t high = Load<uint32_t>(frame + 8);  // src[2…5]
@@ -48,8 +48,8 @@ inline void SwapIpv6Addresses(uint8_t* ipv6) {
 /// Exchanges the ports of the UDP or TCP header at `l4`.
 inline void SwapPorts(uint8_t* l4) { Store<uint32_t>(l4, std::rotl(Load<uint32_t>(l4), 16)); }
 
-/// Updates the upper-layer checksum after one covered word changed. Does nothing if the frame has
-/// no such checksum (`L4ChecksumOffset() == 0`) or a UDP checksum of 0. ICMP over IPv4 has no
+/// Updates the upper-layer checksum after one covered word has changed. Does nothing if the frame
+/// has no such checksum (`L4ChecksumOffset() == 0`) or a UDP checksum of 0. ICMP over IPv4 has no
 /// pseudo-header, so all its words may be 0: if the update yields 0, the message is summed again. A
 /// fragment is not summed again, because its other words are in other frames.
 inline void RepairL4Checksum(uint8_t* frame, const Headers& headers, uint16_t old_word,
@@ -94,7 +94,7 @@ inline void SetIpv4Address(uint8_t* frame, const Headers& headers, End end,
   }
 }
 
-/// As SetIpv4Address, for IPv6, which has no header checksum.
+/// Like SetIpv4Address, for IPv6, which has no header checksum.
 inline void SetIpv6Address(uint8_t* frame, const Headers& headers, End end,
                            const Ipv6Address& address) {
   const bool covered = end == End::kSource || !headers.source_routed;

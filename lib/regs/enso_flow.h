@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Key and placement of an entry in the Ensō NIC's flow table: properties of the hardware that its
-// model and the driver's mirror of the table share.
+// Key and placement of an entry in the Ensō NIC's flow table. The model of the NIC and the driver's
+// mirror of the table share these hardware properties.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sluice::regs::enso {
 
-/// The compared fields, in host order. The protocol is not compared.
+/// The fields that the NIC compares, in host order. The protocol is not compared.
 struct FlowKey {
   uint32_t dst_ip = 0;
   uint32_t src_ip = 0;
@@ -20,10 +20,10 @@ struct FlowKey {
   friend bool operator==(const FlowKey&, const FlowKey&) = default;
 };
 
-/// Returns the 32-bit hash for sub-table `index` (0 … 3); its low 11 bits are the row. It is the
-/// final mix of Bob Jenkins' lookup3 (2006, public domain) over three words. `ports` contains the
-/// source port in its high half and the destination port in its low half. `Word` is uint32_t or a
-/// vector of them.
+/// Returns the 32-bit hash for sub-table `index` (0 … 3). The low 11 bits are the row. The hash is
+/// the final mix of Bob Jenkins' lookup3 (2006, public domain) over three words. `ports` contains
+/// the source port in its high half and the destination port in its low half. `Word` is uint32_t or
+/// a vector of them.
 template <typename Word>
 constexpr Word FlowHash(Word dst_ip, Word src_ip, Word ports, uint32_t index) {
   const auto rotl = [](Word word, int bits) { return word << bits | word >> (32 - bits); };
