@@ -20,33 +20,33 @@ inline constexpr uint32_t kClass = 0x02'00'00;
 // ---------------------------------------------------------------------- Ensō
 
 /// BAR kPciBar: memory, 64-bit, prefetchable. The hardware decodes 1 GiB; a model decodes the
-/// smallest power of two that contains the register file. The driver needs no interrupts and no
-/// other BAR.
+/// smallest power of two that covers the register file. The driver needs neither interrupts nor
+/// another BAR.
 inline constexpr uint32_t kEnsoBarBytes = std::bit_ceil(enso::kBarBytes);
 static_assert(kEnsoBarBytes == 64u << 20);
 
 // ------------------------------------------------------------------- net_ipu
 
-/// Not an assigned product: 1af4:10f0 to 1af4:10ff are open to experiments without registration
-/// (QEMU, docs/specs/pci-ids). Subsystem ids are the same.
+/// Not an assigned product: 1af4:10f0 to 1af4:10ff may be used for experiments without registration
+/// (QEMU, docs/specs/pci-ids). The subsystem ids are the same.
 inline constexpr uint16_t kIpuVendor = 0x1af4;
 inline constexpr uint16_t kIpuDevice = 0x10f0;
 inline constexpr uint8_t kIpuRevision = 1;
 
-/// Memory, 32-bit: the registers of regs/ipu.h. Accesses are transported as messages, in order.
+/// Memory, 32-bit: the registers in regs/ipu.h. Accesses are transported as messages, in order.
 inline constexpr int kIpuRegisterBar = 0;
 inline constexpr uint32_t kIpuRegisterBarBytes = ipu::kBarBytes;
 static_assert(std::has_single_bit(kIpuRegisterBarBytes));
 
 /// Memory, 64-bit, prefetchable: device memory for links, endpoints and windows. Host and device
-/// access the same memory, which is zero after a reset of the function. In the device, byte n has
-/// the bus address kIpuLinesBus + n (ipu::kLinkBase, ipu::kEndpointBase), which is not an address
-/// of host memory.
+/// access the same memory, which is zero after a function reset. For the device, byte n is at the
+/// bus address kIpuLinesBus + n (ipu::kLinkBase, ipu::kEndpointBase), which is not an address in
+/// host memory.
 inline constexpr int kIpuLinesBar = 2;
 inline constexpr uint32_t kIpuLinesBarBytes = 64u << 20;
 inline constexpr uint64_t kIpuLinesBus = uint64_t{1} << 62;
 
-/// Memory, 32-bit: the MSI-X table of kVectors entries of 16 bytes, and its pending bits.
+/// Memory, 32-bit: the MSI-X table, which has kVectors entries of 16 bytes, and its pending bits.
 inline constexpr int kIpuMsixBar = 4;
 inline constexpr uint32_t kIpuMsixBarBytes = 4096;
 inline constexpr uint32_t kIpuMsixTable = 0x000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Numbers of a device's interrupts, which are messages as with MSI-X. Number 0 is the port's, as
-// ethdev requires; the queues' numbers follow.
+// Interrupt numbers of a device. Interrupts are messages, as with MSI-X. Number 0 belongs to the
+// port, as ethdev requires; the queues' numbers follow.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace sluice::regs {
 
 inline constexpr uint32_t kVectors = 32;
-inline constexpr uint32_t kPortVector = 0;  ///< Events of the port: changed carrier, aged rules.
+inline constexpr uint32_t kPortVector = 0;  ///< Port events: carrier changes and aged rules.
 constexpr uint32_t QueueVector(uint32_t queue) { return 1 + queue; }
 
 }  // namespace sluice::regs

@@ -6,12 +6,12 @@ namespace {
 
 using packet::LoadBe32;
 
-/// Bytes of the first fields: xid, type, RPC version, program, version and procedure, then flavor
-/// and length of the credential.
+/// Size of the first fields: xid, type, RPC version, program, version and procedure, then the
+/// flavor and length of the credential.
 constexpr uint32_t kUpToCredential = 32;
-/// Bytes of the flavor and length of the verifier.
+/// Size of the verifier's flavor and length.
 constexpr uint32_t kVerifierHead = 8;
-/// Bytes of the stamp, the name's length, uid, gid and number of groups.
+/// Size of the stamp, the name's length, the uid, the gid and the number of groups.
 constexpr uint32_t kMinSysBytes = 20;
 
 /// Reads the body of an AUTH_SYS credential of `bytes` bytes. Returns false if it is malformed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Parses a call of ONC-RPC version 2 in a datagram (RFC 5531 section 9).
+// Parses an ONC-RPC version 2 call in a datagram (RFC 5531 section 9).
 #pragma once
 
 #include <cstdint>
@@ -33,39 +33,40 @@ struct Call {
   uint32_t procedure = 0;
   AuthFlavor flavor = AuthFlavor::kNone;
   SysCredential sys;  ///< Valid if the flavor is kSys.
-  /// The arguments, in XDR: all bytes after the header. Trailing bytes that a procedure does not
-  /// use are not an error, as in libtirpc.
+  /// The arguments in XDR: all bytes after the header. As in libtirpc, it is not an error if a
+  /// procedure does not use the trailing bytes.
   const uint8_t* arguments = nullptr;
   uint32_t argument_bytes = 0;
 };
 
-/// Reason why a datagram is not an executable call.
+/// Why a datagram is not an executable call.
 enum class CallError : uint8_t {
   kNone,           ///< Every field is valid.
-  kTruncated,      ///< Ends inside the header: send no answer. No field is valid.
-  kNotACall,       ///< A reply, or an invalid type: send no answer. Only xid is valid.
-  kRpcVersion,     ///< Answer MSG_DENIED, RPC_MISMATCH. xid is valid.
-  kBadCredential,  ///< Answer AUTH_BADCRED: longer than allowed, or malformed for its flavor. After
-                   ///< this error and the next two, xid, program, version and procedure are valid.
-  kFlavor,         ///< Answer AUTH_REJECTEDCRED: neither AUTH_NONE nor AUTH_SYS.
-  kBadVerifier,    ///< Answer AUTH_BADVERF: longer than allowed.
+  kTruncated,      ///< The datagram ends inside the header: send no reply. No field is valid.
+  kNotACall,       ///< A reply, or an invalid type: send no reply. Only xid is valid.
+  kRpcVersion,     ///< Reply MSG_DENIED, RPC_MISMATCH. Only xid is valid.
+  kBadCredential,  ///< Reply AUTH_BADCRED: the credential is too long, or malformed for its flavor.
+                   ///< After this error and the next two, xid, program, version and procedure are
+                   ///< valid.
+  kFlavor,         ///< Reply AUTH_REJECTEDCRED: the flavor is neither AUTH_NONE nor AUTH_SYS.
+  kBadVerifier,    ///< Reply AUTH_BADVERF: the verifier is too long.
 };
 
-/// Parses the header of the `bytes` bytes at `message` and reads no other bytes. Bodies of
+/// Parses the header in the `bytes` bytes at `message`, and reads no other bytes. Bodies of
 /// AUTH_NONE credentials and of verifiers are skipped and never checked (RFC 5531 section 10.1).
-/// Sets the fields of `*call` that are valid according to CallError; they point into `message`.
+/// Sets the fields of `*call` that CallError defines as valid. They point into `message`.
 CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call);
 
-/// Bytes of the header of a call with AUTH_NONE.
+/// Size of the header of a call with AUTH_NONE.
 inline constexpr uint32_t kCallBytes = 40;
 
-/// Writes the header of a call with AUTH_NONE, kCallBytes bytes, at `to`.
+/// Writes the kCallBytes bytes of the header of a call with AUTH_NONE at `to`.
 inline void WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version,
                       uint32_t procedure) {
   const uint32_t words[] = {
       xid, static_cast<uint32_t>(MessageType::kCall), kRpcVersion, program, version, procedure};
   for (uint32_t i = 0; i < 6; ++i) packet::StoreBe32(to + 4 * i, words[i]);
-  std::memset(to + 24, 0, kCallBytes - 24);  // Credential and verifier of AUTH_NONE.
+  std::memset(to + 24, 0, kCallBytes - 24);  // AUTH_NONE credential and verifier.
 }
 
 }  // namespace sluice::rpc

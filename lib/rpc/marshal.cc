@@ -65,7 +65,7 @@ class Marshaller {
     return walk.Enter(type, object, count) ? MarshalError::kNone : MarshalError::kTooDeep;
   }
 
-  /// Writes a count, that number of bytes, and padding.
+  /// Writes a count, as many bytes, and padding.
   MarshalError WriteCounted(const uint8_t* data, uint32_t bytes) {
     const uint64_t padded = Padded(bytes);
     if (Left() < 4 + padded) return MarshalError::kNoRoom;
@@ -134,7 +134,7 @@ class Marshaller {
   uint8_t* const end_;
 };
 
-/// Marshals a type with a wire format of fixed size.
+/// Marshals a type that has a fixed size on the wire.
 Marshalled MarshalStraight(const Table& table, const Type& root, const Source& source,
                            uint8_t* wire, uint32_t room) {
   if (source.bytes() < root.bytes) return {.error = MarshalError::kBadPointer};

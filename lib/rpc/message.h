@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Constants of ONC-RPC version 2, from RFC 5531 section 9. All in host order.
+// Constants of ONC-RPC version 2, from RFC 5531 section 9. All are in host order.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace sluice::rpc {
 
 inline constexpr uint32_t kRpcVersion = 2;
-/// Maximum bytes of the body of a credential or a verifier: `opaque body<400>`.
+/// Maximum size of the body of a credential or verifier: `opaque body<400>`.
 inline constexpr uint32_t kMaxAuthBytes = 400;
 /// Limits of AUTH_SYS (RFC 5531 appendix A).
 inline constexpr uint32_t kMaxMachineNameBytes = 255;
@@ -20,7 +20,7 @@ enum class AuthFlavor : uint32_t { kNone = 0, kSys = 1, kShort = 2, kDh = 3, kGs
 
 enum class ReplyStat : uint32_t { kAccepted = 0, kDenied = 1 };
 
-/// Result of an accepted call.
+/// Status of an accepted call.
 enum class AcceptStat : uint32_t {
   kSuccess = 0,
   kProgUnavail = 1,   ///< The program does not exist here.
@@ -32,7 +32,7 @@ enum class AcceptStat : uint32_t {
 
 enum class RejectStat : uint32_t { kRpcMismatch = 0, kAuthError = 1 };
 
-/// Reason for the rejection of a caller. kOk is never sent.
+/// Why a caller was rejected. kOk is never sent.
 enum class AuthStat : uint32_t {
   kOk = 0,
   kBadCred = 1,
@@ -42,7 +42,7 @@ enum class AuthStat : uint32_t {
   kTooWeak = 5,
 };
 
-/// Returns `bytes` with padding to words of four bytes (RFC 4506 section 4.9).
+/// Returns `bytes` rounded up to a multiple of four (RFC 4506 section 4.9).
 constexpr uint64_t Padded(uint64_t bytes) { return (bytes + 3) & ~uint64_t{3}; }
 
 }  // namespace sluice::rpc

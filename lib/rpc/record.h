@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages in a byte stream such as TCP's (RFC 5531 section 11). Each message is a record, sent in
-// one or more fragments. Four bytes before each fragment contain its length and a flag for the last
-// fragment.
+// Messages in a byte stream, such as TCP (RFC 5531 section 11). Each message is a record, sent in
+// one or more fragments. Each fragment is preceded by four bytes that contain its length and a flag
+// for the last fragment.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ inline constexpr uint32_t kMaxFragmentBytes = kLastFragment - 1;
 class RecordReader {
  public:
   enum class State : uint8_t {
-    kMore,     ///< All bytes were consumed, and the record is incomplete.
+    kMore,     ///< All bytes have been consumed, but the record is incomplete.
     kRecord,   ///< record() is complete. The next Consume begins another one.
-    kTooLong,  ///< The record exceeds `max_bytes`: the stream cannot be parsed any further.
+    kTooLong,  ///< The record exceeds `max_bytes`, so the stream cannot be parsed any further.
   };
 
   /// Allocates a buffer for records of at most `max_bytes`.
   explicit RecordReader(uint32_t max_bytes) : max_bytes_(max_bytes) { record_.reserve(max_bytes); }
 
-  /// Consumes bytes from the front of `*bytes` until the returned state is reached.
+  /// Consumes bytes from the front of `*bytes` until it reaches one of these states.
   State Consume(std::span<const uint8_t>* bytes);
   /// Returns the complete record; valid until the next Consume.
   std::span<const uint8_t> record() const { return record_; }
@@ -38,14 +38,14 @@ class RecordReader {
   uint32_t max_bytes_;
   std::vector<uint8_t> record_;
   uint8_t mark_[kMarkBytes] = {};
-  /// Received bytes of the mark; kMarkBytes once the fragment has begun.
+  /// Number of mark bytes received; kMarkBytes once the fragment has begun.
   uint32_t mark_bytes_ = 0;
-  uint32_t left_ = 0;   ///< Remaining bytes of the fragment.
-  bool last_ = false;   ///< The fragment is the record's last.
+  uint32_t left_ = 0;   ///< Number of bytes left in the fragment.
+  bool last_ = false;   ///< The fragment is the last one of the record.
   bool whole_ = false;  ///< record_ is complete and was reported.
 };
 
-/// Writes the mark of a record with a single fragment of `bytes` bytes, at most kMaxFragmentBytes.
+/// Writes the record mark for a single fragment of `bytes` bytes, at most kMaxFragmentBytes.
 inline void WriteMark(uint8_t* to, uint32_t bytes) { packet::StoreBe32(to, kLastFragment | bytes); }
 
 }  // namespace sluice::rpc

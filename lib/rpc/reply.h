@@ -13,13 +13,13 @@
 
 namespace sluice::rpc {
 
-/// Bytes before the results of a successful call.
+/// Size of the header before the results of a successful call.
 inline constexpr uint32_t kSuccessBytes = 24;
-/// Maximum bytes of a reply without results.
+/// Maximum size of a reply without results.
 inline constexpr uint32_t kMaxReplyBytes = 32;
 
-/// Writes a reply to the call `xid` at `to` and returns its length in bytes, like all functions
-/// here. Must not be used for kProgMismatch, which has a body; use WriteNotFound.
+/// Writes a reply to call `xid` at `to`. Like all functions here, returns the length of the reply
+/// in bytes. Must not be used for kProgMismatch, which has a body; use WriteNotFound instead.
 inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   packet::StoreBe32(to, xid);
   packet::StoreBe32(to + 4, static_cast<uint32_t>(MessageType::kReply));
@@ -30,17 +30,17 @@ inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   return kSuccessBytes;
 }
 
-/// Writes the reply to a call that Table::Find did not find. After kProgMismatch it contains the
+/// Writes the reply to a call that Table::Find did not find. For kProgMismatch, it contains the
 /// range of supported versions.
 uint32_t WriteNotFound(uint8_t* to, uint32_t xid, const Lookup& found);
 
-/// Writes the rejection of a call with another RPC version; it names kRpcVersion as the only
-/// supported one.
+/// Writes the rejection of a call with another RPC version. It names kRpcVersion as the only
+/// supported version.
 uint32_t WriteRpcMismatch(uint8_t* to, uint32_t xid);
 
 uint32_t WriteAuthError(uint8_t* to, uint32_t xid, AuthStat stat);
 
-/// Writes the reply to a message that is not an executable call. Returns 0 if no answer must be
+/// Writes the reply to a message that is not an executable call. Returns 0 if no reply must be
 /// sent.
 uint32_t WriteRefusal(uint8_t* to, uint32_t xid, CallError error);
 

@@ -13,8 +13,8 @@
 
 namespace sluice::rpc {
 
-/// Copies `count` 32-bit words and swaps the bytes of each. The operation is self-inverse, so both
-/// directions use it.
+/// Copies `count` 32-bit words and swaps the bytes of each word. The operation is its own inverse,
+/// so both directions use it.
 inline void SwapWords(uint8_t* to, const uint8_t* from, uint32_t count) {
   using Eight = uint8_t __attribute__((vector_size(32)));
   for (; count >= 8; count -= 8, to += 32, from += 32) {

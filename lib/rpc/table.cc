@@ -32,20 +32,20 @@ class Soundness {
 
  private:
   bool IsType(uint32_t type) const { return type < table_.types.size(); }
-  /// Returns whether the type may be an array element: its size must not be 0, neither on the wire
-  /// nor in the structure.
+  /// Returns whether the type can be an array element: neither its wire size nor its structure size
+  /// may be 0.
   bool IsElement(uint32_t type) const {
     return IsType(type) && table_.types[type].wire_bytes >= 4 && table_.types[type].bytes != 0;
   }
 
-  /// Checks a type. If it is valid, advances `*next` from the index of its first step to the index
-  /// after its kEnd.
+  /// Checks a type. If it is valid, advances `*next` from the index of the type's first step to the
+  /// index after its kEnd.
   bool TypeHolds(const Type& type, size_t* next) const {
     if (type.bytes > Limits::kMaxTypeBytes) return false;
     if (!std::has_single_bit(type.alignment) || type.alignment > 8) return false;
     Type found{.first_step = type.first_step, .bytes = type.bytes, .alignment = type.alignment};
-    uint64_t end = 0;      // End of the steps so far, in the structure.
-    uint64_t written = 0;  // Written bytes of the structure.
+    uint64_t end = 0;      // End in the structure of the steps so far.
+    uint64_t written = 0;  // Bytes of the structure that are written.
     uint64_t wire = 0;
     for (;; ++*next) {
       if (*next == table_.steps.size()) return false;
@@ -67,7 +67,7 @@ class Soundness {
     return found == type;
   }
 
-  /// Returns the bytes of the structure that a step may access from its offset on, or 0 if the step
+  /// Returns how many bytes of the structure a step may access from its offset on, or 0 if the step
   /// is invalid.
   uint64_t BytesOf(const Step& step) const {
     switch (step.kind) {
@@ -117,7 +117,7 @@ class Soundness {
     return bytes;
   }
 
-  /// Returns the wire bytes of a straight step, or the minimum for other steps.
+  /// Returns the wire size of a straight step, or the minimum wire size of another step.
   uint64_t WireBytesOf(const Step& step) const {
     if (IsStraight(step.kind)) return StraightWireBytes(step.kind, step.count);
     if (step.kind != StepKind::kEach) return 4;

@@ -32,8 +32,8 @@ class Unmarshaller {
  private:
   uint64_t Left() const { return static_cast<uint64_t>(end_ - wire_); }
 
-  /// Allocates memory from the room; the caller writes all of it. Returns null if the room is too
-  /// small.
+  /// Allocates memory from the room. The caller must write all of it. Returns null if the room is
+  /// too small.
   uint8_t* Allocate(uint64_t bytes, uint32_t alignment) {
     const uint64_t at = (uint64_t{used_} + alignment - 1) & ~uint64_t{alignment - 1};
     if (at > room_.bytes || bytes > room_.bytes - at) return nullptr;
@@ -41,7 +41,7 @@ class Unmarshaller {
     used_ = static_cast<uint32_t>(at + bytes);
     return room_.memory + at;
   }
-  /// Allocates `count` structures, zeroed if their steps do not write every byte.
+  /// Allocates `count` structures. Zeroes them if their steps do not write every byte.
   uint8_t* AllocateStructures(const Type& type, uint32_t count) {
     const uint64_t bytes = uint64_t{count} * type.bytes;
     uint8_t* const structures = Allocate(bytes, type.alignment);
@@ -85,8 +85,8 @@ class Unmarshaller {
     return walk.Enter(type, object, count) ? UnmarshalError::kNone : UnmarshalError::kTooDeep;
   }
 
-  /// Reads a number of bytes. Checks that it is at most `step.count` and that the padded bytes are
-  /// on the wire.
+  /// Reads a byte count. Checks that it is at most `step.count` and that this many bytes, with
+  /// padding, are on the wire.
   UnmarshalError ReadCounted(const Step& step, uint32_t* bytes) {
     if (!ReadWord(bytes) || *bytes > step.count || Padded(*bytes) > Left()) {
       return UnmarshalError::kGarbage;
@@ -166,7 +166,7 @@ class Unmarshaller {
   uint32_t used_ = 0;
 };
 
-/// Unmarshals a type with a wire format of fixed size.
+/// Unmarshals a type that has a fixed size on the wire.
 Unmarshalled UnmarshalStraight(const Table& table, const Type& root, const uint8_t* wire,
                                uint32_t wire_bytes, const Room& room) {
   if (wire_bytes < root.wire_bytes) return {.error = UnmarshalError::kGarbage};

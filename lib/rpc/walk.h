@@ -10,8 +10,8 @@
 
 namespace sluice::rpc {
 
-/// Iterates over one value, whose type is in a sound table (Table::IsSound). `Byte` is uint8_t or
-/// const uint8_t. The stack is bounded and part of the object: 1.5 KiB.
+/// Iterates over one value. Its type must be in a sound table (Table::IsSound). `Byte` is uint8_t
+/// or const uint8_t. The stack is bounded and is part of the object (1.5 KiB).
 template <typename Byte>
 class Walk {
  public:
@@ -35,8 +35,8 @@ class Walk {
   }
   Byte* object() const { return place_.object; }
 
-  /// Continues with `count` structures, at least one, of `type` at `object`, and then with the
-  /// remaining steps of the current structure. Returns false if the nesting is too deep.
+  /// Continues with `count` structures of `type` at `object`, and then with the remaining steps of
+  /// the current structure. `count` must be at least one. Returns false if the nesting is too deep.
   bool Enter(uint32_t type, Byte* object, uint32_t count) {
     const bool rest = place_.left != 1 || place_.next->kind != StepKind::kEnd;
     if (rest) {
@@ -65,7 +65,7 @@ class Walk {
   Place stack_[Limits::kMaxDepth];
 };
 
-/// Returns the type of a union's arm for `discriminant`; if no arm matches, the type of the
+/// Returns the type of a union's arm for `discriminant`. If no arm matches, returns the type of the
 /// default, or kNoType if the union has none.
 inline uint32_t ArmFor(const Table& table, const Step& step, uint32_t discriminant) {
   const Arm* arm = &table.arms[step.type];

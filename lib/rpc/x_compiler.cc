@@ -14,8 +14,8 @@
 namespace sluice::rpc {
 namespace {
 
-/// Builds the table. A type gets its index on first use, and its steps later, in the order of the
-/// indices, because types may refer to one another.
+/// Builds the table. A type gets its index on first use. Its steps are added later, in the order of
+/// the indices, because types may refer to one another.
 class Compiler {
  public:
   Compiler(const Syntax& syntax, Scanner& scanner, CompiledX& made)
@@ -65,7 +65,7 @@ class Compiler {
     types_.emplace(definition, type);
     return type;
   }
-  /// Returns the type of the declaration's elements, or of its pointer's target.
+  /// Returns the type of the declaration's elements or of its pointer's target.
   uint32_t TypeOfBase(const Declaration& declaration) {
     if (declaration.base == Base::kNamed) {
       const uint32_t definition = layouts_.Named(declaration);
@@ -154,7 +154,7 @@ class Compiler {
     Append({is_bool ? StepKind::kBoolUnion : StepKind::kUnion, at, count, first});
   }
 
-  /// Returns the index of the first arm and the number of arms, without the default.
+  /// Returns the index of the first arm, and the number of arms without the default.
   std::pair<uint32_t, uint32_t> AddArms(const Definition& definition) {
     const auto [least, most, names] = DiscriminantOf(definition);
     Layout whole = layouts_.Of(syntax_.by_name.at(definition.name));

@@ -15,22 +15,22 @@
 
 namespace sluice::rpc {
 
-/// Maximum size of a file.
+/// Maximum file size in bytes.
 inline constexpr size_t kMaxXBytes = 1 << 20;
 
 struct CompiledX {
   Table table;  ///< Satisfies Table::IsSound.
-  /// Names of the table's procedures, by index. Procedure 0 of a version that does not declare one
-  /// is "NULL", without arguments and result (RFC 5531 section 12.1).
+  /// Names of the table's procedures, by index. If a version does not declare procedure 0, that
+  /// procedure is "NULL", without arguments and result (RFC 5531 section 12.1).
   std::vector<std::string> procedure_names;
   /// Indices of the table's types, including enums, by name in the file.
   std::map<std::string, uint32_t, std::less<>> types;
   /// Name of the first procedure with several arguments, which only `rpcgen -N` supports; empty if
-  /// none exists.
+  /// there is none.
   std::string several_arguments;
 };
 
-/// Values of constants that a file uses and does not define.
+/// Values of constants that a file uses but does not define.
 using Constants = std::map<std::string, int64_t, std::less<>>;
 
 /// Compiles `text`; error messages name `file`. Returns nullopt on failure, with one line in

@@ -87,8 +87,8 @@ Layout Layouts::Of(const Declaration& declaration) {
   layout.wire_bytes *= declaration.size;
   if (declaration.base == Base::kOpaque) {
     layout.wire_bytes = Padded(declaration.size);
-    // A size that needs padding is not a straight run, because the wire contains more bytes than
-    // the structure.
+    // If the size needs padding, the value is not a straight run, because the wire contains more
+    // bytes than the structure.
     if (declaration.size % 4 == 0) layout.run = StepKind::kOpaque, layout.count = declaration.size;
   } else {
     layout.count *= declaration.size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sizes of the definitions of a `.x` file: in C, as rpcgen declares them and the x86-64 System V
-// ABI lays them out, and on the wire.
+// Computes the sizes of a `.x` file's definitions on the wire and in C, as rpcgen declares them and
+// the x86-64 System V ABI lays them out.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace sluice::rpc {
 
-/// Layout of a declaration or a definition.
+/// The layout of a declaration or definition.
 struct Layout {
   uint64_t bytes = 0;       ///< sizeof in C, at most Limits::kMaxTypeBytes.
   uint32_t alignment = 1;   ///< 1, 2, 4 or 8.
-  uint64_t wire_bytes = 0;  ///< Minimum; exact if straight.
+  uint64_t wire_bytes = 0;  ///< Minimum size on the wire; exact if straight.
   /// The kind of the straight step that moves the whole value, or an array of these values, in one
-  /// step. kEnd if no step can.
+  /// step. kEnd if there is no such step.
   StepKind run = StepKind::kEnd;
   uint32_t count = 0;  ///< `count` of that step.
 };
@@ -37,7 +37,7 @@ class Layouts {
 
   /// Returns the layout of a declared value; undefined after an error.
   Layout Of(const Declaration& declaration);
-  /// Returns the layout of the declaration's elements, or of its pointer's target.
+  /// Returns the layout of the declaration's elements or of its pointer's target.
   Layout OfBase(const Declaration& declaration);
   /// Returns the layout of the definition with this index.
   Layout Of(uint32_t definition);
@@ -46,8 +46,8 @@ class Layouts {
   /// Returns the offset of a union's arms, which follow its discriminant.
   uint32_t ArmsAt(const Definition& definition);
 
-  /// Returns the index of the definition that a kNamed declaration names. Reports an error if it
-  /// does not exist; the result is then undefined.
+  /// Returns the index of the definition that a kNamed declaration refers to. If there is none,
+  /// reports an error; the result is then undefined.
   uint32_t Named(const Declaration& declaration);
 
  private:

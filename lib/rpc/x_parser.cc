@@ -15,7 +15,7 @@
 namespace sluice::rpc {
 namespace {
 
-/// A type from libtirpc's headers: opaque <MAX_NETOBJ_SZ>, but with different field names.
+/// A libtirpc type: opaque <MAX_NETOBJ_SZ>, but with different field names.
 constexpr std::string_view kNetObject = "netobj";
 constexpr uint32_t kNetObjectBytes = 1024;
 
@@ -61,7 +61,7 @@ class Parser : XReader {
     const std::string name = ExpectNewName();
     Expect("=");
     if (token().kind == Token::Kind::kText) {
-      Advance();  // Skips a text constant, which has no number and is only for C.
+      Advance();  // Skips a text constant, which has no numeric value and is used only in C.
     } else {
       AddConstant(name, ExpectConstant());
     }
@@ -118,7 +118,7 @@ class Parser : XReader {
     Expect(";");
   }
 
-  /// A member without "= value" gets the value of the previous member plus one, as in rpcgen.
+  /// A member without "= value" gets the previous member's value plus one, as in rpcgen.
   void ParseEnum(Definition& definition) {
     constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -167,7 +167,7 @@ class Parser : XReader {
     Expect("}");
   }
 
-  /// Parses a case after its first "case".
+  /// Parses a case, from after its first "case".
   void ParseCase(Definition& definition, std::set<std::string>& names) {
     Case arm;
     do {
@@ -188,7 +188,7 @@ class Parser : XReader {
     return body;
   }
 
-  /// Parses a declaration with a name that is not in `names`.
+  /// Parses a declaration whose name must not be in `names`.
   Declaration ParseField(std::set<std::string>& names) {
     Declaration field = ParseDeclaration(false);
     if (!failed() && !names.insert(field.name).second) {
@@ -224,37 +224,36 @@ class Parser : XReader {
 
   /// Parses a "type-specifier" of RFC 4506 section 6.3, and also void, string and opaque.
   Declaration ParseType() {
-    static const std::map<std::string_view, Base> kBases = {
-        {"void", Base::kVoid},
-        {"int", Base::kInt},
-        {"hyper", Base::kHyper},
-        {"float", Base::kFloat},
-        {"double", Base::kDouble},
-        {"bool", Base::kBool},
-        {"string", Base::kString},
-        {"opaque", Base::kOpaque},
-        // Names of the C library that rpcgen accepts.
-        {"char", Base::kInt8},
-        {"int8_t", Base::kInt8},
-        {"int16_t", Base::kInt16},
-        {"int32_t", Base::kInt},
-        {"int64_t", Base::kHyper},
-        {"long", Base::kLong},
-        {"quad_t", Base::kHyper},
-        {"short", Base::kInt16},
-        {"u_char", Base::kUint8},
-        {"u_int", Base::kUnsigned},
-        {"u_int8_t", Base::kUint8},
-        {"u_int16_t", Base::kUint16},
-        {"u_int32_t", Base::kUnsigned},
-        {"u_int64_t", Base::kHyper},
-        {"u_long", Base::kUnsignedLong},
-        {"u_quad_t", Base::kHyper},
-        {"u_short", Base::kUint16},
-        {"uint8_t", Base::kUint8},
-        {"uint16_t", Base::kUint16},
-        {"uint32_t", Base::kUnsigned},
-        {"uint64_t", Base::kHyper}};
+    static const std::map<std::string_view, Base> kBases = {{"void", Base::kVoid},
+                                                            {"int", Base::kInt},
+                                                            {"hyper", Base::kHyper},
+                                                            {"float", Base::kFloat},
+                                                            {"double", Base::kDouble},
+                                                            {"bool", Base::kBool},
+                                                            {"string", Base::kString},
+                                                            {"opaque", Base::kOpaque},
+                                                            // C library names that rpcgen accepts.
+                                                            {"char", Base::kInt8},
+                                                            {"int8_t", Base::kInt8},
+                                                            {"int16_t", Base::kInt16},
+                                                            {"int32_t", Base::kInt},
+                                                            {"int64_t", Base::kHyper},
+                                                            {"long", Base::kLong},
+                                                            {"quad_t", Base::kHyper},
+                                                            {"short", Base::kInt16},
+                                                            {"u_char", Base::kUint8},
+                                                            {"u_int", Base::kUnsigned},
+                                                            {"u_int8_t", Base::kUint8},
+                                                            {"u_int16_t", Base::kUint16},
+                                                            {"u_int32_t", Base::kUnsigned},
+                                                            {"u_int64_t", Base::kHyper},
+                                                            {"u_long", Base::kUnsignedLong},
+                                                            {"u_quad_t", Base::kHyper},
+                                                            {"u_short", Base::kUint16},
+                                                            {"uint8_t", Base::kUint8},
+                                                            {"uint16_t", Base::kUint16},
+                                                            {"uint32_t", Base::kUnsigned},
+                                                            {"uint64_t", Base::kHyper}};
     Declaration declaration;
     declaration.position = token().position;
     if (Accept("unsigned")) {
@@ -360,7 +359,7 @@ class Parser : XReader {
     Expect(";");
     syntax_.procedures.push_back(std::move(procedure));
   }
-  /// Parses the type of an argument or a result. A string has no declared limit here, as in rpcgen.
+  /// Parses the type of an argument or result. As in rpcgen, a string cannot declare a limit here.
   Declaration ParseProcedureType() {
     Declaration declaration = ParseType();
     if (declaration.base == Base::kOpaque) {

@@ -16,8 +16,8 @@
 
 namespace sluice::rpc {
 
-/// Consumes tokens of a scanner, which must outlive it. A failed expectation discards all remaining
-/// tokens, so that every loop ends; returned values are then meaningless.
+/// Consumes the tokens of a scanner, which must outlive this object. A failed expectation discards
+/// all remaining tokens, so that every loop ends; returned values are then meaningless.
 class XReader {
  public:
   explicit XReader(Scanner& scanner) : scanner_(scanner) {}
@@ -57,7 +57,7 @@ class XReader {
     scanner_.Advance();
     return name;
   }
-  /// Reads a new name of a constant, a type or a program; these share one name space.
+  /// Reads a new name of a constant, type or program, all of which share one name space.
   std::string ExpectNewName() {
     const Position position = token().position;
     std::string name = ExpectName();
@@ -69,7 +69,7 @@ class XReader {
     return name;
   }
 
-  /// Reads a number, or the name of a constant, with a value from `least` to `most`.
+  /// Reads a number or the name of a constant. The value must be between `least` and `most`.
   int64_t ExpectValue(int64_t least, int64_t most) {
     const Token at = token();
     int64_t value = 0;
@@ -105,12 +105,12 @@ class XReader {
     return scanner_.Fail(position, message);
   }
   void AddConstant(const std::string& name, int64_t value) { constants_[name] = value; }
-  /// Sets the values of names that the text does not define.
+  /// Sets the values of names that the text may use without defining them.
   void AddConstants(const Constants& constants) { given_ = constants; }
 
  private:
-  /// Returns the value of a name, from the text, the caller, or <rpc/auth.h> and <rpc/xdr.h>; a
-  /// `.x` file may use their constants.
+  /// Returns the value of a name that is defined by the text, by the caller, or in <rpc/auth.h> and
+  /// <rpc/xdr.h>, whose constants a `.x` file may use.
   std::optional<int64_t> ValueOf(std::string_view name) const {
     static const Constants kHeaders = {
         {"AUTH_NONE", 0},        {"AUTH_NULL", 0},       {"AUTH_SYS", 1},

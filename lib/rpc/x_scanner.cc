@@ -46,7 +46,7 @@ void Scanner::SkipLine() {
   while (!AtEnd() && At() != '\n') Step();
 }
 
-/// Skips a line for C. If the line includes a header, stores the header's name.
+/// Skips a line meant for C. If the line includes a header, stores the header's name.
 void Scanner::SkipLineOfC() {
   const size_t begin = at_;
   SkipLine();
@@ -76,7 +76,7 @@ bool Scanner::SkipComment() {
   return true;
 }
 
-/// Skips blanks, comments and lines for C. Returns false after an error.
+/// Skips blanks, comments and lines meant for C. Returns false after an error.
 bool Scanner::SkipBlanks() {
   while (!AtEnd()) {
     const char c = At();

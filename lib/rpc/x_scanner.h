@@ -12,7 +12,7 @@ namespace sluice::rpc {
 
 struct Position {
   uint32_t line = 1;
-  uint32_t column = 1;  ///< Counted in bytes, from 1.
+  uint32_t column = 1;  ///< In bytes, starting at 1.
 };
 
 struct Token {
@@ -24,7 +24,7 @@ struct Token {
   int64_t number = 0;       ///< Value of kNumber.
 };
 
-/// Scans a text, which must outlive it. After an error no further tokens follow.
+/// Scans a text, which must outlive this object. No tokens follow an error.
 class Scanner {
  public:
   Scanner(std::string_view text, std::string_view file) : text_(text), file_(file) { Advance(); }
@@ -33,10 +33,11 @@ class Scanner {
   const Token& token() const { return token_; }
   void Advance();
 
-  /// Sets the error "file:line:column: message", unless one is set. Always returns false.
+  /// Sets the error to "file:line:column: message", unless an error is already set. Always returns
+  /// false.
   bool Fail(Position position, std::string_view message);
-  /// Returns a hint for errors about an unknown name: that C headers in earlier % lines are not
-  /// read. Empty if no line includes a header.
+  /// Returns a hint for errors about an unknown name, which says that C headers in earlier % lines
+  /// are not read. Empty if no line includes a header.
   std::string IncludeHint() const {
     return includes_.empty() ? "" : ": declarations of " + includes_ + " apply to C only";
   }

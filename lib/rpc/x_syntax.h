@@ -13,7 +13,7 @@
 
 namespace sluice::rpc {
 
-/// Type of a declaration without its shape. kNamed means the type of a definition in the file.
+/// Base type of a declaration, without its shape. kNamed means a type that the file defines.
 enum class Base : uint8_t {
   kVoid,
   kInt,
@@ -33,7 +33,7 @@ enum class Base : uint8_t {
   kNamed,
 };
 
-/// Number of values in a declaration.
+/// How many values a declaration has.
 enum class Shape : uint8_t {
   kPlain,     ///< One value.
   kFixed,     ///< [size]
@@ -44,7 +44,7 @@ enum class Shape : uint8_t {
 struct Declaration {
   Base base = Base::kVoid;
   Shape shape = Shape::kPlain;
-  uint32_t size = UINT32_MAX;  ///< Size (kFixed) or limit (kVariable; the maximum if unlimited).
+  uint32_t size = UINT32_MAX;  ///< Size (kFixed) or limit (kVariable). The maximum if unlimited.
   std::string type;            ///< Name of the type, if kNamed.
   std::string name;            ///< Empty for void and in procedures.
   Position position;           ///< Position of the type.
@@ -55,7 +55,7 @@ struct CaseValue {
   Position position;
 };
 
-/// An arm, with the values that select it; a default has none.
+/// An arm, and the values that select it. A default has none.
 struct Case {
   std::vector<CaseValue> values;
   Declaration body;
@@ -68,7 +68,7 @@ struct Definition {
   std::string name;
   Position position;
   std::vector<int64_t> members{};  ///< Members of an enum.
-  /// Fields of a struct; one for a typedef; the discriminant of a union.
+  /// Fields of a struct, the single field of a typedef, or the discriminant of a union.
   std::vector<Declaration> fields{};
   std::vector<Case> cases{};  ///< Arms of a union.
   bool has_default = false;   ///< The last case is the default.
@@ -79,21 +79,21 @@ struct ProcedureDefinition {
   uint32_t program;
   uint32_t version;
   uint32_t number;
-  std::vector<Declaration> arguments{};  ///< One or more; a single void if there are none.
+  std::vector<Declaration> arguments{};  ///< At least one; a single void if the procedure has none.
   Declaration result{};
 };
 
 struct Syntax {
   std::vector<Definition> definitions;
-  std::map<std::string, uint32_t> by_name;  ///< Indices of definitions.
+  std::map<std::string, uint32_t> by_name;  ///< Index of each definition.
   std::vector<ProcedureDefinition> procedures;
 };
 
 /// Parses a whole file, which may use `constants` in addition to the constants that it defines.
-/// Returns false after an error, which the scanner contains.
+/// After an error, returns false; the scanner contains the error.
 bool ParseX(Scanner& scanner, const Constants& constants, Syntax* syntax);
-/// Parses NAME=NUMBER,NAME=NUMBER…; the text may be empty. Returns false after an error, which the
-/// scanner contains.
+/// Parses NAME=NUMBER,NAME=NUMBER…. The text may be empty. After an error, returns false; the
+/// scanner contains the error.
 bool ParseConstants(Scanner& scanner, Constants* constants);
 
 }  // namespace sluice::rpc

@@ -189,7 +189,7 @@ void Capture::WriteBlocks(std::span<rte_mbuf*> blocks) {
   errno = 0;
   const ssize_t written =
       rte_pcapng_write_packets(pcapng_, blocks.data(), static_cast<uint16_t>(blocks.size()));
-  // A partial write ends the capture: readers cannot find blocks that follow it.
+  // A partial write ends the capture, because readers cannot find the blocks after it.
   if (written != bytes) failure_ = errno != 0 ? errno : written < 0 ? rte_errno : ENOSPC;
 }
 

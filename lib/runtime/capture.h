@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `--capture=FILE`: copies the frames of all queues into a pcapng file, written by a separate
-// thread. It also works where dpdk-dumpcap cannot attach, for example without hugepages. Packetized
+// `--capture=FILE`: copies the frames of all queues into a pcapng file, which a separate thread
+// writes. It works even where dpdk-dumpcap cannot attach, for example without hugepages. Packetized
 // queues are captured through ethdev callbacks, other queues through their taps. If the ring is
-// full, copies are lost and the loss is reported; the traffic is not affected. After a failed write
-// the capture writes nothing more.
+// full, copies are lost and the loss is reported; the traffic is not affected. After a failed
+// write, the capture writes nothing more.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -30,8 +30,8 @@ namespace sluice::runtime {
 
 class Capture {
  public:
-  /// Creates the file and starts the writer. The capture ends after `max_pkts` packets; 0 means no
-  /// limit. On failure returns null and sets `error` to one line.
+  /// Creates the file and starts the writer. The capture ends after `max_pkts` packets, or has no
+  /// limit if that is 0. On failure returns null and sets `error` to one line.
   static std::unique_ptr<Capture> Open(const std::string& path, uint64_t max_pkts,
                                        std::string* error);
   /// Calls Close.
@@ -46,8 +46,8 @@ class Capture {
 
   /// Captures a queue pair of a started port.
   void Attach(uint16_t port, uint16_t queue);
-  /// TapSpans returns the tap for a streaming queue, TapFrames the tap for a bilateral or coherent
-  /// queue. A tap is valid while the capture exists.
+  /// TapSpans returns the tap for a streaming queue, and TapFrames the tap for a bilateral or
+  /// coherent queue. A tap is valid while the capture exists.
   nic::SpanTap TapSpans(uint16_t port, uint32_t queue);
   nic::FrameTap TapFrames(uint16_t port, uint32_t queue);
 
@@ -84,13 +84,14 @@ class Capture {
   int file_ = -1;
   rte_pcapng* pcapng_ = nullptr;
   rte_mempool* pool_ = nullptr;
-  rte_ring* ring_ = nullptr;  ///< Producers: any worker. Consumer: the writer.
+  rte_ring* ring_ = nullptr;  ///< Any worker may be a producer; the writer is the consumer.
   uint64_t max_pkts_ = 0;
-  std::atomic<uint64_t> taken_{0};  ///< Number of requested copies.
-  std::atomic<uint64_t> lost_{0};  ///< Number of copies lost for lack of a buffer or of ring space.
+  std::atomic<uint64_t> taken_{0};  ///< Number of copies requested.
+  std::atomic<uint64_t> lost_{0};   ///< Number of copies lost because no buffer or ring space was
+                                    ///< free.
   std::atomic<bool> stop_{false};
-  int failure_ = 0;          ///< An errno; only the writer accesses it until the writer ends.
-  std::list<Point> points_;  ///< A list, because elements need stable addresses.
+  int failure_ = 0;          ///< An errno. Only the writer accesses it until the writer has ended.
+  std::list<Point> points_;  ///< A list, because elements must not move.
   std::vector<Callback> callbacks_;
   std::mutex writing_;  ///< Serializes writes to the file.
   std::thread writer_;

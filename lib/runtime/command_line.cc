@@ -23,8 +23,8 @@ namespace sluice::runtime {
 
 namespace {
 
-/// `--list=WHAT`: the tables of this build, for scripts and tests. Returns a JSON array with one
-/// object per entry, or an empty string if table `what` does not exist. The only table is
+/// Returns the table that `--list=WHAT` prints for scripts and tests, as a JSON array with one
+/// object per entry. Returns an empty string if table `what` does not exist. The only table is
 /// "interfaces" (name, crosses, model, ipv4_only; nic/interface.h).
 std::string Listing(std::string_view what) {
   if (what != "interfaces") return "";
@@ -38,8 +38,8 @@ std::string Listing(std::string_view what) {
   return list.dump(2) + "\n";
 }
 
-// EAL's long options (22.11). They distinguish a mistyped flag from an EAL argument without the
-// "--" separator. EAL itself interprets the options.
+// EAL's long options (22.11). They are used to distinguish a mistyped flag from an EAL argument
+// without the "--" separator. EAL itself interprets the options.
 constexpr std::array<std::string_view, 36> kEalOptions = {"allow",
                                                           "base-virtaddr",
                                                           "block",
@@ -118,7 +118,7 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error);
 // Reads one flag per line; blank lines and lines that begin with # are ignored.
 bool ReadFlagFile(const std::string& path, std::string* error) {
   static int depth = 0;
-  // The size is limited, because a device file may be endless.
+  // The size is limited because the path may name an endless device file.
   constexpr size_t kMostBytes = 1 << 20;
   std::ifstream file(path);
   std::string text(kMostBytes + 1, '\0');
@@ -171,8 +171,8 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error) {
   return true;
 }
 
-// Splits the arguments into the half for EAL and the half for the application. Without "--", all
-// arguments belong to EAL if the first one is an EAL option, otherwise to the application.
+// Splits the arguments into EAL's half and the application's half. Without "--", all arguments
+// belong to EAL if the first one is an EAL option, otherwise to the application.
 bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
            std::vector<std::string>* ours, std::string* error) {
   const auto dashes = std::ranges::find_if(arguments, [](std::string_view a) { return a == "--"; });
@@ -259,7 +259,7 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
       error = MissingDevice(devices);
       if (error.empty()) return line;
       Fail(error);
-      *exit_code = 1;  // Exit code 1, because the device may appear later.
+      *exit_code = 1;  // The exit code is 1, because the device may appear later.
       return std::nullopt;
     }
   }

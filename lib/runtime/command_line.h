@@ -19,26 +19,26 @@ namespace sluice::runtime {
 struct CommandLine {
   std::string app;               ///< Name without "sluice-".
   std::vector<std::string> eal;  ///< The user's EAL arguments, without the program name.
-  bool own_port = false;         ///< `eal` names a device.
+  bool own_port = false;         ///< Whether `eal` names a device.
   Options options;
 };
 
 /// Sets all flags, including those that the application defines. `own_help` describes shared flags
-/// that have another meaning in this application. Returns nullopt if the program is to end, with
-/// `exit_code` set: 0 after --help, --version or --list, 2 after a bad argument, 1 if a device is
-/// absent (one line on standard error names it).
+/// that have another meaning in this application. Returns nullopt if the program must end with
+/// `exit_code`: 0 after --help, --version or --list, 2 after a bad argument, or 1 if a device is
+/// absent. In the last case, one line on standard error names the device.
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code,
                                            TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic,
                                            std::span<const host::OwnHelp> own_help = {});
 
-/// Result of an application's flag checks: the wrong flag and the fix. The caller stops at the
+/// Result of an application's flag checks: the wrong flag and the fix. The caller must stop at the
 /// first failed check.
 struct Complaint {
   std::string* flag;
   std::string* fix;
 
-  /// Returns `right`. If it is false, stores flag `name` and the fix `how`.
+  /// Returns `right`. If it is false, stores the flag `name` and the fix `how`.
   bool Check(bool right, std::string_view name, std::string_view how) const {
     if (right) return true;
     *flag = name;
@@ -54,7 +54,8 @@ struct Complaint {
 
 /// Prints the error line for a bad flag and returns exit code 2.
 int BadFlag(std::string_view flag, std::string_view fix);
-/// Like BadFlag, but for a correct flag that the machine cannot satisfy now. Returns exit code 1.
+/// Like BadFlag, but for a valid flag that the machine currently cannot satisfy. Returns exit code
+/// 1.
 int Unavailable(std::string_view flag, std::string_view fix);
 
 }  // namespace sluice::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Detects the end of a run: the source is off, the workers still poll, and the main thread checks
-// the counters from time to time. Used by Supervisor. Performs no I/O.
+// Detects when a run has drained. The source is off, the workers still poll, and the main thread
+// checks the counters periodically. Used by Supervisor. Performs no I/O.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace sluice::runtime {
 
-/// Seconds without progress that end a drain. On a busy machine the threads of the device and of
-/// the workers wait for a CPU, so a short pause does not prove the end.
+/// A drain ends after this many seconds without progress. On a busy machine, the threads of the
+/// device and the workers may wait for a CPU, so a short pause does not prove that the drain is
+/// over.
 inline constexpr double kQuietS = 0.01;  ///< If all frames are accounted for.
 inline constexpr double kStalledS = 2;   ///< If frames are missing; they then count as lost.
 
-/// All times are in seconds and from one clock. The source is off, so the number of frames in
+/// All times are in seconds and from the same clock. The source is off, so the number of frames in
 /// flight is finite and every drain ends.
 class DrainWatch {
  public:
   explicit DrainWatch(double now_s) : still_(now_s) {}
 
-  /// Reads `final` and `port_final` of `run`. Returns true once no frame was received or returned
-  /// for kQuietS, or for kStalledS if frames are missing.
+  /// Reads `final` and `port_final` of `run`. Returns true once no frame has been received or
+  /// returned for kQuietS, or for kStalledS if frames are missing.
   bool Over(const RunFigures& run, double now_s) {
     const uint64_t received = run.final.counters.rx_pkts;
     const uint64_t returned = run.port_final.Get("wire_returned");

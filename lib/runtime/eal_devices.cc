@@ -19,9 +19,8 @@ namespace sluice::runtime {
 
 namespace {
 
-// Returns the name under which Linux lists the PCI address at the start of `value`, or nullopt if
-// `value` does not start with one. EAL accepts the address with and without the bus name and the
-// domain.
+// Returns the PCI address at the start of `value` in the form that Linux uses, or nullopt if there
+// is none. EAL accepts the address with or without the bus name and the domain.
 std::optional<std::string> PciName(std::string value) {
   value.resize(std::min(value.find(','), value.size()));
   if (value.starts_with("pci:")) value.erase(0, 4);
@@ -43,9 +42,9 @@ struct InterfaceKey {
   std::string_view driver, key;
 };
 
-// Device arguments that name a network interface of the kernel, which must exist (DPDK's "Network
-// Interface Controller Drivers"). net_tap's iface= is absent because the driver creates that
-// interface.
+// Device arguments that name a kernel network interface, which must exist (DPDK's "Network
+// Interface Controller Drivers"). net_tap's iface= is not in the list, because the driver creates
+// that interface.
 constexpr std::array kInterfaceKeys{
     InterfaceKey{"net_af_packet", "iface"},  InterfaceKey{"net_af_xdp", "iface"},
     InterfaceKey{"net_pcap", "iface"},       InterfaceKey{"net_pcap", "rx_iface"},
@@ -65,7 +64,7 @@ std::optional<std::string> Argument(std::string_view value, std::string_view key
 }
 
 // Returns the first network interface that a device needs and that `interfaces` does not list, or
-// nothing.
+// nullopt.
 std::optional<std::string> MissingInterface(const EalDevice& device,
                                             const std::string& interfaces) {
   for (const InterfaceKey& one : kInterfaceKeys) {

@@ -31,7 +31,7 @@ bool Says(const CommandLine& line, std::initializer_list<std::string_view> optio
   });
 }
 
-// Maps lcore i to the i-th CPU. If there are too few CPUs, workers share them round-robin.
+// Maps lcore i to the i-th CPU. If there are too few CPUs, assigns workers to them round-robin.
 std::string LcoreMap(const HostResources& host, uint32_t workers) {
   std::string map = absl::StrFormat("0@%d", host.cpus[0]);
   const size_t spare = host.cpus.size() - 1;
@@ -76,7 +76,7 @@ void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* pla
   if (line.own_port) return;
   const Options& options = line.options;
   plan->embedded = options.iface->model;
-  const size_t taken = options.workers + 1;  // Number of CPUs for main and the workers.
+  const size_t taken = options.workers + 1;  // Number of CPUs for the main thread and the workers.
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
   std::string device = absl::StrFormat("--vdev=%s,wire=%s", plan->embedded, options.wire);
   if (options.on.empty() || options.on == "cpu") {

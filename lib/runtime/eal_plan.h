@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chooses CPUs, memory and device for EAL from the user's arguments and the machine's resources.
-// The code is pure, so that tests can run it without EAL; Session starts EAL with the plan.
+// Chooses EAL's CPUs, memory and device from the user's arguments and the machine's resources. The
+// code is pure, so that tests can run it without EAL. Session starts EAL with the plan.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,25 @@ namespace sluice::runtime {
 
 /// Resources of the machine that this process may use.
 struct HostResources {
-  std::vector<uint32_t> cpus;  ///< CPUs that the process may run on, ascending; at least one.
+  std::vector<uint32_t> cpus;  ///< CPUs that the process may run on, in ascending order; at least
+                               ///< one.
   bool root = false;
-  bool hugetlbfs = false;  ///< EAL finds hugepages only in folders of this file system.
+  bool hugetlbfs = false;  ///< Whether a hugetlbfs is mounted. EAL finds hugepages only in
+                           ///< hugetlbfs folders.
   uint64_t free_hugepage_bytes = 0;
 
   static HostResources Read();
 };
 
 struct EalPlan {
-  std::vector<std::string> arguments;  ///< For rte_eal_init, without the program's name.
+  std::vector<std::string> arguments;  ///< Arguments for rte_eal_init, without the program name.
   std::string memory;                  ///< Description of the memory; empty if EAL decides.
   std::string embedded;                ///< Name of the model NIC's vdev; empty if the run has none.
   std::string file_prefix;  ///< File prefix of this process; empty if the user chose one.
-  std::string warning;      ///< One line, or empty.
+  std::string warning;      ///< A one-line warning, or empty.
 };
 
-/// Minimum of free hugepage memory, in bytes, for which an embedded run uses hugepages.
+/// Minimum free hugepage memory in bytes for an embedded run to use hugepages.
 inline constexpr uint64_t kWantedHugepageBytes = 256ull << 20;
 
 /// Adds defaults to the user's EAL arguments:
@@ -39,8 +41,8 @@ inline constexpr uint64_t kWantedHugepageBytes = 256ull << 20;
 ///   main runs on the first CPU and workers on the following ones. The NIC's thread runs on a CPU
 ///   without a worker, if the process has more than one CPU; it may share main's CPU, because main
 ///   sleeps.
-/// - If the user names no physical device and no memory option: hugepages if enough are free and
-///   the process may use them, else memory without hugepages.
+/// - If the user names neither a physical device nor a memory option: hugepages if enough are free
+///   and the process may use them, otherwise memory without hugepages.
 EalPlan PlanEal(const CommandLine& line, const HostResources& host, int pid);
 
 }  // namespace sluice::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Passes data from a worker to a reader thread repeatedly, without locks and without loss. It
-// consists of two halves: the worker fills one while the reader empties the other.
+// Repeatedly passes data from a worker to a reader thread, without locks or loss. The worker fills
+// one half while the reader empties the other.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace sluice::runtime {
 
-/// Two halves of type `T`. The reader must empty a half before it returns it.
+/// Two halves of type `T`. The reader must empty a half before returning it.
 template <typename T>
 class Handover {
  public:
@@ -19,12 +19,12 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // Only the worker may call the following functions, until it calls Leave.
+  // Only the worker may call the following functions, and only until it calls Leave.
 
-  /// Returns the half that the worker fills. AtRest may exchange it.
+  /// Returns the half that the worker fills. AtRest may switch to the other half.
   T& filling() { return halves_[filling_]; }
-  /// Call it between bursts. Passes the half to the reader if the reader has emptied the other
-  /// half.
+  /// Passes the half to the reader if the reader has emptied the other half. Call it between
+  /// bursts.
   void AtRest() {
     if (state_.load(std::memory_order_acquire) != State::kAsked) return;
     filling_ ^= 1;
@@ -51,14 +51,14 @@ class Handover {
 
  private:
   enum class State : uint8_t {
-    kWorking,  ///< The reader has not requested a half yet.
-    kAsked,    ///< The other half is empty; the worker may pass the half that it fills.
+    kWorking,  ///< The reader has not yet requested a half.
+    kAsked,    ///< The other half is empty, and the worker may pass on the half that it is filling.
     kGiven,    ///< The reader owns the other half.
     kLeft,     ///< The reader owns both halves.
   };
 
   std::array<T, 2> halves_;
-  uint32_t filling_ = 0;  ///< Written by the worker; the reader reads it only in kGiven and kLeft.
+  uint32_t filling_ = 0;  ///< Written by the worker. The reader reads it only in kGiven and kLeft.
   std::atomic<State> state_{State::kWorking};
 };
 

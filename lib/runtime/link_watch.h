@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records the periods in which a port's link was down, from samples of one thread, and formats the
-// log lines. Used by Supervisor. All times are in seconds since the run began.
+// Records the periods during which a port's link was down, from one thread's samples, and formats
+// the log lines. Used by Supervisor. All times are in seconds since the run began.
 #pragma once
 
 #include <absl/strings/str_format.h>
@@ -14,25 +14,25 @@
 
 namespace sluice::runtime {
 
-/// A period in which the link was down.
+/// A period during which the link was down.
 struct LinkDown {
   double at_s = 0;
   double duration_s = 0;
 };
 
-/// A link that is not up at the start counts as down since the start. The period is reported only
-/// once it has lasted kStartGraceS, because a port may still be starting.
+/// A link that is not up when the run begins counts as down from then on. The period is reported
+/// only after it has lasted kStartGraceS, because a port may still be starting.
 class LinkWatch {
  public:
   static constexpr double kStartGraceS = 1;
-  /// Maximum number of stored periods; further ones are only counted.
+  /// Maximum number of stored periods. Further periods are only counted.
   static constexpr size_t kMostKept = 64;
 
   /// `port` is the port's name in log lines.
   explicit LinkWatch(std::string port) : port_(std::move(port)) {}
 
-  /// Processes a sample that was read at `now_s`. Returns the line that reports a change, or an
-  /// empty string.
+  /// Processes a sample that was read at `now_s`. Returns a line that reports the change, or an
+  /// empty string if there is none.
   std::string Look(bool up, double now_s) {
     if (up && !down_since_s_) return "";
     if (!up) {
@@ -58,8 +58,8 @@ class LinkWatch {
   }
 
   bool up() const { return !down_since_s_; }
-  /// Returns the periods that were reported and have ended, at most the first kMostKept. End also
-  /// ends the last period.
+  /// Returns the reported periods that have ended, at most the first kMostKept. End also ends the
+  /// last period.
   const std::vector<LinkDown>& downs() const { return downs_; }
   uint64_t count() const { return count_; }
   double seconds() const { return seconds_; }

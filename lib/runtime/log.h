@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Log types, one per module, so that `--log-level=sluice.capture:debug` works as for any DPDK
-// component. Never used in the data path.
+// component. Not used on the data path.
 #pragma once
 
 #include <rte_log.h>
@@ -13,7 +13,7 @@ extern int log_capture;  ///< sluice.capture
 
 }  // namespace sluice::runtime
 
-/// Logs one line under a log type: SLUICE_LOG(runtime, WARNING, "…", …). A macro is needed because
+/// Logs one line with a log type: SLUICE_LOG(runtime, WARNING, "…", …). A macro is needed because
 /// rte_log is a C printf-style function, and only a macro can concatenate the level and the
 /// newline.
 #define SLUICE_LOG(type, level, format, ...)              \

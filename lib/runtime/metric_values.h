@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Values and families of metrics as Prometheus names them (docs "Metric and label naming"): names
-// begin with sluice_, counters end with _total, units are base units and part of the name.
+// Metric values and families that follow Prometheus's conventions ("Metric and label naming" in its
+// docs): names begin with sluice_, counters end with _total, and units are base units and part of
+// the name.
 #pragma once
 
 #include <prometheus/metric_family.h>
@@ -16,7 +17,7 @@ namespace sluice::runtime {
 using MetricFamilies = std::vector<prometheus::MetricFamily>;
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-/// Converts a counter to Prometheus's type; exact up to 2^53.
+/// Converts a counter to Prometheus's number type. Exact up to 2^53.
 inline double Number(uint64_t value) { return static_cast<double>(value); }
 
 inline prometheus::ClientMetric CounterValue(double value, MetricLabels labels = {}) {

@@ -37,7 +37,7 @@ std::optional<Place> Listening(std::string_view where) {
   return Place{std::string(address), std::string(text)};
 }
 
-// Returns the address without the brackets of an IPv6 address.
+// Returns the address. Removes the brackets of an IPv6 address.
 std::string Bare(const std::string& address) {
   const bool bracketed = address.starts_with('[') && address.ends_with(']');
   return bracketed ? address.substr(1, address.size() - 2) : address;

@@ -20,25 +20,25 @@ namespace sluice::runtime {
 /// Returns a gauge with value 1 and labels that name the program.
 MetricFamilies BuildInfo(const std::string& app, const std::string& iface);
 
-/// Returns the values of `sample` as metrics. Every family is named "sluice_…"; drop reasons are
-/// labels.
+/// Returns the values in `sample` as metrics. Every family is named "sluice_…", and drop reasons
+/// are labels.
 MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view> reasons);
 
-/// Serves http://ADDRESS:PORT/metrics in text format 0.0.4 from a separate thread while the object
-/// exists.
+/// Serves http://ADDRESS:PORT/metrics in text format 0.0.4, from a separate thread, while the
+/// object exists.
 class MetricsServer {
  public:
   /// `where` is PORT, for connections from this host only, or ADDRESS:PORT. IPv6 addresses are in
-  /// brackets; port 0 selects any free port. Returns null, with one line in `error` that names the
-  /// flag, if it cannot listen.
+  /// brackets; port 0 selects any free port. If it cannot listen, returns null and sets `error` to
+  /// one line that names the flag.
   static std::unique_ptr<MetricsServer> Open(std::string_view where, std::string* error);
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  /// Returns the URL of the page.
+  /// Returns the page's URL.
   const std::string& url() const { return url_; }
-  /// Sets the function that the server's thread calls for each scrape; null serves an empty page.
-  /// When Serve returns, the previous function no longer runs.
+  /// Sets the function that the server's thread calls for each scrape. Null serves an empty page.
+  /// When Serve returns, the previous function is no longer running.
   void Serve(std::function<MetricFamilies()> collect);
 
  private:
@@ -48,7 +48,8 @@ class MetricsServer {
   std::mutex mutex_;
   std::function<MetricFamilies()> collect_;
   std::string url_;
-  std::unique_ptr<PageServer> pages_;  ///< Its thread calls Text(), so it must be destroyed first.
+  std::unique_ptr<PageServer> pages_;  ///< The server's thread calls Text(), so the server must be
+                                       ///< destroyed first.
 };
 
 }  // namespace sluice::runtime

@@ -25,10 +25,11 @@ struct Ending {
 };
 using Endings = std::vector<Ending>;
 
-/// Appends the rows that count drops. `prefix` precedes their names in the port's statistics.
+/// Appends the rows that count drops. In the port's statistics, their names have the prefix
+/// `prefix`.
 template <typename Rows>
 void AddDrops(const std::string& prefix, const Rows& rows, Endings* endings) {
-  // Reports omit the prefix of a device's counters, but not that of a wire's.
+  // Reports omit the prefix of device counters, but not that of wire counters.
   const std::string shown = prefix == "model_" ? "" : prefix;
   for (const auto& row : rows) {
     const std::string xstat = prefix + row.name;

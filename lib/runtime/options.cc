@@ -82,7 +82,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// Returns whether `fault` is empty. If not, stores the flag's error line in `error`.
+// Returns whether `fault` is empty. If it is not, stores the flag's error line in `error`.
 bool Accept(std::string_view fault, const char* flag, std::string* error) {
   if (!fault.empty()) *error = host::FlagComplaint(flag, fault);
   return fault.empty();
@@ -174,7 +174,7 @@ bool ReadRegions(Options* options, std::string* error) {
     *error = host::FlagComplaint("region_bytes", "give a multiple of 4096, at most 262144");
     return false;
   }
-  // Each frame has an entry of 4 bytes; 2 KiB are enough for the header and one frame.
+  // Each frame has an entry of 4 bytes. 2 KiB are enough for the header and one frame.
   const uint32_t bytes = FLAGS_region_bytes == 0 ? kMostBytes : FLAGS_region_bytes;
   const uint32_t most = std::min(kMostFrames, (bytes - 2048) / 4);
   options->interface.region_frames = FLAGS_region_frames;

@@ -17,7 +17,7 @@
 namespace sluice::runtime {
 
 struct Options : host::RunSettings {
-  const nic::InterfaceInfo* iface = &nic::kInterfaces[0];  ///< Element of nic::kInterfaces.
+  const nic::InterfaceInfo* iface = &nic::kInterfaces[0];  ///< An element of nic::kInterfaces.
   /// Options for opening the interface's binding. Session sets the port, the exception port and the
   /// workers.
   nic::InterfaceOptions interface;
@@ -27,36 +27,40 @@ struct Options : host::RunSettings {
   std::string traffic;     ///< Description of the traffic for the report.
   std::string frame_size;  ///< "64" … "1518", "imix", "random"; empty for a capture.
   std::optional<uint64_t> seed;
-  std::string port;            ///< Name or number; empty: the first port without an owner.
+  std::string port;            ///< Name or number. If empty, the first port without an owner is
+                               ///< used.
   std::string exception_port;  ///< Name; empty for none.
   packet::OwnAddresses own;    ///< Addresses of --ip, without a MAC address.
   uint32_t workers = 1;
-  uint32_t reassemble = 0;    ///< Datagrams that a worker may reassemble at a time; 0: none.
-  std::string metrics;        ///< [ADDRESS:]PORT to serve metrics on; empty for none.
+  uint32_t reassemble = 0;    ///< Maximum number of datagrams that a worker reassembles at a time;
+                              ///< 0 for none.
+  std::string metrics;        ///< [ADDRESS:]PORT on which to serve metrics; empty for none.
   std::string capture;        ///< Path; empty for none.
-  uint64_t capture_pkts = 0;  ///< Packets to capture; 0: all.
+  uint64_t capture_pkts = 0;  ///< Number of packets to capture; 0 for all.
 
-  // Set by the application before Session::Start, like interface.headroom_bytes.
-  /// Frames for other stations are accepted; --promiscuous also sets it.
+  // Members that the application sets before Session::Start, like interface.headroom_bytes.
+  /// Whether frames for other stations are accepted. --promiscuous also sets this.
   bool promiscuous = false;
-  /// The application returns received frames; if false, a model does not verify transmitted frames.
+  /// Whether the application returns received frames. If false, a model does not verify transmitted
+  /// frames.
   bool answers = true;
-  bool hangup = false;  ///< The application handles SIGHUP (hooks.h).
+  bool hangup = false;  ///< Whether the application handles SIGHUP (hooks.h).
 
-  /// Returns the seed, or a random one that clients cannot predict if none was given.
+  /// Returns the seed from the flag. If none was given, returns a random one that clients cannot
+  /// predict.
   uint64_t SeedOrRandom() const { return seed ? *seed : base::RandomSeed(); }
 };
 
-/// Meaning of --pcap, --frame_size, --flows, --rate and --seed.
+/// What --pcap, --frame_size, --flows, --rate and --seed describe.
 enum class TrafficFlags : uint8_t {
   kOfEmbeddedNic,
-  /// The application sends this traffic, checks these flags, and gets the frames back.
+  /// The application itself sends this traffic, checks these flags, and gets the frames back.
   kOfApplication,
 };
 
-/// Returns the values of the flags. If a value is bad, returns nullopt and sets `error` to one line
-/// that names the flag and the fix. `own_port` means that EAL was given a device, so that flags of
-/// the embedded traffic source would have no effect.
+/// Returns the values of the flags. If a value is invalid, returns nullopt and sets `error` to one
+/// line that names the flag and the fix. `own_port` means that EAL was given a device, so that
+/// flags for the embedded traffic source would have no effect.
 std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::string* error);
 
 }  // namespace sluice::runtime

@@ -20,7 +20,7 @@ namespace sluice::runtime {
 namespace {
 
 constexpr int kBacklog = 128;
-/// Pause in accepting connections after the system ran out of descriptors.
+/// Pause before accepting connections again when the system has run out of descriptors.
 constexpr int kPauseMs = 100;
 
 int64_t NowMs() { return static_cast<int64_t>(base::MonotonicNs() / 1'000'000); }
@@ -107,7 +107,7 @@ void PageServer::Serve() {
       const bool asks = connection.answer.empty();
       polled.push_back({connection.fd.fd(), static_cast<short>(asks ? POLLIN : POLLOUT), 0});
     }
-    // Connections are in order of age, so the oldest has the first deadline.
+    // Connections are ordered by age, so the oldest has the first deadline.
     const int64_t left =
         connections_.empty() ? -1 : connections_.front().began_ms + kPatienceMs - NowMs();
     const int wait = connections_.empty() ? -1 : static_cast<int>(std::max<int64_t>(left, 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Serves one page over HTTP/1.1 (RFC 9112), rebuilt for each request, from one thread. Clients
-// cannot occupy the thread: connections are limited in number and in time, and clients that have
-// sent a request have priority over clients that have only connected.
+// Serves one page over HTTP/1.1 (RFC 9112) from one thread. The page is rebuilt for each request.
+// Clients cannot monopolize the thread: connections are limited in number and duration, and clients
+// that have sent a request have priority over clients that have only connected.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace sluice::runtime {
 /// requests with 404, 405 or 400. Closes the connection after each answer.
 class PageServer {
  public:
-  /// Maximum number of open connections. A further connection closes the oldest one without a
-  /// complete request, or the oldest one if all requests are complete.
+  /// Maximum number of open connections. If another one arrives, the oldest connection without a
+  /// complete request is closed, or the oldest connection if all requests are complete.
   static constexpr size_t kMaxConnections = 64;
   /// Maximum duration of a connection.
   static constexpr int kPatienceMs = 5000;
@@ -32,11 +32,11 @@ class PageServer {
   struct Page {
     std::string path;                   ///< For example "/metrics".
     std::string content_type;           ///< For example "text/plain".
-    std::function<std::string()> make;  ///< Called by the server's thread.
+    std::function<std::string()> make;  ///< Returns the page. Called by the server's thread.
   };
 
-  /// Listens on a numeric address of this host and a port; 0 selects any free port. Returns null
-  /// with errno set on failure.
+  /// Listens on a numeric address of this host and a port. Port 0 selects any free port. On failure
+  /// returns null and sets errno.
   static std::unique_ptr<PageServer> Open(const std::string& address, const std::string& port,
                                           Page page);
   ~PageServer();
@@ -52,8 +52,8 @@ class PageServer {
     base::OwnedFd fd;
     int64_t began_ms;
     std::string request;
-    std::string answer;  ///< Empty until the request is complete.
-    size_t taken = 0;    ///< Bytes of `answer` that are sent.
+    std::string answer;  ///< The whole answer; empty until the request is complete.
+    size_t taken = 0;    ///< Number of bytes of `answer` that have been sent.
   };
 
   PageServer(Page page, base::OwnedFd listener, uint16_t port);
@@ -67,9 +67,9 @@ class PageServer {
 
   Page page_;
   base::OwnedFd listener_;
-  base::OwnedFd stop_;  ///< Readable once the thread must end.
+  base::OwnedFd stop_;  ///< Becomes readable when the thread must end.
   uint16_t port_;
-  std::vector<Connection> connections_;  ///< Oldest first; only the thread accesses it.
+  std::vector<Connection> connections_;  ///< Oldest first. Only the thread accesses it.
   std::thread thread_;
 };
 

@@ -12,14 +12,14 @@
 
 namespace sluice::runtime {
 
-/// Returns the mutex that each call for a port's statistics or link must hold: ethdev's functions
-/// must not run concurrently on one port (rte_ethdev.h).
+/// Returns the mutex that callers must hold when they read a port's statistics or link, because
+/// ethdev's functions must not run concurrently on one port (rte_ethdev.h).
 std::mutex& PortCalls();
 
 class PortStats {
  public:
   PortStats() = default;
-  /// Reads all statistics of a configured port; empty if the driver has none. May be called by any
+  /// Reads all statistics of a configured port. Empty if the driver has none. May be called by any
   /// thread.
   static PortStats Read(uint16_t port);
   /// Constructs from statistics that were read elsewhere.
@@ -27,9 +27,9 @@ class PortStats {
 
   /// Returns the value of a statistic, or 0 if the port does not have it.
   uint64_t Get(std::string_view name) const;
-  /// Returns true if the port's traffic source has offered frames, so that losses are known.
+  /// Returns whether the port's traffic source has offered frames. If so, losses can be computed.
   bool HasSource() const { return Get("wire_offered") > 0; }
-  /// Returns true if the port is a model; its source can be stopped.
+  /// Returns whether the port is a model, whose source can be stopped.
   bool IsModel() const { return values_.contains("wire_offered"); }
   const std::map<std::string, uint64_t>& values() const { return values_; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Immutable tables that a control thread replaces while workers read them: read-copy-update over
-// rte_rcu_qsbr. A worker loads the pointer only between bursts (AtRest, worker.h). Replaced tables
+// Immutable tables that a control thread replaces while workers read them (read-copy-update with
+// rte_rcu_qsbr). A worker loads the pointer only between bursts (AtRest, worker.h). Replaced tables
 // are freed once every worker has been at rest since the replacement.
 //
 // A worker reports its quiescent state first and then loads the pointer. Therefore a worker that
@@ -25,22 +25,22 @@
 
 namespace sluice::runtime {
 
-/// Tracks which of a fixed number of readers may still use replaced tables.
+/// Tracks which of a fixed number of readers may still be using replaced tables.
 class QuietReaders {
  public:
   explicit QuietReaders(uint32_t readers) : rcu_(Allocate(readers)) {
     for (uint32_t i = 0; i < readers; ++i) rte_rcu_qsbr_thread_register(rcu_.get(), i);
   }
 
-  /// Called by the reader: Enter before its first access, Rest when it uses no tables, and Leave
-  /// after its last access.
+  /// Called by the reader: Enter before its first access, Rest when it is not using any table, and
+  /// Leave after its last access.
   void Enter(uint32_t reader) { rte_rcu_qsbr_thread_online(rcu_.get(), reader); }
   void Rest(uint32_t reader) { rte_rcu_qsbr_quiescent(rcu_.get(), reader); }
   void Leave(uint32_t reader) { rte_rcu_qsbr_thread_offline(rcu_.get(), reader); }
 
-  /// Called by the single writer after a replacement; returns the token for WereAtRest.
+  /// Called by the single writer after a replacement. Returns the token for WereAtRest.
   uint64_t Replaced() { return rte_rcu_qsbr_start(rcu_.get()); }
-  /// Returns whether every reader has been at rest since the token, or is offline.
+  /// Returns whether every reader has been at rest since the token was created, or is offline.
   bool WereAtRest(uint64_t token) { return rte_rcu_qsbr_check(rcu_.get(), token, false) == 1; }
 
  private:
@@ -59,11 +59,11 @@ class QuietReaders {
   std::unique_ptr<rte_rcu_qsbr, Free> rcu_;
 };
 
-/// The current tables. One control thread at a time writes; `readers` workers read.
+/// The current tables. One control thread at a time writes them, and `readers` workers read them.
 template <typename T>
 class Published {
  public:
-  /// Maximum wait of Publish for readers. Workers rest every few microseconds, unless the machine
+  /// How long Publish waits for readers. Workers rest every few microseconds unless the machine
   /// does not schedule them.
   static constexpr std::chrono::milliseconds kPatience{200};
 
@@ -75,8 +75,8 @@ class Published {
   Published& operator=(const Published&) = delete;
 
   /// Replaces the tables, waits until no reader uses the old ones, and frees them. Returns false if
-  /// a reader did not rest in time. The new tables are in force in that case, too; the old ones
-  /// remain allocated until a later Publish or the destructor.
+  /// a reader does not rest in time. Even then the new tables are in force, but the old ones remain
+  /// allocated until a later Publish or the destructor.
   bool Publish(std::unique_ptr<const T> next) {
     std::unique_ptr<const T> old(current_.exchange(next.release(), std::memory_order_acq_rel));
     retired_.push_back({std::move(old), readers_.Replaced()});
@@ -99,7 +99,7 @@ class Published {
     uint64_t token;
   };
 
-  /// Frees tables that no reader uses. Returns true if none remain.
+  /// Frees tables that no reader uses. Returns whether none remain.
   bool Reclaim() {
     std::erase_if(retired_, [this](const Retired& old) { return readers_.WereAtRest(old.token); });
     return retired_.empty();
@@ -110,8 +110,8 @@ class Published {
   std::vector<Retired> retired_;
 };
 
-/// Wraps an engine that reads published tables, for Session: reports the quiescent state, then lets
-/// the engine load the current tables. Not movable, so that other threads may read the engine's
+/// Wraps an engine that reads published tables, for Session. Reports the quiescent state, then lets
+/// the engine load the current tables. Not movable, so that other threads can read the engine's
 /// counters.
 template <packet::QueueEngine Engine, typename T>
 class WithTables final : public packet::EngineLayer<Engine> {

@@ -23,7 +23,7 @@ namespace {
 
 using nic::QueueCounters;
 
-// Bytes by which a frame may grow at either end.
+// Number of bytes by which a frame can grow at either end.
 constexpr uint32_t kRoomBytes = 256;
 
 bool OpenWriter(const std::string& path, std::optional<packet::CaptureWriter>* writer,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // `--pcap=IN --out_pcap=OUT`: processes a capture with one engine, offline and deterministically,
-// without EAL and ports; the capture's timestamps are the clock. Only applications that call Replay
+// without EAL or ports. The capture's timestamps are the clock. Only applications that call Replay
 // have the flags --out_pcap and --pass_pcap.
 #pragma once
 
@@ -26,22 +26,22 @@ namespace sluice::runtime {
 /// Ticks per second of a replay's `now`, which counts nanoseconds since 1970.
 inline constexpr uint64_t kReplayHz = 1'000'000'000;
 
-/// Returns whether --out_pcap or --pass_pcap is given.
+/// Returns whether --out_pcap or --pass_pcap was given.
 bool WantsReplay();
 
-/// Reads the frames, writes the results, counts and reports. For use by Replay.
+/// Reads the frames, writes the results, counts and reports. Used by Replay.
 class ReplayFiles {
  public:
   /// Opens the files. On failure prints one line, returns null and sets `exit_code`.
   static std::unique_ptr<ReplayFiles> Open(const CommandLine& line, int* exit_code);
 
-  /// Reads the next frame and its time. Returns false at the end and after an error. Bytes that the
-  /// capture truncated are zeros.
+  /// Reads the next frame and its time. Returns false at the end or after an error. Bytes that the
+  /// capture truncated are read as zeros.
   bool Next(packet::Frame* frame, uint64_t* now);
-  /// Writes and counts a frame by its verdict.
+  /// Writes and counts a frame according to its verdict.
   void End(const packet::Frame& frame, packet::Verdict verdict);
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// Called by the outbox; stores a copy until FlushSent.
+  /// Called by the outbox. Stores a copy until FlushSent.
   bool Send(const uint8_t* frame, uint32_t length);
   /// Writes the stored frames with the time of the last frame.
   void FlushSent();
@@ -67,7 +67,7 @@ class ReplayFiles {
   RunFigures run_;
 };
 
-/// Processes the capture with `engine`; AtRest runs before every frame. Frames that the engine
+/// Processes the capture with `engine`. AtRest runs before every frame. Frames that the engine
 /// sends while it processes a frame follow the answer to that frame. Returns the exit code.
 template <packet::QueueEngine Engine>
 int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) {

@@ -50,7 +50,7 @@ Json NonZero(const PortStats& stats, std::string_view prefix) {
   return values;
 }
 
-/// Returns the application's findings if it reports any, else those of the wire's verification.
+/// Returns the application's findings if there are any, otherwise those of the wire's verification.
 Findings FindingsOf(const RunFigures& run) {
   if (run.findings) return *run.findings;
   return {.lost = Lost(run),

@@ -23,7 +23,7 @@
 
 namespace sluice::runtime {
 
-/// Counters of all workers and of the port at one moment.
+/// Counters of all workers and the port at one moment.
 struct Sample {
   double seconds = 0;  ///< Seconds since the workers began.
   nic::QueueCounters counters;
@@ -32,57 +32,57 @@ struct Sample {
   uint64_t total_cycles = 0;
 };
 
-/// All input of the report.
+/// All inputs to the report.
 struct RunFigures {
   std::string app;
   std::string iface;
   std::string traffic;
-  std::string frame_size;  ///< Value of the flag; empty if the traffic determines it.
+  std::string frame_size;  ///< Value of the flag; empty if the traffic determines the size.
   std::string memory;
   std::vector<std::string> map;               ///< One line per worker.
   std::span<const std::string_view> reasons;  ///< Names of the engine's drop reasons.
-  Sample measured;  ///< Sampled when the traffic was stopped; rates are computed from it.
-  Sample final;     ///< Sampled after the drain; totals are computed from it.
+  Sample measured;  ///< Sampled when the traffic was stopped. Rates are computed from it.
+  Sample final;     ///< Sampled after the drain. Totals are computed from it.
   PortStats port_begin;
   PortStats port_measured;
   PortStats port_final;
   nic::InterfaceFigures figures;  ///< Counters of the interface.
-  /// Findings of the application; if absent, those of the wire apply.
+  /// The application's findings; if absent, the wire's findings apply.
   std::optional<Findings> findings;
   uint64_t ctx_switches = 0;
   bool link_up = true;               ///< Link state when the traffic was stopped.
-  std::vector<LinkDown> link_downs;  ///< The first LinkWatch::kMostKept periods.
+  std::vector<LinkDown> link_downs;  ///< At most the first LinkWatch::kMostKept periods.
   uint64_t link_down_count = 0;
   double link_down_s = 0;  ///< Total of all periods, in seconds.
-  bool drained = false;    ///< The source was stopped, and the drain has ended (drain.h).
+  bool drained = false;    ///< Whether the source was stopped and the drain has ended (drain.h).
 };
 
-/// Returns every named drop counter of the conservation law (nic::QueueCounters), the engine's
-/// first. Counters that only other interfaces use are included, so that every run reports the same
-/// names.
+/// Returns every named drop counter of the conservation law (nic::QueueCounters), starting with the
+/// engine's. Counters that only other interfaces use are included, so that every run reports the
+/// same names.
 std::vector<std::pair<std::string, uint64_t>> DropsOf(const nic::QueueCounters& counters,
                                                       std::span<const std::string_view> reasons);
 
-/// Returns the layer-1 rate in Gb/s: each frame counts its bytes, 4 bytes of FCS and 20 bytes of
-/// preamble and gap.
+/// Returns the layer-1 rate in Gb/s. Each frame counts with its own bytes, 4 bytes of FCS, and 20
+/// bytes of preamble and gap.
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 
-/// Returns the number of frames that reached the host, were not returned and were neither consumed
-/// nor counted as dropped in the host. Returns 0 if the port has no source that counts. Each flit
+/// Returns the number of frames that reached the host but were neither returned, nor consumed, nor
+/// counted as dropped in the host. Returns 0 if the port has no source that counts. Each flit
 /// counted in rx_desync accounts for at most one frame.
 uint64_t Lost(const RunFigures& run);
 
-/// Returns one line about the first of these faults, or an empty string: the conservation law is
-/// violated, the link is down at the end, a drained run lost frames, or the NIC dropped frames and
-/// no frame of the source reached a worker.
+/// Returns one line about the first of these faults, or an empty string if there is none: the
+/// conservation law is violated, the link is down at the end, a drained run lost frames, or the NIC
+/// dropped frames and no frame from the source reached a worker.
 std::string Verdict(const RunFigures& run);
 
 /// Returns the statistics line for the time between two samples.
 std::string StatsLine(const Sample& before, const Sample& after);
-/// Returns a few lines for the end of the run. `color` prints losses in red, for a terminal.
+/// Returns a few lines for the end of the run. If `color` is set, losses are printed in red.
 std::string Totals(const RunFigures& run, bool color = false);
-/// Returns the JSON report, with the current values of all flags under "config". `extend`, unless
-/// null, adds members.
+/// Returns the JSON report, with the current values of all flags under "config". `extend` adds
+/// members unless it is null.
 std::string JsonReport(const RunFigures& run,
                        const std::function<void(nlohmann::ordered_json&)>& extend = nullptr);
 

@@ -25,8 +25,7 @@ namespace {
 
 constexpr std::string_view kOurs = "sluice-";
 
-/// Returns DPDK's runtime folder, which contains one folder per run; empty before EAL has chosen
-/// it.
+/// Returns DPDK's runtime folder, which contains one folder per run. Empty until EAL has chosen it.
 std::string RunsFolder() {
   const std::string_view own = rte_eal_get_runtime_dir();
   const size_t slash = own.rfind('/');
@@ -65,8 +64,8 @@ int OpenFile(int folder, const std::string& name) {
   return openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/// Checks for the record lock that EAL's primary process holds on its configuration. Acquires no
-/// lock.
+/// Checks for the record lock that EAL's primary process holds on its configuration. Does not
+/// acquire a lock.
 bool HasRecordLock(int folder, const std::string& name) {
   const base::OwnedFd file(OpenFile(folder, name));
   if (!file) return errno != ENOENT;
@@ -76,8 +75,7 @@ bool HasRecordLock(int folder, const std::string& name) {
   return fcntl(file.fd(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/// Checks for the file lock that all users of arrays and hugepages hold. Acquires the lock for a
-/// moment.
+/// Checks for the file lock that all users of arrays and hugepages hold. Briefly acquires the lock.
 bool HasFileLock(int folder, const std::string& name) {
   const base::OwnedFd file(OpenFile(folder, name));
   return !file ? errno != ENOENT : flock(file.fd(), LOCK_EX | LOCK_NB) != 0;
@@ -102,8 +100,8 @@ bool IsAlive(int run, const std::vector<std::string>& names) {
              (status.st_mode & S_IFMT) == kind && says_so(run, name);
     });
   };
-  // The record lock is checked first and identifies a live primary. Thus HasFileLock never locks an
-  // array of a live primary.
+  // The record lock is checked first and identifies a live primary process. Thus HasFileLock never
+  // locks an array of a live primary.
   return any(S_IFREG, HasRecordLock) || any(S_IFREG, HasFileLock) || any(S_IFSOCK, IsAnswered);
 }
 

@@ -47,7 +47,7 @@ std::optional<uint16_t> PortByName(const std::string& name) {
   return std::nullopt;
 }
 
-// Returns whether `file` is a terminal that may show colors; NO_COLOR (https://no-color.org)
+// Returns whether `file` is a terminal on which colors may be used. NO_COLOR (https://no-color.org)
 // disables them.
 bool TakesColor(std::FILE* file) {
   const char* const refused = std::getenv("NO_COLOR");
@@ -91,7 +91,7 @@ int Session::StartEal(std::string* error) {
   }
   SweepDeadRuns(file_prefix_);
   if (!FindPorts(log.first_error(), error)) {
-    // The drivers set rte_errno if the model on a GPU cannot be created.
+    // The drivers set rte_errno if they cannot create the model on a GPU.
     const bool on_gpu = log.first_error().find("on=gpu") != std::string::npos;
     if (on_gpu) return host::StartFailureCode(log.first_errno());
     return AwaitsDevice(EalDevices(line_.eal)) ? 1 : 2;
@@ -108,7 +108,7 @@ int Session::StartEal(std::string* error) {
 int Session::OpenMetrics(std::string* error) {
   const Options& options = line_.options;
   if (options.metrics.empty()) return 0;
-  host::BlockRunSignals(options.hangup);  // The server's threads inherit the mask.
+  host::BlockRunSignals(options.hangup);  // The server's threads inherit the signal mask.
   metrics_ = MetricsServer::Open(options.metrics, error);
   return metrics_ != nullptr ? 0 : host::StartFailureCode(errno);
 }
@@ -188,13 +188,13 @@ int Session::OpenPorts(std::string* error) {
 bool Session::AwaitLink(int seconds) const {
   constexpr int kLooksPerSecond = 20;
   rte_eth_rxq_info queue{};
-  // -EINVAL means that no receive queue is set up.
+  // -EINVAL means that no receive queue has been set up.
   if (rte_eth_rx_queue_info_get(port_, 0, &queue) == -EINVAL) return true;
   for (int look = 0;; ++look) {
     rte_eth_link link{};
     {
       const std::scoped_lock lock(PortCalls());
-      // The driver does not report the link.
+      // The driver does not report the link state.
       if (rte_eth_link_get_nowait(port_, &link) != 0) return true;
     }
     if (link.link_status == RTE_ETH_LINK_UP) return true;

@@ -33,7 +33,7 @@
 
 namespace sluice::runtime {
 
-/// Constructor input of an engine.
+/// Constructor arguments for an engine.
 struct WorkerInfo {
   uint32_t worker;           ///< 0 … workers − 1.
   packet::OwnAddresses own;  ///< Addresses of the port and of --ip.
@@ -42,7 +42,7 @@ struct WorkerInfo {
 class Session {
  public:
   /// Starts EAL and opens the ports. On failure prints one line, returns null and sets `exit_code`:
-  /// 2 if an argument is wrong, else 1.
+  /// 2 if an argument is wrong, otherwise 1.
   static std::unique_ptr<Session> Start(CommandLine line, int* exit_code);
   ~Session();
   Session(const Session&) = delete;
@@ -50,30 +50,29 @@ class Session {
 
   /// Returns the number of the port that the workers serve.
   uint16_t port() const { return port_; }
-  /// Returns whether worker i polls receive queue i of the port, in rte_flow too. Returns false if
-  /// workers poll pipes that are not ethdev queues.
+  /// Returns whether worker i polls receive queue i of the port, as rte_flow also numbers it.
+  /// Returns false if workers poll pipes that are not ethdev queues.
   bool has_queues() const {
     return std::visit([](const auto& binding) { return binding.has_queues(); }, binding_);
   }
   uint32_t workers() const { return line_.options.workers; }
   /// Returns the MAC address of the port, and the addresses of --ip.
   const packet::OwnAddresses& own() const { return own_; }
-  /// Waits at most `seconds` until the port's link is up, or until a stop signal arrives. Returns
-  /// whether the link is up. Call before Run. Does not wait and returns true if the driver does not
-  /// report the link, or if no ethdev queue is set up: a native interface brings its link up in
-  /// Run.
+  /// Waits up to `seconds` until the port's link is up or a stop signal arrives. Returns whether
+  /// the link is up. Call it before Run. Returns true at once if the driver does not report the
+  /// link, or if no ethdev queue is set up, because a native interface brings its link up in Run.
   bool AwaitLink(int seconds) const;
-  /// Returns the length in bytes of the longest IP packet that workers receive: the value of
+  /// Returns the length in bytes of the longest IP packet that workers receive: the value in
   /// InterfaceOptions, adapted to the limits of the port.
   uint32_t packet_bytes() const {
     return std::visit([](const auto& binding) { return binding.packet_bytes(); }, binding_);
   }
 
-  /// Runs one engine per worker, created by `make_engine(const WorkerInfo&)`, until AppHooks::over
-  /// returns true or, without this hook, the duration is over, or until a signal arrives. Returns
-  /// the exit code; 2 if QueueError of an engine returns an error. If an engine owns addresses
-  /// (packet::HostEngine), the session can reassemble fragments for it. `hooks` are called until
-  /// Run returns.
+  /// Runs one engine per worker, created by `make_engine(const WorkerInfo&)`. The run ends when
+  /// AppHooks::over returns true (or, without this hook, the duration has passed) or a signal
+  /// arrives. Returns the exit code, which is 2 if an engine's QueueError returns an error. If an
+  /// engine owns addresses (packet::HostEngine), the session can reassemble fragments for it.
+  /// `hooks` are called until Run returns.
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
     hooks_ = std::move(hooks);
@@ -86,7 +85,7 @@ class Session {
   }
 
  private:
-  /// A worker's queue, engine and control; the argument of its lcore.
+  /// A worker's queue, engine and control, which its lcore gets as the argument.
   template <typename Queue, typename Engine>
   struct Job {
     Queue queue;
@@ -102,15 +101,15 @@ class Session {
   };
 
   explicit Session(CommandLine line) : line_(std::move(line)) {}
-  /// Returns whether the application accepts frames for other stations. True for a capture that the
-  /// embedded NIC's wire replays, because the capture's MAC addresses are those of another network.
+  /// Returns whether the application accepts frames for other stations. True if the embedded NIC's
+  /// wire replays a capture, because the capture's MAC addresses belong to another network.
   bool IsPromiscuous() const;
   bool MakeDefragmenters(std::string* error);
-  // Steps of Start. Each returns the exit code and stores the reason in `error` if the code is not
-  // 0.
+  // Steps of Start. Each returns the exit code. If the code is not 0, the step stores the reason in
+  // `error`.
   int OpenMetrics(std::string* error);
   int StartEal(std::string* error);
-  /// `why` is EAL's first error line, for the message about a missing port.
+  /// `why` is EAL's first error line, used in the message about a missing port.
   bool FindPorts(const std::string& why, std::string* error);
   /// Opens the ports and the binding. Returns 0, or the exit code.
   int OpenPorts(std::string* error);
@@ -165,8 +164,8 @@ class Session {
     return Supervise(views, Engine::kDropReasons);
   }
 
-  /// Captures the frames of a worker's queue: through the queue's tap if it has one, else through
-  /// ethdev's callbacks.
+  /// Captures the frames of a worker's queue, through the queue's tap if it has one, otherwise
+  /// through ethdev callbacks.
   template <typename Queue>
   void Watch(Queue& queue, uint32_t worker) {
     if constexpr (requires { queue.set_tap(nic::SpanTap{}); }) {
@@ -183,7 +182,7 @@ class Session {
   CommandLine line_;
   AppHooks hooks_;
   bool eal_ = false;
-  /// Prefix of the files to be removed at the end; empty if the user chose it.
+  /// Prefix of the files to remove at the end; empty if the user chose the prefix.
   std::string file_prefix_;
   std::string memory_;
   /// Name of the model that the session created; empty if the user gave a port.
@@ -191,9 +190,10 @@ class Session {
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   packet::OwnAddresses own_;
-  PortStats opened_;  ///< Statistics before the port was started.
+  PortStats opened_;  ///< Statistics read before the port was started.
   std::unique_ptr<nic::EthPort> exception_port_;
-  std::vector<packet::Defragmenter> defragmenters_;  ///< One per worker; moved into the engines.
+  std::vector<packet::Defragmenter> defragmenters_;  ///< One per worker. They are moved into the
+                                                     ///< engines.
   nic::AnyBinding binding_;  ///< Binding of the interface in the options; valid after OpenPorts.
   std::unique_ptr<Capture> capture_;
   std::unique_ptr<MetricsServer> metrics_;

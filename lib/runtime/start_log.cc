@@ -67,7 +67,7 @@ ssize_t StartLog::Write(void* self, const char* text, size_t bytes) {
 
 bool StartLog::StartEal(int argc, char** argv) {
   const Hush hush;
-  rte_errno = 0;  // EAL does not always set rte_errno; errno then indicates a lack of descriptors.
+  rte_errno = 0;  // EAL may leave it unset; errno then shows whether descriptors ran out.
   errno = 0;
   const bool started = rte_eal_init(argc, argv) >= 0;
   const bool descriptors = errno == EMFILE || errno == ENFILE;
@@ -81,7 +81,7 @@ void StartLog::Show() {
   keep_ = false;
 }
 
-// Prefers the first logged error, because EAL does not always set rte_errno.
+// The first logged error takes precedence, because EAL does not always set rte_errno.
 std::string StartLog::WhyNotStarted() const {
   constexpr std::string_view kOwn = "EAL: ";
   if (!first_error_.empty()) {

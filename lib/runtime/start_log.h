@@ -14,9 +14,9 @@ namespace sluice::runtime {
 /// Receives EAL's log while it exists.
 class StartLog {
  public:
-  /// Handling of lines until Show is called. Kept lines are lost without Show. Critical lines are
-  /// never kept but written at once, because EAL may abort after them. EAL's list of options, which
-  /// it prints to standard output after an unknown option, is always lost.
+  /// What happens to log lines until Show is called. Kept lines are lost if Show is never called.
+  /// Critical lines are never kept but written at once, because EAL may abort after them. The list
+  /// of options that EAL prints to standard output after an unknown option is always discarded.
   enum class Lines { kShown, kKept };
 
   explicit StartLog(Lines lines);
@@ -27,15 +27,15 @@ class StartLog {
 
   /// Starts EAL. Returns false on failure.
   bool StartEal(int argc, char** argv);
-  /// Returns the exit code if EAL did not start: 2 if it refused its arguments, otherwise 1.
+  /// Returns the exit code for when EAL did not start: 2 if it rejected its arguments, otherwise 1.
   int ExitCode() const { return refused_ ? 2 : 1; }
   /// Writes the kept lines and all later lines to standard error.
   void Show();
-  /// Returns the first error line without its line end; empty if there was none.
+  /// Returns the first error line without its line end, or an empty string if there was none.
   const std::string& first_error() const { return first_error_; }
-  /// Returns rte_errno as the first error line was written; 0 if there was none.
+  /// Returns the value of rte_errno when the first error line was written, or 0 if there was none.
   int first_errno() const { return first_errno_; }
-  /// Returns the reason why EAL does not start, as one line without line end.
+  /// Returns the reason why EAL did not start, as one line without a line end.
   std::string WhyNotStarted() const;
 
  private:

@@ -6,15 +6,16 @@
 
 namespace sluice::runtime {
 
-/// Measures for how long a value has not changed, from samples of one thread. If a sample comes
-/// more than kLateS after the previous one, the thread had no CPU, and other threads may have had
-/// none either; only kLateS of that interval counts. All times are in seconds and from one clock.
+/// Measures how long a value has not changed, from one thread's samples. If a sample comes more
+/// than kLateS after the previous one, the thread was not running, and other threads may not have
+/// been running either, so only kLateS of that interval count. All times are in seconds and from
+/// the same clock.
 class StillTime {
  public:
   explicit StillTime(double now_s) : looked_s_(now_s) {}
 
-  /// Adds a sample. `changed` means that the value changed since the last sample. Returns the
-  /// seconds without a change.
+  /// Adds a sample. `changed` means that the value has changed since the last sample. Returns the
+  /// number of seconds without a change.
   double Look(bool changed, double now_s) {
     const double passed_s = std::min(now_s - std::exchange(looked_s_, now_s), kLateS);
     still_s_ = changed ? 0 : still_s_ + passed_s;

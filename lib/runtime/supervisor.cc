@@ -28,10 +28,10 @@ namespace sluice::runtime {
 namespace {
 
 /// The commands /sluice/stats and /sluice/map for dpdk-telemetry.py and other readers of DPDK's
-/// telemetry socket. Answers /sluice/stats, /sluice/map and the application's commands while it
-/// exists; later answers are empty. At most one instance may exist at a time. EAL's telemetry
-/// thread calls `take` and `commands`. Characters that DPDK does not accept in names are replaced
-/// by _; if the value is an object, its member "name" contains the original name.
+/// telemetry socket. Answers these and the application's commands while it exists; later answers
+/// are empty. At most one instance may exist at a time. EAL's telemetry thread calls `take` and
+/// `commands`. Characters that DPDK does not accept in names are replaced with _. If the value is
+/// an object, its member "name" contains the original name.
 class TelemetryScope {
  public:
   TelemetryScope(std::function<Sample()> take, std::span<const std::string_view> reasons,
@@ -41,7 +41,7 @@ class TelemetryScope {
   TelemetryScope& operator=(const TelemetryScope&) = delete;
 };
 
-// The data of the commands. It outlives every run, because rte_telemetry cannot unregister a
+// The data for the commands. It outlives every run, because rte_telemetry cannot unregister a
 // command.
 struct Source {
   std::mutex mutex;
@@ -88,13 +88,13 @@ int Map(const char* /*command*/, const char* /*parameters*/, rte_tel_data* data)
   return 0;
 }
 
-// Maximum number of entries of one of DPDK's telemetry containers.
+// Maximum number of entries in a DPDK telemetry container.
 constexpr size_t kMaxEntries = 250;
 using Json = nlohmann::ordered_json;
 using Data = std::unique_ptr<rte_tel_data, decltype(&rte_tel_data_free)>;
 
 // Returns the value as printable ASCII, truncated to DPDK's limit. All other bytes become '?',
-// because DPDK's writer does not escape them for JSON.
+// because DPDK does not escape them when it writes JSON.
 std::string Scalar(const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>()
                                        : value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -104,8 +104,8 @@ std::string Scalar(const Json& value) {
   return text;
 }
 
-// Replaces by _ all characters except letters, digits, _ and /. DPDK omits members with other
-// characters in their names.
+// Replaces all characters except letters, digits, _ and / with _. DPDK omits members whose names
+// contain other characters.
 std::string LegalName(const std::string& name) {
   constexpr auto is_legal = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -127,7 +127,8 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
       if (entries++ < kMaxEntries) AddMember(data, name, member, nested);
     }
   } else if (!nested && !value.empty() && value.front().is_object()) {
-    // DPDK 22.11 does not support arrays of objects: write an object with the indices as names.
+    // DPDK 22.11 does not support arrays of objects, so this writes an object with the indices as
+    // names.
     rte_tel_data_start_dict(data);
     for (size_t place = 0; place < std::min(value.size(), kMaxEntries); ++place) {
       AddMember(data, std::to_string(place), value[place], false);
@@ -141,8 +142,8 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
   }
 }
 
-// Adds a member to a container. If `name` is not legal and the value is an object without a member
-// "name", the object gets such a member, which contains `name`.
+// Adds a member to a container. If `name` is not valid and the value is an object without a member
+// "name", adds such a member that contains `name`.
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested) {
   const std::string legal = LegalName(name);
   if (value.is_number_integer()) {
@@ -206,9 +207,9 @@ TelemetryScope::~TelemetryScope() {
   source.commands = {};
 }
 
-constexpr double kOverLookS = 0.005;     // Period of checks whether a run is over.
-constexpr double kLinkLookS = 0.1;       // Period of checks of the link.
-constexpr timespec kLook{0, 1'000'000};  // Period of checks of a drain: 1 ms.
+constexpr double kOverLookS = 0.005;     // Interval between checks for the end of the run.
+constexpr double kLinkLookS = 0.1;       // Interval between link checks.
+constexpr timespec kLook{0, 1'000'000};  // Interval between drain checks: 1 ms.
 
 }  // namespace
 

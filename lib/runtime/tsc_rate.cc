@@ -19,8 +19,8 @@ struct Reading {
   int64_t ns;
 };
 
-// Reads both clocks kTries times. Returns the reading with the shortest duration, because
-// interruptions lengthen a reading.
+// Reads both clocks kTries times. Returns the reading with the shortest duration, because an
+// interruption lengthens a reading.
 Reading ReadBoth() {
   Reading best{};
   uint64_t least = UINT64_MAX;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads the results of clients, which act as the wire of a model NIC, from the statistics of its
+// Reads the results of clients that act as a model NIC's wire from the statistics of the NIC's
 // port.
 #pragma once
 
@@ -41,14 +41,14 @@ inline emulator::ClientCounts ReadClients(const PortStats& port) {
   return counts;
 }
 
-/// Returns the findings of the clients, in requests.
+/// Returns the clients' findings, in requests.
 inline Findings FindingsOf(const emulator::ClientCounts& counts) {
   return {.lost = counts.lost + counts.missing(),
           .corrupted = counts.wrong,
           .duplicated = counts.duplicated};
 }
 
-/// Returns the latency statistics of correct answers, in microseconds. They come from the wire's
+/// Returns the latency statistics of correct answers in microseconds, computed from the wire's
 /// statistics wire_client_mean_ns, wire_client_p50_ns, …
 inline nlohmann::ordered_json ClientLatency(const PortStats& port) {
   const auto us = [&](const char* name) { return host::Us(port.Get(name)); };

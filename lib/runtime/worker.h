@@ -2,8 +2,8 @@
 //
 // The loop of a worker lcore: polls, counts cycles, reads the clock, and periodically checks
 // whether to stop. Only the main thread decides when to stop, because it knows whether frames are
-// still in flight (supervisor.h). Each pair of queue and engine has a separate template instance,
-// so that no dispatch is needed per packet. Launched by Session.
+// still in flight (supervisor.h). Each pair of queue and engine is a separate template instance, so
+// that no dispatch per packet is needed. Launched by Session.
 #pragma once
 
 #include <rte_cycles.h>
@@ -20,18 +20,20 @@ namespace sluice::runtime {
 
 /// State that the main thread and one worker share.
 struct alignas(64) WorkerControl {
-  std::atomic<bool> stop{false};  ///< Written by main, read by the worker: stop at once.
-  int32_t model = -1;             ///< Model that the worker also steps; see nic::StepModel.
+  std::atomic<bool> stop{false};  ///< Written by the main thread, read by the worker. True if the
+                                  ///< worker must stop at once.
+  int32_t model = -1;             ///< Service of the model that the worker also steps; see
+                                  ///< nic::StepModel.
 
-  /// Written by the worker, read by main, with relaxed order. TSC cycles of polls that processed or
-  /// generated frames, without waits for transmit space.
+  /// TSC cycles of polls that processed or generated frames, excluding waits for transmit space.
+  /// Written by the worker and read by the main thread, with relaxed order.
   alignas(64) std::atomic<uint64_t> busy_cycles{0};
   std::atomic<uint64_t> total_cycles{0};  ///< TSC cycles since the loop began.
-  std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary switches; stored at the end.
+  std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary context switches; stored at the end.
 };
 
-/// TSC cycles after which a worker checks `stop` before kPollsPerRest polls, because an engine may
-/// need long for a burst.
+/// TSC cycles after which a worker checks `stop` even before kPollsPerRest polls, because an engine
+/// may take long for a burst.
 inline constexpr uint64_t kLookCycles = 250'000;
 
 inline uint64_t InvoluntarySwitches() {
@@ -40,8 +42,8 @@ inline uint64_t InvoluntarySwitches() {
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-/// Runs until control.stop is set, and calls the hooks of the engine (packet/engine.h) except
-/// QueueError. Only the calling worker uses `queue` and `engine`.
+/// Runs until control.stop is set. Calls the engine's hooks (packet/engine.h) except QueueError.
+/// Only the calling worker uses `queue` and `engine`.
 template <nic::FrameQueue Queue, packet::QueueEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
@@ -51,8 +53,8 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   if constexpr (packet::Sender<Engine>) engine.set_outbox(queue.outbox());
   engine.set_counters(queue.counters());
   engine.Enter();
-  // The clock is read only after Enter: an engine that first touches its memory may need seconds,
-  // and the time of the first burst would be outdated.
+  // The clock is read only after Enter, because an engine that touches its memory for the first
+  // time may take seconds, and the time for the first burst would be outdated.
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   while (!control.stop.load(std::memory_order_relaxed)) {
@@ -67,7 +69,7 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
       if (frames > 0) busy += after - now - (waited_now - waited);
       waited = waited_now;
       now = after;
-      if (model >= 0) [[unlikely]] {  // The model's cycles do not count as the worker's.
+      if (model >= 0) [[unlikely]] {  // Cycles spent in the model do not count as the worker's.
         nic::StepModel(model);
         now = rte_rdtsc();
       }

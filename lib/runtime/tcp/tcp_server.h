@@ -21,9 +21,9 @@
 
 namespace sluice::runtime {
 
-/// Checks that this build and the command line permit TCP. Call it before Session::Start. Returns
-/// false, with the wrong flag in `complaint`, if they do not. `flag` is the application's flag that
-/// selects TCP.
+/// Checks that this build and the command line permit TCP. If they do not, returns false and stores
+/// the wrong flag in `complaint`. Call it before Session::Start. `flag` is the application flag
+/// that selects TCP.
 bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complaint);
 
 /// Checks the TCP port that the application's flag `flag` selects; see Complaint.
@@ -32,12 +32,12 @@ bool CheckTcpPort(uint32_t port, std::string_view flag, Complaint complaint);
 /// Returns the options of one worker's host: the flags of TCP, a random seed and `own`.
 engine::TcpHostOptions TcpOptions(std::vector<uint16_t> ports, const packet::OwnAddresses& own);
 
-/// Adds the counters of TCP to the statistics line, the report and the metrics. `counts` must
-/// outlive the run.
+/// Adds the TCP counters to the statistics line, the report and the metrics. `counts` must outlive
+/// the run.
 void AddTcpCounts(std::span<const engine::TcpCounts> counts, AppHooks& hooks);
 
-/// Like Session::Run, for engines for byte streams, which `make_streams(const WorkerInfo&)`
-/// creates. They accept connections to these TCP ports. Frames that are neither for TCP nor for the
+/// Like Session::Run, for byte-stream engines, which `make_streams(const WorkerInfo&)` creates.
+/// They accept connections to these TCP ports. Frames that are neither for TCP nor for the
 /// session's neighbor engine go to the exception port.
 template <typename MakeStreams>
 int RunTcp(Session& session, const std::vector<uint16_t>& ports, MakeStreams make_streams,

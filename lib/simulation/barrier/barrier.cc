@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The parties of a barrier, their faults, and the count of their beliefs. swap_barrier.cc and
-// timeout_barrier.cc contain the protocols.
+// Simulates the parties of a barrier and their faults, and counts what the parties believe.
+// swap_barrier.cc and timeout_barrier.cc contain the protocols.
 #include "simulation/barrier/barrier.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ BarrierResults BarrierRun::Run() {
   return std::move(results_);
 }
 
-// The faults of a party do not depend on the protocol: they have separate random numbers.
+// A party's faults do not depend on the protocol, because they have their own random numbers.
 void BarrierRun::AddFaults(uint32_t party, bool kills, double per_second) {
   if (per_second <= 0) return;
   const uint64_t seed = parameters_.seed * 65536 + 2 * party + kills;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common part of both protocols of a barrier: processors, work, faults, and the beliefs of the
-// parties. A kill falls between two runs of a party's code; the explorations of tests/swap contain
+// Common part of both barrier protocols: processors, work, faults, and what the parties believe. A
+// kill occurs between two runs of a party's code; the state explorations in tests/swap include
 // kills between two stores.
 #pragma once
 
@@ -26,18 +26,18 @@ class BarrierRun {
  protected:
   struct Party {
     Random random{0};       ///< Draws the party's work.
-    uint64_t round = 0;     ///< The round in which the party works or waits.
-    uint64_t believed = 0;  ///< Last round whose outcome the party knows.
-    uint32_t life = 0;      ///< Changes when the pending actions of When become void.
+    uint64_t round = 0;     ///< The round in which the party is working or waiting.
+    uint64_t believed = 0;  ///< The last round whose outcome the party knows.
+    uint32_t life = 0;      ///< A change voids the party's pending actions of When.
     bool dead = false;
     bool finished = false;
   };
 
-  /// The party has finished its work for its round.
+  /// Called when the party has finished its work for its round.
   virtual void Arrive(uint32_t party) = 0;
-  /// Lines have arrived at the party.
+  /// Called when lines have arrived at the party.
   virtual void Hear(uint32_t party) = 0;
-  /// The party's process starts again with the memory of the killed one.
+  /// Called when the party's process restarts with the memory of the killed one.
   virtual void Resume(uint32_t party) = 0;
 
   fabric::Cpu& CpuOf(uint32_t party) {
@@ -45,10 +45,10 @@ class BarrierRun {
   }
   /// Starts the party's work for `round`.
   void Begin(uint32_t party, uint64_t round);
-  /// Runs `action` on the party's processor at `time`, or when the processor is free, unless the
-  /// party is killed before.
+  /// Runs `action` on the party's processor at `time`, or later when the processor is free, unless
+  /// the party is killed first.
   void When(uint32_t party, fabric::Picoseconds time, std::function<void()> action);
-  /// Records the outcome that the party believes. Repeated reports have no effect.
+  /// Records which outcome the party believes. Repeated reports have no effect.
   void Believe(uint32_t party, uint64_t round, bool committed);
 
   const BarrierParameters parameters_;
@@ -62,10 +62,10 @@ class BarrierRun {
     uint32_t commits = 0;
   };
 
-  /// A Poisson process of pauses or kills of one party.
+  /// A Poisson process of a party's pauses or kills.
   struct Faults {
     Random random;
-    fabric::Picoseconds mean;  ///< Time between two faults.
+    fabric::Picoseconds mean;  ///< Mean time between two faults.
     uint32_t party;
     bool kills;
   };
@@ -74,9 +74,9 @@ class BarrierRun {
   void ScheduleFault(uint32_t index);
   void Kill(uint32_t party);
 
-  std::vector<Round> rounds_;  ///< Indexed by number, from 1.
+  std::vector<Round> rounds_;  ///< Indexed by round number, from 1.
   BarrierResults results_;
-  fabric::Picoseconds ended_ = 0;  ///< End of the last round at its last party.
+  fabric::Picoseconds ended_ = 0;  ///< When the last round ended at its last party.
   uint32_t finished_ = 0;          ///< Number of finished parties.
   std::vector<Faults> faults_;
   bool stopped_ = false;

@@ -11,7 +11,7 @@ namespace sluice::simulation {
 namespace {
 
 constexpr uint16_t kEpoch = 1;
-/// Interval at which a party without a link retries.
+/// How often a party without a link retries.
 constexpr fabric::Picoseconds kLookAgain = 1'000'000;
 
 class SwapBarrier final : public BarrierRun {
@@ -71,7 +71,8 @@ class SwapBarrier final : public BarrierRun {
     Hear(party);
   }
 
-  // Reads all lines until nothing changes; a decision or the end of a round concerns all members.
+  // Reads all lines until nothing changes, because a decision or the end of a round concerns all
+  // members.
   void Serve() {
     std::optional<swap::KeeperState> before;
     while (before != keeper_.state()) {
@@ -94,7 +95,8 @@ class SwapBarrier final : public BarrierRun {
       if (!pair_.nic().Poll(i, line)) return;
       heard = {word0, swap::Decode(line)};
     }
-    // An end that has just learned its peer's incarnation from this line can now process the line.
+    // If an end has just learned its peer's incarnation from this line, it can now process the
+    // line.
     for (int binding = -1; binding != keeper_.identity(i).binding;) {
       binding = keeper_.identity(i).binding;
       Decide(keeper_.Hear(i, heard.line));
@@ -102,7 +104,7 @@ class SwapBarrier final : public BarrierRun {
     PostLine(i);
   }
 
-  // The record is in memory that survives, as keeper_.record() in this run.
+  // The record is in memory that survives a kill, as is keeper_.record() in this run.
   void Decide(const std::optional<swap::Round>& round) {
     if (!round) return;
     keeper_.ConsumeRecord();
@@ -115,7 +117,7 @@ class SwapBarrier final : public BarrierRun {
   }
 
   swap::Keeper keeper_;
-  bool ready_ = false;  ///< The keeper's work is done, and it has not joined the round.
+  bool ready_ = false;  ///< The keeper has finished its work but has not joined the round.
   std::vector<Heard> heard_;
   std::vector<std::unique_ptr<Port>> ports_;
 };

@@ -32,7 +32,7 @@ class TimeoutBarrier final : public BarrierRun {
     if (!pair_.host(party - 1).Poll(party - 1, line)) return;
     const uint64_t released = line.word[0] >> 8, round = parties_[party].round;
     if (released < round) return;
-    // The release of an earlier round was overwritten: the party has aborted that round.
+    // The release of an earlier round was overwritten, so the party has aborted that round.
     if (released > round) Believe(party, round, false);
     Believe(party, released, line.word[0] == WordOf(released, kCommitted));
     waiting_[party] = false;
@@ -41,7 +41,7 @@ class TimeoutBarrier final : public BarrierRun {
 
   void Resume(uint32_t party) override {
     if (party == 0) {
-      timed_round_ = 0;  // The collector's timer starts again.
+      timed_round_ = 0;  // Lets the collector's timer start again.
       if (!waiting_[0]) Begin(0, parties_[0].round);
       return Collect();
     }
@@ -50,7 +50,7 @@ class TimeoutBarrier final : public BarrierRun {
     Hear(party);
   }
 
-  // A party other than the collector waits no longer than the time-out after its arrival.
+  // A party other than the collector waits at most the time-out after its arrival.
   void StartTimer(uint32_t party) {
     const uint64_t round = parties_[party].round;
     When(party, CpuOf(party).now() + parameters_.timeout, [this, party, round] {
@@ -63,7 +63,7 @@ class TimeoutBarrier final : public BarrierRun {
     });
   }
 
-  // Reads all arrivals of the open round. The first one starts the timer.
+  // Reads all arrivals of the open round. The first arrival starts the timer.
   void Collect() {
     const uint64_t round = parties_[0].round;
     if (round > parameters_.rounds) return;
@@ -93,7 +93,7 @@ class TimeoutBarrier final : public BarrierRun {
     }
     Believe(0, round, committed);
     waiting_[0] = false;
-    ++parties_[0].life;  // The collector's work for an aborted round ends.
+    ++parties_[0].life;  // Cancels the collector's work for an aborted round.
     Begin(0, round + 1);
   }
 
@@ -103,8 +103,8 @@ class TimeoutBarrier final : public BarrierRun {
     pair_.host(party - 1).Post(party - 1, line);
   }
 
-  std::vector<bool> waiting_;  ///< The party has arrived, and does not know the outcome.
-  uint64_t timed_round_ = 0;   ///< Round for which the collector's timer runs.
+  std::vector<bool> waiting_;  ///< The party has arrived but does not know the outcome.
+  uint64_t timed_round_ = 0;   ///< The round for which the collector's timer is running.
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Simulates whether a slow accelerator delays the stream of another accelerator.
+// Simulates whether a slow accelerator delays another accelerator's stream.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@ namespace {
 using namespace device::pcie_switch;  // NOLINT
 
 constexpr PortId kSource = 0;
-// Maximum number of TLPs queued in front of a device without credits.
+// Without credits, at most this many TLPs queue in front of a device.
 constexpr uint32_t kFifo = 16;
 constexpr uint32_t kBlockingWindow = 128;
 
@@ -28,7 +28,7 @@ class TwoStreams final : public Endpoint {
   TwoStreams(SwitchNode& node, std::vector<StreamWriter> writers)
       : node_(&node), writers_(std::move(writers)) {}
   void Put(size_t stream, std::span<const uint8_t> data) {
-    // Data that does not fit into the NIC's queue is discarded.
+    // Data that does not fit in the NIC's queue is discarded.
     if (writers_[stream].waiting() < kQueue) writers_[stream].Put({}, data);
     MaySend();
   }
@@ -43,7 +43,7 @@ class TwoStreams final : public Endpoint {
     Tlp tlp;
     for (bool sent = true; sent;) {
       sent = false;
-      // Sends one TLP per stream, round-robin.
+      // Sends one TLP, choosing the stream round-robin.
       for (size_t i = 0; i < writers_.size() && !sent; ++i) {
         StreamWriter& writer = writers_[(turn_ + i) % writers_.size()];
         if (!node_->MaySend(kSource) || !writer.Next(tlp)) continue;

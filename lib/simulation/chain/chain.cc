@@ -19,8 +19,9 @@ using namespace device::pcie_switch;  // NOLINT
 constexpr PortId kRoot = 0;
 constexpr PortId kNic = 1;
 constexpr uint64_t kHostMemory = 1ull << 38;
-constexpr uint64_t kBetween = 1ull << 17;      // Distance between the buffers of neighbouring hops.
-constexpr uint64_t kDescriptors = 1ull << 16;  // Offset of a hop's descriptors from its data.
+constexpr uint64_t kBetween = 1ull << 17;      // Distance between the buffers of adjacent hops.
+constexpr uint64_t kDescriptors = 1ull << 16;  // Offset of a hop's descriptors relative to its
+                                               // data.
 constexpr uint32_t kSlots = 4;
 constexpr uint32_t kWindowGranules = 512;
 
@@ -56,8 +57,8 @@ class Chain {
 
  protected:
   virtual void Begin(uint32_t number) = 0;
-  /// Returns whether a write contains the start of the data. Sets `at` to the data's offset in the
-  /// payload.
+  /// Returns whether a write contains the start of the data. If so, sets `at` to the offset of the
+  /// data in the payload.
   virtual bool CarriesData(const Tlp& tlp, uint32_t& at) const = 0;
   /// Returns the name of the component that answers the devices' reads and rings their doorbells.
   virtual std::string Driver() const = 0;
@@ -87,12 +88,14 @@ class Chain {
         .from = NameOf(tlp.requester), .to = NameOf(to), .what = "", .how = "DMA WR", .took = 0};
     const bool nic = to == kNic;
     uint32_t at = 0;
-    if (tlp.kind == TlpKind::kRead) return;  // The read's completion is recorded as the operation.
+    if (tlp.kind == TlpKind::kRead)
+      return;  // The read's completion is recorded as the operation
+               // instead.
     if (tlp.kind == TlpKind::kCompletion) {
       if (tlp.address != 0 || tlp.tag != 0) return;
       operation.from = Driver();
       operation.how = "DMA RD";
-      // Completions of descriptors and of data alternate.
+      // Completions for descriptors alternate with completions for data.
       reading_data_ = !reading_data_;
       operation.what = reading_data_ ? (nic ? "Descriptor" : "Command")
                                      : NameOr(parameters_.data, tlp.payload[0], "data ");
@@ -147,8 +150,8 @@ class Host final : public Endpoint {
   }
 
  private:
-  /// Called when the hop's data is complete. Writes a descriptor and rings the doorbell of the next
-  /// device.
+  /// Called when the hop's data is complete. Writes a descriptor and rings the next device's
+  /// doorbell.
   void Command(uint32_t hop, const LegacyRecord& record) {
     const bool last = hop + 1 == next_.size();
     const uint32_t slot = rung_ / static_cast<uint32_t>(next_.size()) % kSlots;
@@ -170,8 +173,8 @@ class Host final : public Endpoint {
   SwitchNode* node_;
   std::vector<uint8_t> memory_;
   Picoseconds reaction_;
-  std::vector<PortId> next_;  ///< Destination port of each hop's data.
-  uint32_t rung_ = 0;         ///< Number of doorbells rung on all devices.
+  std::vector<PortId> next_;  ///< Destination port for each hop's data.
+  uint32_t rung_ = 0;         ///< Number of doorbells rung, over all devices.
 };
 
 class ChainThroughCpu final : public Chain {
@@ -216,7 +219,7 @@ class PushedChain final : public Chain {
   explicit PushedChain(const ChainParameters& parameters)
       : Chain(parameters), nic_(node_, kNic, 0) {
     const uint32_t buffer = (Granules(sizeof(MessageHeader) + data_bytes()) + 1) * kGranule * 2;
-    // Nodes 0 to N are the devices (the NIC is node 0); node N + 1 is the NIC again.
+    // Nodes 0 to N are the devices, where node 0 is the NIC; node N + 1 is the NIC again.
     StreamSpec spec{.nodes = {}, .max_message = data_bytes()};
     for (uint32_t i = 0; i <= devices(); ++i) {
       NodeSpec one;

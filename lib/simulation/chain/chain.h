@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A chain NIC -> accelerators -> NIC in virtual time. Data moves through the CPU, as with today's
-// devices, or the programmable switch pushes it from device to device (Nagare's proposal, Sadok
-// 2024).
+// A chain NIC -> accelerators -> NIC in virtual time. Either the CPU moves the data, as with
+// today's devices, or the programmable switch pushes it from device to device (the Nagare proposal,
+// Sadok 2024).
 #pragma once
 
 #include <cstdint>
@@ -24,27 +24,27 @@ enum class ChainVia : uint8_t {
 };
 enum class Face : uint8_t { kStreaming, kLegacy };
 
-/// Largest data size that a hop's buffer in host memory holds.
+/// Largest data size that fits in a hop's buffer in host memory.
 inline constexpr uint32_t kMostChainBytes = 32'768;
 
 struct ChainParameters {
   ChainVia via = ChainVia::kPush;
   std::vector<Face> accelerators = {Face::kStreaming, Face::kStreaming};
-  /// Number of messages; each is sent after its predecessor arrived.
+  /// Number of messages. Each is sent after the previous one has arrived.
   uint32_t messages = 1;
-  uint32_t message_bytes = 64;   ///< Data bytes at every hop; 1 to kMostChainBytes.
+  uint32_t message_bytes = 64;   ///< Size of the data at every hop; 1 to kMostChainBytes.
   Picoseconds compute = 0;       ///< Processing time of each accelerator per message.
-  Picoseconds cpu_reaction = 0;  ///< Delay from data's arrival in memory to the doorbell.
-  Picoseconds pipeline = 0;      ///< Delay of the switch per TLP.
+  Picoseconds cpu_reaction = 0;  ///< Delay from the arrival of data in memory to the doorbell.
+  Picoseconds pipeline = 0;      ///< Delay of each TLP in the switch.
   fabric::Costs costs;
   fabric::LinkParameters link;
-  /// Names of the devices (NIC first) and of the data that each sends. A missing name becomes a
-  /// number.
+  /// Names of the devices (the NIC first) and of the data that each one sends. Missing names are
+  /// replaced by numbers.
   std::vector<std::string> devices;
   std::vector<std::string> data;
 };
 
-/// A transfer over the interconnect. All TLPs of a transfer are one operation.
+/// A transfer over the interconnect. All TLPs of a transfer form one operation.
 struct Operation {
   std::string from;
   std::string to;
@@ -55,8 +55,8 @@ struct Operation {
 };
 
 struct ChainResults {
-  std::vector<Operation> operations;   ///< Operations of the first message, without credit writes.
-  std::vector<Picoseconds> latencies;  ///< Time of each message from NIC to NIC.
+  std::vector<Operation> operations;   ///< Operations for the first message, without credit writes.
+  std::vector<Picoseconds> latencies;  ///< Time that each message takes from NIC to NIC.
   uint64_t credit_writes = 0;          ///< Number of flow-control TLPs.
   uint64_t root_port_bytes = 0;        ///< Bytes in both directions, including framing.
 };
@@ -75,7 +75,8 @@ struct BlockingParameters {
   fabric::Costs costs;
   fabric::LinkParameters link;
 };
-/// Returns the number of messages that the fast stream's accelerator consumed within the duration.
+/// Returns the number of messages that the fast stream's accelerator consumed during the simulated
+/// time.
 uint64_t PlayBlocking(const BlockingParameters& parameters);
 
 }  // namespace sluice::simulation

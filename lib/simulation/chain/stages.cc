@@ -41,7 +41,7 @@ void StreamDevice::Put(uint32_t number, std::span<const uint8_t> data) {
 void StreamDevice::Write() {
   Tlp tlp;
   while (writer_ && node_->MaySend(port_) && writer_->Next(tlp)) node_->Send(port_, tlp);
-  Work();  // The writer may have room for another answer.
+  Work();  // The writer may now have room for another answer.
 }
 
 void StreamDevice::Receive(const Tlp& tlp) {
@@ -60,7 +60,7 @@ void StreamDevice::Receive(const Tlp& tlp) {
   }
 }
 
-/// Without credits: moves TLPs from the port's FIFO to the buffer until the buffer is full.
+/// For use without credits: moves TLPs from the port's FIFO to the buffer until the buffer is full.
 void StreamDevice::Absorb() {
   while (!fifo_.empty() &&
          reader_->received() + fifo_.front().length - reader_->consumed() <= buffer_bytes_) {

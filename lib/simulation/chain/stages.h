@@ -17,17 +17,17 @@
 
 namespace sluice::simulation {
 
-/// Base address of the BAR of the device at `port`.
+/// Base address of the BAR of the device at port `port`.
 constexpr uint64_t BarOf(device::pcie_switch::PortId port) { return (uint64_t{port} + 1) << 32; }
 inline constexpr uint64_t kBarBytes = 1ull << 32;
-inline constexpr uint64_t kStreamBuffer = 0;  ///< Offsets in the BAR for the port's first node.
+inline constexpr uint64_t kStreamBuffer = 0;  ///< Offsets in the BAR, for the port's first node.
 inline constexpr uint64_t kControl = 1u << 28;
 inline constexpr uint64_t kDoorbell = kControl + 64;
-/// Further nodes of a device follow at multiples of 1 << kNodeShift bytes.
+/// A device's further nodes follow at multiples of 1 << kNodeShift bytes.
 inline constexpr uint32_t kNodeShift = 24;
 
-/// A device with the streaming interface. It consumes a message only when its writer has no waiting
-/// data.
+/// A device with the streaming interface. It consumes a message only when no data is waiting in its
+/// writer.
 class StreamDevice final : public Endpoint {
  public:
   /// Called with each consumed message, which is then not forwarded.
@@ -36,7 +36,7 @@ class StreamDevice final : public Endpoint {
   StreamDevice(SwitchNode& node, device::pcie_switch::PortId port, Picoseconds compute)
       : node_(&node), port_(port), compute_(compute) {}
 
-  /// Sets where the device writes its messages; call it before the first message. Without credits
+  /// Sets where the device writes its messages. Call it before the first message. Without credits,
   /// only the port limits the writer.
   void SetWriter(uint64_t window, uint32_t granules, bool credits = true);
   /// Sets where the device receives messages. Without credits, `fifo` > 0 is the number of TLPs
@@ -73,14 +73,14 @@ class StreamDevice final : public Endpoint {
   uint64_t consumed_ = 0;
 };
 
-/// A device with the legacy interface: it reads a descriptor and the data after each doorbell, and
+/// A device with the legacy interface. After each doorbell, it reads a descriptor and the data, and
 /// writes a record and the result.
 class DescriptorDevice final : public Endpoint {
  public:
-  /// Called with the data of each descriptor that requests no result.
+  /// Called with the data of each descriptor that does not request a result.
   using Sink = std::function<void(std::span<const uint8_t>)>;
 
-  /// `ring`: address of the device's `slots` descriptors.
+  /// `ring` is the address of the device's `slots` descriptors.
   DescriptorDevice(SwitchNode& node, device::pcie_switch::PortId port, Picoseconds compute,
                    uint64_t ring, uint32_t slots)
       : node_(&node), port_(port), compute_(compute), ring_(ring), slots_(slots) {}
@@ -99,12 +99,13 @@ class DescriptorDevice final : public Endpoint {
   uint64_t ring_;
   uint32_t slots_;
   Sink sink_;
-  uint32_t rung_ = 0;     ///< Number of descriptors announced by doorbells; cumulative.
-  uint32_t fetched_ = 0;  ///< Number of descriptors that the device has started; cumulative.
+  uint32_t rung_ = 0;     ///< Cumulative number of descriptors announced by doorbells.
+  uint32_t fetched_ = 0;  ///< Cumulative number of descriptors that the device has started to
+                          ///< fetch.
   enum class Waits : uint8_t { kNothing, kDescriptor, kData } waits_ = Waits::kNothing;
   device::pcie_switch::LegacyDescriptor descriptor_;
   std::vector<uint8_t> data_;
-  uint32_t missing_ = 0;  ///< Bytes of the current read that have not arrived yet.
+  uint32_t missing_ = 0;  ///< Number of bytes of the current read that have not arrived yet.
 };
 
 /// Writes `bytes` to memory from `address` on, as a DMA engine does.

@@ -38,7 +38,8 @@ void SwitchNode::Send(PortId port, const Tlp& tlp) {
   });
 }
 
-/// Moves the TLPs that wait in front of a port into the switch. Returns false if none moved.
+/// Moves the TLPs that wait in front of a port into the switch. Returns false if none could be
+/// moved.
 bool SwitchNode::Admit(PortId port) {
   Port& from = *ports_[port];
   bool moved = false;
@@ -51,7 +52,7 @@ bool SwitchNode::Admit(PortId port) {
   return moved;
 }
 
-/// Sends the next TLP to a device. Returns false if no TLP can be sent now.
+/// Sends the next TLP to a device. Returns false if no TLP can be sent yet.
 bool SwitchNode::Leave(PortId port) {
   Port& to = *ports_[port];
   if (to.busy || to.endpoint == nullptr || !to.endpoint->Takes(to.under_way)) return false;
@@ -76,7 +77,7 @@ bool SwitchNode::Leave(PortId port) {
 }
 
 void SwitchNode::Kick() {
-  if (kicking_) return;  // The loop of the outer call handles the change.
+  if (kicking_) return;  // The outer call's loop handles the change.
   kicking_ = true;
   for (bool moved = true; moved;) {
     moved = false;

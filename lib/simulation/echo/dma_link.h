@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The link of a NIC that reads and writes host memory. Each transfer is split into TLPs, which are
-// sent in one direction of the link. Its action runs when the last byte arrives. Memory answers
-// reads without delay.
+// sent in one direction of the link. The action passed with a transfer runs when the last byte
+// arrives. Memory answers reads without delay.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
-/// Both directions of the link. Used by one thread. The queue must outlive the object. All calls
-/// happen at the queue's current time.
+/// Both directions of the link. Used by one thread. The queue must outlive this object. All calls
+/// take place at the queue's current time.
 class DmaLink {
  public:
   using Action = fabric::EventQueue::Action;
@@ -30,8 +30,8 @@ class DmaLink {
         up_(link, oneway),
         down_(link, oneway) {}
 
-  /// Writes `bytes` > 0 of data. Calls `then`, unless null, when the last byte has arrived. Returns
-  /// the time at which the first byte leaves.
+  /// Writes `bytes` > 0 of data. Calls `then`, unless it is null, when the last byte has arrived.
+  /// Returns the time at which the first byte leaves.
   Picoseconds DeviceWrites(uint32_t bytes, Action then = nullptr) {
     const fabric::Transmission first = Send(up_, fabric::TlpKind::kPosted, bytes, std::move(then));
     return first.start;

@@ -19,18 +19,18 @@
 
 namespace sluice::simulation {
 
-/// The transmit side of the wire. Frames leave one after the other.
+/// The transmit side of the wire. Frames leave one after another.
 class WireOut {
  public:
   static constexpr Picoseconds kFrameTime =
       static_cast<Picoseconds>(kWireBytes * 8 * 1e12 / kWireBits);
 
-  /// Only frames that arrive at `from` or later count in the latencies. Only frames that leave
-  /// after `from`, until `until`, count in the rate. No frames arrive after `until`, so the
-  /// remaining frames have the link to themselves and would leave faster.
+  /// Latencies are recorded only for frames that arrive at `from` or later. The rate counts only
+  /// frames that leave after `from` and no later than `until`. No frames arrive after `until`, so
+  /// the remaining frames have the link to themselves and would leave faster.
   WireOut(Picoseconds from, Picoseconds until) : from_(from), until_(until) {}
 
-  /// Sends a frame that arrived at time `came`.
+  /// Sends a frame that arrived at the time `came`.
   void Leaves(Picoseconds now, Picoseconds came) {
     free_at_ = std::max(free_at_, now) + kFrameTime;
     ++left_;
@@ -38,7 +38,7 @@ class WireOut {
     if (came >= from_) latencies_.push_back(free_at_ - came);
   }
 
-  uint64_t left() const { return left_; }  ///< Includes frames that are not measured.
+  uint64_t left() const { return left_; }  ///< Includes frames that were not measured.
   std::vector<Picoseconds> ReleaseLatencies() { return std::move(latencies_); }
   double FramesPerSecond() const {
     return static_cast<double>(in_window_) / (static_cast<double>(until_ - from_) * 1e-12);
@@ -53,7 +53,7 @@ class WireOut {
   std::vector<Picoseconds> latencies_;
 };
 
-/// A core of the host, and its busy time.
+/// A host core and its busy time.
 class EchoWorker {
  public:
   explicit EchoWorker(fabric::EventQueue& queue) : cpu_(queue), processor_(queue, cpu_) {}
@@ -71,7 +71,7 @@ class EchoWorker {
   Picoseconds busy_ = 0;
 };
 
-/// Base class of the simulated NICs with their workers, which start when the NIC is constructed.
+/// Base class of the simulated NICs and their workers, which start when the NIC is constructed.
 class EchoNic {
  public:
   EchoNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)
@@ -89,7 +89,7 @@ class EchoNic {
   uint64_t dropped() const { return dropped_; }
 
  protected:
-  /// Returns whether a buffer is free for a frame; otherwise counts the frame as dropped.
+  /// Returns whether a buffer is free for a frame. If not, counts the frame as dropped.
   bool HasBuffer() {
     while (!waiting_.empty() && waiting_.front() <= queue_->now()) waiting_.pop_front();
     if (waiting_.size() < parameters_.buffers) return true;
@@ -110,7 +110,7 @@ class EchoNic {
   fabric::EventQueue* queue_;
   DmaLink link_;
   WireOut* wire_;
-  std::deque<Picoseconds> waiting_;  ///< Time at which each frame starts to leave its buffer.
+  std::deque<Picoseconds> waiting_;  ///< Time at which each frame begins to leave its buffer.
   uint64_t dropped_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A packetized NIC and its workers. The NIC prefetches receive descriptors, so that no frame waits
-// for a descriptor; each is written back separately. A worker processes a burst of packets, sends
-// them with one doorbell and returns their buffers with another.
+// for a descriptor, and writes each one back separately. A worker processes a burst of packets,
+// sends them with one doorbell, and returns their buffers with another.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -53,8 +53,9 @@ class PacketNic final : public EchoNic {
     uint64_t received = 0;
     uint64_t sent = 0;
     uint32_t buffers = kRing;      ///< Buffers that the NIC may fill.
-    uint32_t ready = 0;            ///< Descriptors written back and not yet seen.
-    std::deque<Picoseconds> came;  ///< Arrival times of frames that are not sent yet.
+    uint32_t ready = 0;            ///< Descriptors that were written back but not seen by the
+                                   ///< worker yet.
+    std::deque<Picoseconds> came;  ///< Arrival times of frames that have not been sent yet.
   };
 
   const PacketRings& rings() const { return parameters().rings; }
@@ -74,7 +75,7 @@ class PacketNic final : public EchoNic {
     }
   }
 
-  /// Reads the descriptors of packets to send, then the packets.
+  /// Reads the descriptors of packets to send, then the packets themselves.
   void Fetch(Worker& worker, uint32_t packets) {
     const uint32_t most = rings().fetch / rings().tx_descriptor;
     for (uint32_t at = 0; at < packets; at += most) {

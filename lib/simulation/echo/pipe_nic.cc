@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A NIC with pipes and its workers, by the rules of Ensō's hardware. If nothing is pending in a
-// pipe, the NIC notifies about its next frame. It then stays silent until the worker stores the
-// pipe's head, and notifies again if frames follow that head. A worker echoes all frames that it
-// knows of in place, as one transfer per pipe, and stores the head when the NIC reports that it has
-// read the transfer.
+// A NIC with pipes and its workers, which follow the rules of Ensō's hardware. If nothing is
+// pending in a pipe, the NIC sends a notification for the pipe's next frame. It then stays silent
+// until the worker stores the pipe's head, and sends another notification if frames follow that
+// head. A worker echoes all frames that it knows of in place, in one transfer per pipe, and stores
+// the head when the NIC reports that it has read the transfer.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -18,17 +18,17 @@ namespace {
 
 constexpr uint64_t kPipeFlits = 32768;
 
-/// The state of a pipe at the NIC and at the worker. Counts are cumulative and in frames of one
-/// flit each.
+/// The state of a pipe at the NIC and at the worker. Counts are cumulative, in frames that each
+/// occupy one flit.
 struct Pipe {
-  // State of the NIC.
+  // State at the NIC:
   uint64_t head = 0;  ///< As stored by the worker.
   uint64_t tail = 0;
   uint64_t left = 0;             ///< Position up to which the NIC has read frames to send.
-  bool silent = false;           ///< The NIC sends no notifications for new frames.
-  std::deque<Picoseconds> came;  ///< Arrival times of frames that are not sent yet.
-  // State of the worker.
-  uint64_t notified = 0;  ///< The newest tail of which the NIC notified the worker.
+  bool silent = false;           ///< The NIC does not send notifications for new frames.
+  std::deque<Picoseconds> came;  ///< Arrival times of frames that have not been sent yet.
+  // State at the worker:
+  uint64_t notified = 0;  ///< The newest tail in a notification from the NIC.
   uint64_t taken = 0;
   uint64_t freed = 0;  ///< Position up to which the NIC has reported frames as read.
 };
@@ -38,7 +38,7 @@ struct Notification {
   uint64_t tail;
 };
 
-/// A single send request: frames `begin` to `end` of a pipe.
+/// A send request for frames `begin` to `end` of a pipe.
 struct Transfer {
   uint32_t pipe;
   uint64_t begin;
@@ -125,7 +125,7 @@ class PipeNic final : public EchoNic {
     });
   }
 
-  /// Stores the head once per pipe, for all transfers of the pipe.
+  /// Stores the head once per pipe, for all transfers from the pipe.
   void Free(PipeWorker& worker, const std::vector<Transfer>& reports) {
     for (const Transfer& transfer : reports) worker.pipes[transfer.pipe].freed = transfer.end;
     for (const Transfer& transfer : reports) {
@@ -133,7 +133,7 @@ class PipeNic final : public EchoNic {
     }
   }
 
-  /// Echoes all frames of a pipe that the worker knows of.
+  /// Echoes all frames in a pipe that the worker knows of.
   void Echo(PipeWorker& worker, uint32_t pipe) {
     if (parameters().interface == NicInterface::kPrefetch)
       StoreHead(worker, static_cast<uint32_t>((pipe + 1) % worker.pipes.size()));
