@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's end of a window for code that several processors share, such as a kernel in shared
-// memory. Each call operates the window with the clock, the buffers and the caches of the processor
-// that calls, and is recorded.
+// The host's end of a window, for code that several processors share, such as a kernel in shared
+// memory. Each call is recorded and uses the clock, the buffers and the caches of the calling
+// processor.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace sluice::simulation {
 
-/// The host's end of `pair`, which must outlive the object. Call AddHost() for all hosts before
-/// construction.
+/// The host's end of `pair`, which must outlive this object. Call AddHost() for all hosts before
+/// constructing it.
 class HostWindow {
  public:
   /// If `prefetches` is false, Prefetch does nothing.
@@ -28,7 +28,7 @@ class HostWindow {
   /// Selects processor `host` for all following calls.
   void Enter(uint32_t host) { current_ = host; }
   uint32_t current() const { return current_; }
-  /// Returns the counts of operations of all processors together.
+  /// Returns the operation counts of all processors together.
   const bar::WindowTrace& trace() const { return trace_; }
 
   uint32_t lines() const { return pair_->parameters().lines; }
@@ -54,8 +54,8 @@ class HostWindow {
   uint32_t current_ = 0;
 };
 
-/// The NIC's end, with the delay of its software before an interrupt is sent. Without interrupts
-/// the host polls.
+/// The NIC's end, with the delay of the NIC's software before it sends an interrupt. Without
+/// interrupts, the host polls.
 class NicWindow {
  public:
   NicWindow(fabric::WindowPair& pair, bool interrupts)

@@ -10,7 +10,7 @@
 
 namespace sluice::simulation {
 
-/// Returns the percentile `share` (0.99: the 99th) of `ascending` by nearest rank; 0 if it is
+/// Returns the percentile `share` (0.99 is the 99th) of `ascending` by nearest rank, or 0 if it is
 /// empty.
 inline fabric::Picoseconds PercentileOf(const std::vector<fabric::Picoseconds>& ascending,
                                         double share) {

@@ -11,7 +11,7 @@
 namespace sluice::simulation {
 namespace {
 
-/// Inform AddressSanitizer of stack switches: Leave before a switch, Arrive after it.
+/// These inform AddressSanitizer of stack switches: call Leave before a switch and Arrive after it.
 void Leave([[maybe_unused]] void** own, [[maybe_unused]] const void* bottom,
            [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -118,7 +118,7 @@ void Processor::Arrived() {
 }
 
 void Processor::Wake() {
-  // Resumes from the queue and not from here, because the caller may run on a fibre itself.
+  // Resumes from the queue instead of here, because the caller may itself be running on a fibre.
   if (std::exchange(waiting_, false)) queue_->At(queue_->now(), [this] { Resume(); });
 }
 

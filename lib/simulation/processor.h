@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A processor in virtual time, as a fibre. Its program is sequential code with blocking operations
-// on a window. It sees the contents of all memories at the time of the processor's clock. While it
-// waits, the other processors run.
+// on a window. The program sees all memory as it is at the time of the processor's clock. While the
+// program waits, the other processors run.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -19,9 +19,9 @@ namespace sluice::simulation {
 using fabric::Picoseconds;
 
 /// Runs one program on `cpu`, an end of a window, and waits in virtual time when the program waits.
-/// Sets OnArrival and OnInterrupt of `cpu`. `cpu` and the queue must outlive the object, and the
-/// queue must no longer run when the object is destroyed. The destructor unwinds a program that has
-/// not returned.
+/// Sets the OnArrival and OnInterrupt agents of `cpu`. `cpu` and the queue must outlive this
+/// object, and the queue must not be running when the object is destroyed. The destructor unwinds a
+/// program that has not returned.
 class Processor {
  public:
   static constexpr Picoseconds kForever = ~Picoseconds{0};
@@ -42,20 +42,20 @@ class Processor {
 
   // Only the program may call the following functions.
 
-  /// Computes for `duration`; neither arrivals nor signals interrupt it.
+  /// Advances time by `duration`, without interruption by arrivals or signals.
   void Compute(Picoseconds duration);
-  /// Waits for the time that non-blocking operations (posts) cost.
+  /// Waits until the time taken by non-blocking operations (posts) has passed.
   void CatchUp() { cpu_->CatchUp(); }
-  /// Waits until `until`, a signal, or the arrival of a line. Returns true and clears both flags if
-  /// there was a signal or an arrival.
+  /// Waits until the time `until`, a signal, or the arrival of a line. If there was a signal or an
+  /// arrival, clears both flags and returns true.
   bool Wait(Picoseconds until = kForever);
   /// Like Wait, for a processor that does not watch its lines: arrivals stay pending for the next
   /// Wait.
   bool WaitForSignal(Picoseconds until = kForever);
 
-  // All other callers use the following functions.
+  // All other code may use only the following functions.
 
-  /// Wakes the processor because of an interrupt or of a request by another component.
+  /// Wakes the processor because of an interrupt or a request by another component.
   void Signal();
 
  private:
@@ -74,10 +74,10 @@ class Processor {
   std::function<void()> on_resume_;
   boost::context::fiber fiber_;   ///< The program while it is suspended.
   boost::context::fiber caller_;  ///< The context that resumed the program.
-  uint64_t waits_ = 0;            ///< Number of waits. Identifies time-outs of earlier waits.
+  uint64_t waits_ = 0;            ///< Number of waits, which identifies time-outs of earlier waits.
   bool signalled_ = false;
   bool arrived_ = false;
-  bool watching_ = false;  ///< The current wait also ends at arrivals.
+  bool watching_ = false;  ///< Whether arrivals also end the current wait.
   bool waiting_ = false;
   bool finished_ = true;
   bool ending_ = false;

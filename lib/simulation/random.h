@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random times that are equal on every machine. The standard library's distributions differ between
-// implementations.
+// Random times that are the same on every machine. The standard library's distributions differ
+// between implementations.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ class Random {
 
   /// Returns a number in [0, 1).
   double Uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-  /// Returns a number below `limit`, which is > 0.
+  /// Returns a number below `limit`, which must be > 0.
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(Uniform() * limit); }
   fabric::Picoseconds Exponential(fabric::Picoseconds mean) {
     return static_cast<fabric::Picoseconds>(-std::log1p(-Uniform()) * static_cast<double>(mean));
@@ -28,14 +28,14 @@ class Random {
   std::mt19937_64 bits_;
 };
 
-/// Distribution of the time for which a request occupies a processor.
+/// Distribution of the time that a request occupies a processor.
 struct ServiceTime {
   enum class Kind : uint8_t { kFixed, kExponential, kBimodal };
   Kind kind = Kind::kFixed;
   /// The fixed time, the mean, or the short time of kBimodal.
   fabric::Picoseconds time = 10'000'000;
   fabric::Picoseconds long_time = 0;  ///< kBimodal: the long time.
-  double long_share = 0;              ///< kBimodal: fraction of long times.
+  double long_share = 0;              ///< kBimodal: fraction of requests that take the long time.
 
   fabric::Picoseconds Draw(Random& random) const {
     switch (kind) {

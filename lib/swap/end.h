@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Common part of both ends of a link: the end's state, its line, and the identities of both ends.
-// Copyable, without virtual functions: tests explore the ends by copying them.
+// It is copyable and has no virtual functions, because tests explore the ends by copying them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace sluice::swap {
 
 class End {
  public:
-  /// line() returns this end's line; ConsumeUpdate() returns whether it has changed since the last
-  /// call.
+  /// line() returns this end's line. ConsumeUpdate() returns whether the line has changed since the
+  /// last call.
   const Message& line() const { return own_; }
   bool ConsumeUpdate() {
     const bool publish = publish_;
@@ -44,11 +44,11 @@ class End {
     own_.binding = self_.binding;
     own_.phase = phase;
     // A line without a known peer is posted only in kSync. In other states, the peer is unknown
-    // only if the end was resumed from a line that an earlier process had stored in part
-    // (message.h). The line is then posted when the peer's incarnation is known.
+    // only if the end was resumed from a line that an earlier process had stored only in part
+    // (message.h). In that case, the line is posted once the peer's incarnation is known.
     publish_ = self_.peer != 0 || phase == Phase::kSync;
   }
-  /// Restores this end from its line in memory that survived.
+  /// Restores this end from its line in memory that has survived.
   void Recall(const Message& own, State state) {
     own_ = own;
     self_.peer = own.peer_incarnation;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes consecutive frames to a region. Each frame occupies whole slots. A value type, so that a
-// loop that copies a burst can keep it in registers.
+// Writes consecutive frames to a region. Each frame occupies whole slots. Filler is a value type,
+// so that a loop that copies a burst can keep it in registers.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace sluice::swap {
 
 class Filler {
  public:
-  /// Creates a filler without a region: no frame fits.
+  /// Creates a filler without a region, which no frame fits.
   Filler() = default;
   /// Creates a filler for an empty region that the caller owns.
   Filler(const Region& region, const Geometry& geometry)
@@ -31,11 +31,11 @@ class Filler {
   bool Fits(uint32_t length) const {
     return count_ != max_frames_ && SlotBytes(length) <= end_ - at_;
   }
-  /// Returns the destination of the next frame, for which Fits() must be true.
+  /// Returns the address for the next frame. Fits() must be true for the frame.
   uint8_t* Next() const { return region_.base + at_ + headroom_; }
   /// Adds the frame at Next(), which must be complete, to the region. A thread that loads the count
-  /// (acquire) sees the complete frame, and so does a process that recovers the region after this
-  /// process died.
+  /// (acquire) sees the complete frame, as does a process that recovers the region after this
+  /// process has died.
   void Publish(uint32_t length) {
     region_.entries()[count_] = MakeEntry(at_ + headroom_, length);
     at_ += SlotBytes(length);

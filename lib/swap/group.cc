@@ -43,7 +43,7 @@ std::optional<Round> Keeper::Hear(size_t member, const Message& line) {
   Seat& seat = seats_[member];
   Message heard = line;
   if (Decided() && line.phase == Phase::kCancel) {
-    // The cancel of the next round waits until this round ends.
+    // The next round's cancel waits until this round ends.
     if (line.key != record_.round.number) return std::nullopt;
     const KeeperAction action = table_->Find(state_, KeeperInput::kWithdrawn).action;
     if (action == KeeperAction::kTooLate) heard.phase = Phase::kOffer;
@@ -52,7 +52,7 @@ std::optional<Round> Keeper::Hear(size_t member, const Message& line) {
   withdrawn_ = false;
   Condition condition{*this, member};
   seat.end.Hear(heard, condition);
-  if (seat.end.identity().peer != peer && seat.offered) {  // The member lost its memory.
+  if (seat.end.identity().peer != peer && seat.offered) {  // The member has lost its memory.
     seat.offered = false;
     --offers_;
   }
@@ -69,8 +69,8 @@ std::optional<Round> Keeper::Hear(size_t member, const Message& line) {
   return round;
 }
 
-// A round ends when each member's line contains its outcome, or cannot contain it because the
-// member lost its memory of a commit.
+// A round ends when each member's line contains the round's outcome, or cannot contain it because
+// the member has lost its memory of a commit.
 bool Keeper::Answered(size_t member) const {
   const Responder& end = seats_[member].end;
   const Phase phase = end.line().phase;
@@ -147,7 +147,7 @@ void Keeper::Reject() {
   CountUnanswered();
 }
 
-// Finds and counts the members whose line does not contain the outcome in the record yet.
+// Finds and counts the members whose line does not yet contain the outcome in the record.
 void Keeper::CountUnanswered() {
   suspect_ = false;
   offers_ = 0;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The swap among N parties: all transitions of the keeper, the party that collects the offers of
-// the other parties (the members) and decides. A member is an unchanged initiator of two messages
-// (table.h): it makes a standing offer per round. The keeper answers no offer of a round before it
-// has stored the outcome of the round in its record. This store is the only commit point.
+// The swap among N parties: all transitions of the keeper, which is the party that collects the
+// other parties' (the members') offers and decides. A member is an unchanged two-message initiator
+// (table.h) that makes one standing offer per round. The keeper does not answer any offer for a
+// round before it has stored the round's outcome in its record. This store is the only commit
+// point.
 //
-// No timer decides an outcome. The group is not live without all of its parties: a round waits for
-// each party that is neither in the round nor withdrawn (docs/swap.md describes each case).
+// No timer decides an outcome. The group does not progress without all of its parties: a round
+// waits for each party that has neither joined nor withdrawn (docs/swap.md describes each case).
 #pragma once
 
 #include <array>
@@ -16,9 +17,9 @@
 namespace sluice::swap {
 
 enum class KeeperState : uint8_t {
-  kApart,   ///< The round is open, and the keeper's own application has not joined it.
-  kGather,  ///< The keeper's application has joined; the offer of at least one member is missing.
-  kCommitted,  ///< The record contains the commit; the line of at least one member does not.
+  kApart,      ///< The round is open, and the keeper's own application has not joined it yet.
+  kGather,     ///< The keeper's application has joined, but at least one member's offer is missing.
+  kCommitted,  ///< The record contains the commit, but at least one member's line does not.
   kRejected,   ///< Like kCommitted, for a rejected round.
 };
 inline constexpr size_t kKeeperStates = 4;
@@ -29,19 +30,20 @@ enum class KeeperInput : uint8_t {
   kComplete,   ///< The offers of all members are known.
   kWithdrawn,  ///< A member cancelled its offer.
   kAnswered,   ///< The lines to all members contain the outcome.
-  kExpired,    ///< There was no progress within the window.
+  kExpired,    ///< No progress was made within the window.
 };
 inline constexpr size_t kKeeperInputs = 6;
 
 enum class KeeperAction : uint8_t {
   kIgnore,
   kWait,     ///< Store the part of the keeper's application.
-  kCommit,   ///< The commit point. Store the record with all parts; report; then answer members.
-  kReject,   ///< Store the record; report; then answer members. No part changes its owner.
-  kTooLate,  ///< The round has committed: a cancelled offer is answered as if it were not
+  kCommit,   ///< The commit point: store the record with all parts, report, then answer the
+             ///< members.
+  kReject,   ///< Store the record, report, then answer the members. No part changes owner.
+  kTooLate,  ///< The round has committed, so a cancelled offer is answered as if it had not been
              ///< cancelled.
-  kClose,    ///< The round ends, and the next one is open.
-  kSuspect,  ///< Report that a party is late. No round changes.
+  kClose,    ///< End the round and open the next one.
+  kSuspect,  ///< Report that a party is late. The round is not changed.
 };
 inline constexpr size_t kKeeperActions = 7;
 
@@ -52,7 +54,7 @@ struct KeeperRow {
   KeeperAction action;
 };
 
-/// The keeper's part of the protocol. A combination of state and input without a row is ignored.
+/// The keeper's part of the protocol. A state and input for which there is no row are ignored.
 inline constexpr auto kKeeperRows = std::to_array<KeeperRow>({
     {KeeperState::kApart, KeeperInput::kJoin, KeeperState::kGather, KeeperAction::kWait},
     {KeeperState::kApart, KeeperInput::kLeave, KeeperState::kRejected, KeeperAction::kReject},

@@ -98,7 +98,7 @@ bool HostLink::Cancel() {
 inline void HostLink::AcceptCommit(const Result& result) {
   const Given given = Given::Of(result.payload[kGivenWord]);
   const Given taken = Given::Of(result.payload[kTakenWord]);
-  // An earlier process may have recorded this outcome, and then used the region.
+  // An earlier process may have recorded this outcome and then used the region.
   const bool recorded = resumed_ && given.region == region_.id;
   const bool as_offered = resumed_ || result.payload[kTakenWord] == offer_.payload[kGivenWord];
   const bool sound = given.region < geometry().regions && taken.region < geometry().regions &&
@@ -124,7 +124,7 @@ inline void HostLink::Receive(const Result& result) {
     ++counters_.rejected;
     resumed_ ? Discard() : Hold(0);
   } else {
-    // kOrphaned is impossible: the NIC's line is in the shared memory, so the NIC cannot lose it.
+    // kOrphaned cannot occur: the NIC's line is in shared memory, so the NIC cannot lose it.
     faulted_ = true;
     ++counters_.faults;
   }

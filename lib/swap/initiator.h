@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end that makes offers. Its input and output are lines and results. It uses neither shared
-// memory nor a clock, and does not allocate. The caller posts line() whenever ConsumeUpdate()
+// The end that makes offers. Its inputs and outputs are lines and results. It uses neither shared
+// memory nor a clock, and does not allocate. The caller must post line() whenever ConsumeUpdate()
 // returns true.
 #pragma once
 
@@ -16,17 +16,17 @@ namespace sluice::swap {
 
 /// Content of an offer.
 struct Offer {
-  uint64_t key = 0;  ///< Condition of the exchange, as defined by the responder.
+  uint64_t key = 0;  ///< Condition for the exchange, as defined by the responder.
   Payload payload{};
-  bool standing = false;  ///< The answer may wait until the condition holds.
+  bool standing = false;  ///< Whether the answer may wait until the condition holds.
 };
 
 enum class Outcome : uint8_t {
   kCommitted,  ///< Both ends made the exchange.
   kRejected,   ///< Neither end made the exchange.
-  /// The peer lost its memory, so its outcome is unknown. Not counted as kCommitted or kRejected.
-  /// With four messages, kOrphaned may follow kCommitted of the same transaction: it then means
-  /// that the peer, which had tentatively accepted, never confirmed.
+  /// The peer has lost its memory, so its outcome is unknown. Such a transaction counts neither as
+  /// kCommitted nor as kRejected. With four messages, kOrphaned can follow kCommitted for the same
+  /// transaction. It then means that the peer, which had tentatively accepted, never confirmed.
   kOrphaned,
 };
 
@@ -34,50 +34,50 @@ enum class Outcome : uint8_t {
 struct Result {
   uint32_t txid;
   Outcome outcome;
-  bool too_late;    ///< Committed although Cancel was called.
+  bool too_late;    ///< Whether the transaction committed although Cancel was called.
   uint8_t flags;    ///< If rejected: kBusy or kConflict.
-  uint64_t key;     ///< Key in the responder's answer; if rejected, its current state.
-  Payload payload;  ///< The responder's part of the exchange; its current state if rejected.
+  uint64_t key;     ///< Key in the responder's answer; if rejected, the responder's current state.
+  Payload payload;  ///< The responder's part of the exchange; if rejected, its current state.
 };
 
 class Initiator : public End {
  public:
-  /// Starts without memory. The first offer is possible after the peer's first line.
+  /// Starts without memory. The first offer is possible after the peer's first line has arrived.
   Initiator(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : End(machine, epoch, incarnation) {}
-  /// Continues from the line `own` of memory that survived; requires Resumable(own). An unresolved
-  /// offer remains offered. The line does not record whether the outcome of its last transaction
-  /// was received. If the outcome was received, it is reported again: unchanged, or as orphaned if
-  /// the peer has lost its memory since. The caller must use the first report that it recorded.
+  /// Continues from the line `own` in memory that has survived. Resumable(own) must be true. An
+  /// unresolved offer remains offered. The line does not record whether the outcome of its last
+  /// transaction was received. If it was, it is reported again: either unchanged, or as orphaned if
+  /// the peer has lost its memory since. The caller must use the report that it recorded first.
   static Initiator Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
   /// Returns whether MakeOffer is allowed now.
   bool CanOffer() const { return state_ == State::kIdle && !suspect_ && self_.peer != 0; }
-  /// Offers the next transaction. Requires CanOffer().
+  /// Offers the next transaction. CanOffer() must be true.
   void MakeOffer(const Offer& offer);
-  /// Requests a rejection. The outcome may still be kCommitted. Returns false if there is nothing
-  /// to cancel.
+  /// Asks the peer to reject the transaction. The outcome may still be kCommitted. Returns false if
+  /// there is nothing to cancel.
   bool Cancel();
-  /// Four messages: accept or reject answer() in State::kValidate. Commit() is the commit point and
-  /// returns the result; the peer confirms later. Abort() returns false if there is nothing to
+  /// For four messages: accept or reject answer() in State::kValidate. Commit() is the commit point
+  /// and returns the result; the peer confirms later. Abort() returns false if there is nothing to
   /// decide.
   std::optional<Result> Commit();
   bool Abort();
 
-  /// Processes the peer's line, which may be passed repeatedly. Returns the result if the
-  /// transaction ended.
+  /// Processes the peer's line. The same line may be passed repeatedly. Returns the result if the
+  /// transaction has ended.
   std::optional<Result> Hear(const Message& peer);
-  /// Restarts the link under `epoch`.
+  /// Restarts the link with `epoch`.
   void Reset(uint16_t epoch);
-  /// Reports that there was no progress within the window.
+  /// Reports that no progress was made within the window.
   void Expire();
 
-  /// Returns whether a transaction is unresolved: its outcome is unknown here or, with four
-  /// messages, the peer has not confirmed the decision.
+  /// Returns whether a transaction is unresolved, that is, its outcome is unknown here or, with
+  /// four messages, the peer has not confirmed the decision.
   bool Unresolved() const {
     return state_ != State::kIdle && state_ != State::kSync && state_ != State::kFaulted;
   }
-  /// Returns the peer's tentative answer. Four messages, in State::kValidate.
+  /// Returns the peer's tentative answer. Only for four messages, in State::kValidate.
   const Message& answer() const { return answer_; }
 
  private:
@@ -91,9 +91,9 @@ class Initiator : public End {
   Message answer_;
 };
 
-/// The phase in an initiator's line, by state.
+/// The phase in an initiator's line for each state.
 inline constexpr std::array<Phase, kStates> kPhaseOf = [] {
-  std::array<Phase, kStates> phases{};  // kNone: not a state of an initiator.
+  std::array<Phase, kStates> phases{};  // kNone where the state does not belong to an initiator.
   phases[static_cast<size_t>(State::kSync)] = Phase::kSync;
   phases[static_cast<size_t>(State::kFaulted)] = Phase::kSync;
   phases[static_cast<size_t>(State::kIdle)] = Phase::kIdle;
@@ -147,7 +147,7 @@ inline std::optional<Input> Initiator::Classify(const Message& peer) const {
     case Order::kOlder:
       return std::nullopt;
     default:
-      // If ids have one bit, the next id equals the previous one.
+      // If ids have only one bit, the next id equals the previous one.
       if (machine_->txid_mask() == 1) return std::nullopt;
       return Input::kGap;
   }
@@ -205,7 +205,7 @@ inline std::optional<Result> Initiator::Step(Input input, const Message& peer) {
       own_.txid = peer.txid & machine_->txid_mask();
       Publish();
       return std::nullopt;
-    default:  // kFault; the remaining actions are those of the responder.
+    default:  // kFault. The remaining actions belong to the responder.
       return std::nullopt;
   }
 }

@@ -55,8 +55,8 @@ uint64_t LinkMemory::Owners() const {
   const Message host = Decode(line);
   bar::ReadLine(header_->nic_line, line);
   const Message nic = Decode(line);
-  // The owners word is read after the host's line: the host posts its next line only after it has
-  // recorded the previous outcome.
+  // The owners word is read after the host's line, because the host posts its next line only after
+  // it has recorded the previous outcome.
   const uint64_t owners = RecordedOwners();
   return OwnersAfter(owners, host, nic, geometry_);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory of one link between a host and a NIC: the complete record of the ownership of regions.
-// It is a memfd that outlives either process. An end only has a cursor into it and can be rebuilt
-// from it at any time.
+// The memory of one link between a host and a NIC, which is the complete record of who owns which
+// region. It is a memfd that outlives both processes. An end has only a cursor into it and can be
+// rebuilt from it at any time.
 //
 //   0     header: geometry; `magic` is stored last
 //   128   the host's line; the host is the initiator
@@ -10,11 +10,11 @@
 //   384   owners word: bit r is set if the host owns region r. Written only by the host
 //   4096  the regions
 //
-// The owner of a region at any instant follows from the owners word and, if the host has not
-// recorded it yet, the outcome in the NIC's line (both lines then contain the same transaction id).
-// One 8-byte store to the NIC's line changes the owner of two regions; a store to the owners word
-// follows. Between the two stores, and after the death of any process, Owners() returns the correct
-// owners.
+// At any instant, the owner of a region follows from the owners word and the outcome in the NIC's
+// line, if the host has not recorded that outcome yet (both lines then contain the same transaction
+// id). One 8-byte store to the NIC's line changes the owners of two regions; a store to the owners
+// word follows. Owners() returns the correct owners even between the two stores and after either
+// process has died.
 #pragma once
 
 #include <bit>
@@ -41,7 +41,7 @@ struct LinkHeader {
 };
 static_assert(offsetof(LinkHeader, nic_line) == 256 && offsetof(LinkHeader, owners) == 384);
 
-/// First payload word of an offer: the region, and the number of frames in it.
+/// First payload word of an offer: the region, and the number of frames that it contains.
 struct Given {
   uint32_t region;
   uint32_t frames;
@@ -55,24 +55,25 @@ struct Given {
 /// receives, so that the line contains the whole exchange.
 inline constexpr uint32_t kGivenWord = 0;
 inline constexpr uint32_t kTakenWord = 1;
-/// Keys of an offer: the condition of the exchange.
-inline constexpr uint64_t kAnyRegion = 0;    ///< Exchange at once, even for an empty region.
-inline constexpr uint64_t kWantsFrames = 1;  ///< Exchange when there are frames.
+/// Keys of an offer, which give the condition for the exchange.
+inline constexpr uint64_t kAnyRegion = 0;    ///< Exchange at once, even if the region is empty.
+inline constexpr uint64_t kWantsFrames = 1;  ///< Exchange when frames have arrived.
 
-/// Returns a region's bit in words with one bit per region.
+/// Returns the bit of a region in words that have one bit per region.
 constexpr uint64_t RegionBit(uint32_t region) { return uint64_t{1} << region; }
-/// Returns whether the owners word contains exactly one region of the link, because the host always
-/// owns one.
+/// Returns whether the owners word contains exactly one region of the link. The host always owns
+/// one.
 constexpr bool IsOneRegion(uint64_t owners, const Geometry& geometry) {
   return std::has_single_bit(owners) &&
          static_cast<uint32_t>(std::countr_zero(owners)) < geometry.regions;
 }
 
-/// Returns the regions that the host owns, by bit, from the owners word and both lines of one
-/// instant.
+/// Returns the regions that the host owns, by bit, given the owners word and both lines as of the
+/// same instant.
 constexpr uint64_t OwnersAfter(uint64_t owners, const Message& host, const Message& nic,
                                const Geometry& geometry) {
-  // If the NIC's line is not an outcome of `host.txid`, the host has recorded all outcomes.
+  // If the NIC's line does not contain an outcome for `host.txid`, the host has recorded all
+  // outcomes.
   if (nic.phase != Phase::kCommitted || nic.txid != host.txid) return owners;
   const Given given = Given::Of(nic.payload[kGivenWord]);
   const Given taken = Given::Of(nic.payload[kTakenWord]);
@@ -80,7 +81,8 @@ constexpr uint64_t OwnersAfter(uint64_t owners, const Message& host, const Messa
   return (owners | uint64_t{1} << given.region) & ~(uint64_t{1} << taken.region);
 }
 
-/// Access to the memory. Copies refer to the same memory, which the creator must keep mapped.
+/// Provides access to the memory. Copies refer to the same memory, which the creator must keep
+/// mapped.
 class LinkMemory {
  public:
   LinkMemory() = default;
@@ -88,12 +90,12 @@ class LinkMemory {
     return kRegionsOffset + size_t{geometry.regions} * geometry.region_bytes;
   }
 
-  /// Initializes a link in zeroed memory of at least BytesFor(geometry): the host owns region 0,
-  /// and the NIC owns all others. The geometry must be valid.
+  /// Initializes a link in zeroed memory of at least BytesFor(geometry) bytes: the host owns region
+  /// 0, and the NIC owns all others. The geometry must be valid.
   static LinkMemory Format(std::span<uint8_t> memory, const Geometry& geometry);
   /// Returns the link in memory that the peer can write to. Returns an empty object if the memory
-  /// is not aligned as LinkHeader, or does not contain a valid layout that fits into it. Nothing in
-  /// the memory is trusted.
+  /// is not aligned like LinkHeader or does not contain a valid layout that fits into it. Nothing
+  /// in the memory is trusted.
   static LinkMemory Find(std::span<uint8_t> memory);
 
   explicit operator bool() const { return header_ != nullptr; }
@@ -105,12 +107,12 @@ class LinkMemory {
                     size_t{id} * geometry_.region_bytes};
   }
 
-  /// Returns the regions that the host owns, by bit, including an outcome that is not recorded yet.
-  /// The NIC's end must not run concurrently; the host's end may.
+  /// Returns the regions that the host owns, by bit, including an outcome that has not been
+  /// recorded yet. The NIC's end must not run concurrently; the host's end may.
   uint64_t Owners() const;
   /// Returns the owners word only.
   uint64_t RecordedOwners() const;
-  /// Stores the owners word. Host only.
+  /// Stores the owners word. Only the host may call it.
   void RecordOwners(uint64_t owners);
 
  private:
@@ -118,7 +120,7 @@ class LinkMemory {
   Geometry geometry_;
 };
 
-/// Access of one side to the two lines, as a window with one pair of lines.
+/// One side's access to the two lines, as a window with one pair of lines.
 class LinkWindow {
  public:
   LinkWindow() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Content of a 64-byte line, the message from one end of a link to its peer.
+// Contents of a 64-byte line, which is the message from one end of a link to its peer.
 //
 //   word 0  bits  0…31 transaction id   32…47 epoch   48…55 phase   56…59 flags   60…63 binding
 //   word 1  bits  0…31 incarnation of the peer   32…35 binding
@@ -11,12 +11,12 @@
 //
 // Publication: word 0 is stored last, with release order. The other words do not change while they
 // are published: an initiator rewrites its payload only after it has read the outcome of the
-// transaction, a responder only after it has read the next offer. So no end reads a line while its
-// peer writes it, and no locks or retries are needed. There are two exceptions, which may happen at
-// any time: an end that meets a new incarnation of its peer, and an end that lost its memory. Both
-// change word 1, which is stored first and read last. The binding is in both words and shows
-// whether they belong together. A peer that reads a line during such a change checks the two
-// bindings, and so does an end that was killed during the change and restarts.
+// transaction, a responder only after it has read the next offer. Therefore no end reads a line
+// while its peer writes it, and no locks or retries are needed. There are two exceptions, which can
+// happen at any time: an end that meets a new incarnation of its peer, and an end that has lost its
+// memory. Both change word 1, which is stored first and read last. The binding is in both words and
+// shows whether they belong together. A peer that reads a line during such a change checks the two
+// bindings, as does an end that was killed during the change and restarts.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@
 
 namespace sluice::swap {
 
-/// The state of an end that its line publishes.
+/// The state of an end, as published in its line.
 enum class Phase : uint8_t {
-  kNone,  ///< The line was never posted.
-  kSync,  ///< Either end: started without memory; no transaction id known yet.
+  kNone,  ///< The line has never been posted.
+  kSync,  ///< Either end: started without memory and knows no transaction id yet.
   // Initiator:
   kIdle,    ///< Transaction `txid` is resolved, or there was none.
   kOffer,   ///< `txid` is offered.
@@ -37,11 +37,11 @@ enum class Phase : uint8_t {
   kCommit,  ///< Four messages: `txid` was validated and applied by the initiator.
   kAbort,   ///< Four messages: `txid` failed validation.
   // Responder:
-  /// Both ends agree that `txid` is the last transaction; this end has no outcome of it.
+  /// Both ends agree that `txid` is the last transaction, but this end has no outcome for it.
   kReady,
   kReflected,  ///< Four messages: `txid` is held tentatively.
-  kCommitted,  ///< Outcome of `txid`.
-  kRejected,   ///< Outcome of `txid`.
+  kCommitted,  ///< `txid` was committed.
+  kRejected,   ///< `txid` was rejected.
 };
 inline constexpr uint8_t kLastPhase = static_cast<uint8_t>(Phase::kRejected);
 
@@ -49,7 +49,7 @@ inline constexpr uint8_t kLastPhase = static_cast<uint8_t>(Phase::kRejected);
 inline constexpr uint8_t kStanding = 1u << 0;  ///< The answer may wait until the condition holds.
 /// Flags of a rejection:
 inline constexpr uint8_t kBusy = 1u << 1;      ///< A tentative swap holds the resource.
-inline constexpr uint8_t kConflict = 1u << 2;  ///< Both ends offer for one resource.
+inline constexpr uint8_t kConflict = 1u << 2;  ///< Both ends made an offer for the same resource.
 
 inline constexpr uint8_t kFlagsMask = 0x0f;
 
@@ -61,8 +61,8 @@ struct Message {
   uint16_t epoch = 0;
   Phase phase = Phase::kNone;
   uint8_t flags = 0;
-  uint32_t peer_incarnation = 0;  ///< 0: no peer is known yet.
-  uint8_t binding = 0;            ///< Counter of changes of word 1, modulo 16; see above.
+  uint32_t peer_incarnation = 0;  ///< 0 if no peer is known yet.
+  uint8_t binding = 0;            ///< Number of changes of word 1, modulo 16; see above.
   uint64_t key = 0;
   Payload payload{};
   uint32_t incarnation = 0;
@@ -86,9 +86,9 @@ inline bar::Line Encode(const Message& message) {
   return line;
 }
 
-/// Decodes a line. The phase is kNone, which every end ignores, if no end would have posted the
-/// line: its phase in word 0 is unknown, or its peer is 0 and its phase is not kSync. If the two
-/// bindings of a line differ, its writer died while it stored a new word 1. The line then decodes
+/// Decodes a line. The phase is kNone, which every end ignores, if no end could have posted the
+/// line: the phase in word 0 is unknown, or the peer is 0 and the phase is not kSync. If the two
+/// bindings in a line differ, its writer died while storing a new word 1. The line then decodes
 /// with its earlier content and peer 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {
   const auto phase = static_cast<uint8_t>(line.word[0] >> 48);

@@ -57,7 +57,7 @@ void NicLink::Recover() {
             [&](uint8_t left, uint8_t right) { return sequences[left] < sequences[right]; });
 }
 
-// The order of these stores does not matter: either one marks the region as free.
+// These stores may be in any order, because either one marks the region as free.
 void NicLink::Free(uint32_t region) {
   RegionHeader& header = memory_.region(region).header();
   std::atomic_ref(header.count).store(0, std::memory_order_relaxed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's end of a link of regions: fills regions with received frames, sends the frames in the
-// host's regions, and answers the host's offers. Used only by the device model's thread. Nothing
-// that the host writes is trusted.
+// The NIC's end of a link that swaps regions. Fills regions with received frames, sends the frames
+// in the host's regions, and answers the host's offers. Used only by the device model's thread.
+// Nothing that the host writes is trusted.
 #pragma once
 
 #include <array>
@@ -27,39 +27,41 @@ class NicLink {
   NicLink(const NicLink&) = delete;
   NicLink& operator=(const NicLink&) = delete;
 
-  /// Continues a link from the state in its memory; `epoch` comes from the host. Returns null if
-  /// the memory contains no valid link.
+  /// Continues a link from the state in its memory. `epoch` comes from the host. Returns null if
+  /// the memory does not contain a valid link.
   static std::unique_ptr<NicLink> Open(std::span<uint8_t> memory, uint16_t epoch);
 
   // Receive: reserve space for one frame, copy it there, then publish it.
 
-  /// Returns the destination of a frame of `length` ≤ MaxFrame() bytes. Returns null if no region
-  /// has space, because all wait for the host or are being sent.
+  /// Returns the address for a frame of `length` ≤ MaxFrame() bytes. Returns null if no region has
+  /// space, because all are waiting for the host or being sent.
   uint8_t* Reserve(uint32_t length) {
     return filler_.Fits(length) || StartRegion() ? filler_.Next() : nullptr;
   }
   void Publish(uint32_t length) { filler_.Publish(length); }
-  /// Returns the longest frame in bytes that fits into an empty region, at most kMaxFrameBytes.
+  /// Returns the length in bytes of the longest frame that fits into an empty region, at most
+  /// kMaxFrameBytes.
   uint32_t MaxFrame() const { return max_frame_; }
-  /// Speeds up bursts: after a Reserve, the caller may copy the filler to a local variable, add
-  /// frames to it while they fit, and pass it back with SetFiller before it calls another method.
+  /// For faster bursts: after a Reserve, the caller may copy the filler to a local variable, add
+  /// frames to the copy while they fit, and pass it back with SetFiller before calling another
+  /// function.
   const Filler& filler() const { return filler_; }
   void SetFiller(const Filler& filler) { filler_ = filler; }
 
   // Transmit.
 
-  /// Stores the next frames to send in `frames`, at most `max` (> 0), and returns their number.
-  /// They are marked as sent, and remain valid until the next call. Invalid entries are skipped and
-  /// counted. Returns 0 if no frames remain.
+  /// Stores the next frames to send in `frames`, at most `max` (> 0), and returns their number. The
+  /// frames are marked as sent and remain valid until the next call. Invalid entries are skipped
+  /// and counted. Returns 0 if no frames remain.
   uint32_t DequeueFrames(FrameToSend* frames, uint32_t max);
   bool Sending() const { return sending_ != kNone; }
 
-  /// Answers the host; costs one shared load if the host's line has not changed. Returns whether a
+  /// Answers the host. Costs one shared load if the host's line has not changed. Returns whether a
   /// swap was committed.
   bool Serve();
 
   bool faulted() const { return port_.end().faulted(); }
-  /// Return the number of invalid entries, and the number of offers of regions that the host did
+  /// Return the number of invalid entries, and the number of offers for regions that the host did
   /// not own.
   uint64_t bad_entries() const { return bad_entries_; }
   uint64_t bad_offers() const { return bad_offers_; }
@@ -71,13 +73,13 @@ class NicLink {
   static constexpr uint32_t kNone = ~uint32_t{0};
 
   NicLink(LinkMemory memory, Responder end);
-  /// Sorts this end's regions by the state in which an earlier device left them.
+  /// Classifies this end's regions by the state in which an earlier device left them.
   void Recover();
   /// Returns the region that an answer would give, or kNone if the host must wait.
   uint32_t Candidate(bool wants_frames) const;
   void Exchange(uint32_t given, uint32_t taken, uint32_t frames);
-  /// Appends the region that was being filled to the full ones and starts another. Returns false if
-  /// no region is free.
+  /// Appends the region that was being filled to the full ones and starts to fill another. Returns
+  /// false if no region is free.
   bool StartRegion();
   void Free(uint32_t region);
 
@@ -88,7 +90,8 @@ class NicLink {
   ResponderPort<LinkWindow> port_;
   uint64_t mine_ = 0;  ///< Regions that this end owns, by bit.
   // Each region of mine_ is in exactly one of full_ (in order), filler_, sending_ and free_. free_
-  // is a stack, so that the last used region, which may still be in the cache, is reused first.
+  // is a stack, so that the most recently used region, which may still be in the cache, is reused
+  // first.
   std::array<uint8_t, kMaxRegions> full_{};
   uint32_t full_head_ = 0;
   uint32_t full_count_ = 0;
@@ -98,9 +101,9 @@ class NicLink {
   uint32_t sending_ = kNone;
   uint32_t send_at_ = 0;
   uint32_t send_count_ = 0;
-  bool waiting_ = false;       ///< The host's offer waits until Candidate returns a region.
-  bool wants_frames_ = false;  ///< The waiting offer requires frames (kWantsFrames).
-  uint64_t sequence_ = 0;      ///< Sequence number of the next region to be filled.
+  bool waiting_ = false;       ///< Whether the host's offer waits until Candidate returns a region.
+  bool wants_frames_ = false;  ///< Whether the waiting offer requires frames (kWantsFrames).
+  uint64_t sequence_ = 0;      ///< Sequence number of the next region to fill.
   uint64_t bad_entries_ = 0;
   uint64_t bad_offers_ = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The two ends of a link on a window. They use one pair of lines: each side posts one line and
-// polls the peer's line. Templates over the window, so that the same code runs between lcores,
-// across a BAR and in virtual time. Each object belongs to one thread.
+// polls the peer's line. They are templates over the window, so that the same code runs between
+// lcores, across a BAR and in virtual time. Each object belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace sluice::swap {
 
-/// Decides whether to read the whole line of a peer: when word 0 has changed, and after kMaxSkipped
-/// polls without a change, because a restarted peer may differ only in other words.
+/// Decides when to read a peer's whole line: when word 0 has changed, and after kMaxSkipped polls
+/// without a change, because a restarted peer may differ only in other words.
 class Attention {
  public:
   bool Wants(uint64_t word0) { return IsNew(word0) || ++skipped_ >= kMaxSkipped; }
@@ -40,7 +40,7 @@ class Attention {
 template <bar::WindowEnd W, typename E>
 class Port {
  public:
-  /// Restarts the link under `epoch`.
+  /// Restarts the link with `epoch`.
   void Reset(uint16_t epoch) {
     end_.Reset(epoch);
     Post();
@@ -57,12 +57,12 @@ class Port {
   void Post() {
     if (end_.ConsumeUpdate()) window_->Post(index_, Encode(end_.line()));
   }
-  /// Announces a Post, so that a window with lines that move between caches can start the transfer
-  /// early.
+  /// Announces a Post. If lines of the window move between caches, the window can then start the
+  /// transfer early.
   void PreparePost() {
     if constexpr (requires { window_->PreparePost(index_); }) window_->PreparePost(index_);
   }
-  /// Processes the peer's line, of which word 0 is `word0`, with `hear`, posts, and returns the
+  /// Processes the peer's line, whose word 0 is `word0`, by calling `hear`. Posts, and returns the
   /// result of `hear`. If this end had no memory before the call, or if its peer has changed, the
   /// next Poll processes the same line again.
   template <typename Hear>
@@ -89,7 +89,7 @@ class InitiatorPort : public Port<W, Initiator> {
   InitiatorPort(W& window, uint32_t index, Initiator end)
       : Port<W, Initiator>(window, index, std::move(end)) {}
 
-  /// Offers the next transaction. Requires end().CanOffer().
+  /// Offers the next transaction. end().CanOffer() must be true.
   void MakeOffer(const Offer& offer) {
     this->PreparePost();
     this->end_.MakeOffer(offer);
@@ -111,7 +111,7 @@ class InitiatorPort : public Port<W, Initiator> {
     return aborted;
   }
 
-  /// Polls the peer's line; costs one shared load if nothing has changed.
+  /// Polls the peer's line. Costs one shared load if nothing has changed.
   std::optional<Result> Poll() {
     if (!this->attention_.Wants(this->window_->Peek(this->index_))) return std::nullopt;
     bar::Line line;
@@ -127,9 +127,9 @@ class ResponderPort : public Port<W, Responder> {
   ResponderPort(W& window, uint32_t index, Responder end)
       : Port<W, Responder>(window, index, std::move(end)) {}
 
-  /// Polls the peer's line and answers. After Event::kCommitted the answer is already posted, and
-  /// the caller must apply the offer() to the resource. If `again` is true, an offer that waits for
-  /// its condition (kStanding) is evaluated again.
+  /// Polls the peer's line and answers. When this returns Event::kCommitted, the answer has already
+  /// been posted, and the caller must apply offer() to the resource. If `again` is true, an offer
+  /// that waits for its condition (kStanding) is evaluated again.
   template <Resource R>
   Event Poll(R& resource, bool again = false) {
     const uint64_t word0 = this->window_->Peek(this->index_);
@@ -145,7 +145,7 @@ class ResponderPort : public Port<W, Responder> {
   const Message& offer() const { return offer_; }
 
  protected:
-  bar::Line line_;  ///< The line that Poll has read.
+  bar::Line line_;  ///< The line that Poll read last.
 
  private:
   Message offer_;

@@ -2,8 +2,8 @@
 //
 // The end that owns the resource and answers. Like initiator.h, it uses neither shared memory nor a
 // clock, and does not allocate. With two messages, the store that posts an answer is the commit
-// point: the caller posts line() first and changes the resource afterwards, so that the change can
-// be repeated from the line.
+// point. The caller must post line() first and then change the resource, so that the change can be
+// repeated from the line.
 #pragma once
 
 #include <concepts>
@@ -24,12 +24,13 @@ enum class Answer : uint8_t {
 
 /// The responder's data in its line, in addition to the outcome.
 struct Reply {
-  uint8_t flags = 0;  ///< If rejected: kBusy, kConflict.
+  uint8_t flags = 0;  ///< If rejected: kBusy or kConflict.
   uint64_t key = 0;   ///< The current state of the resource.
-  Payload payload{};  ///< kTrue: the responder's part of the exchange; else the current state.
+  Payload payload{};  ///< With kTrue: the responder's part of the exchange; otherwise the current
+                      ///< state.
 };
 
-/// The resource. Evaluate does not change its state; it may be called repeatedly for one offer.
+/// The resource. Evaluate must not change its state, and may be called repeatedly for one offer.
 template <typename R>
 concept Resource = requires(R resource, const Message& offer, Reply& reply) {
   { resource.Evaluate(offer, reply) } -> std::same_as<Answer>;
@@ -42,8 +43,8 @@ enum class Event : uint8_t {
   /// the offer's payload in exchange for the payload in line().
   kCommitted,
   kRejected,  ///< The offer is rejected; the resource does not change.
-  kHeld,      ///< Four messages: like kCommitted, but the exchange must be applied only at a later
-              ///< kCommitted.
+  kHeld,      ///< Four messages: like kCommitted, but the exchange must not be applied until a
+              ///< later kCommitted.
   kReleased,  ///< Four messages: the held exchange is rejected.
   kOrphaned,  ///< Four messages: like kReleased, because the peer lost its memory.
 };
@@ -53,11 +54,11 @@ class Responder : public End {
   /// Starts without memory.
   Responder(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : End(machine, epoch, incarnation) {}
-  /// Continues from the line `own` of memory that survived; requires Resumable(own). If that line
-  /// contains an outcome that may not have been applied, the caller must apply it again.
+  /// Continues from the line `own` in memory that has survived. Resumable(own) must be true. If the
+  /// line contains an outcome that may not have been applied, the caller must apply it again.
   static Responder Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
-  /// Processes the peer's line, which may be passed repeatedly.
+  /// Processes the peer's line. The same line may be passed repeatedly.
   template <Resource R>
   Event Hear(const Message& peer, R& resource) {
     const std::optional<Input> input = Classify(peer, resource);
@@ -93,7 +94,7 @@ std::optional<Input> Responder::Classify(const Message& peer, R& resource) {
     default:
       return std::nullopt;
   }
-  if (peer.phase >= Phase::kReady) return std::nullopt;  // Not a phase of an initiator.
+  if (peer.phase >= Phase::kReady) return std::nullopt;  // This is not an initiator's phase.
   if (state_ == State::kSync) return Input::kHeardTxid;
   if (peer.phase == Phase::kSync) return std::nullopt;
   switch (Compare(peer.txid, own_.txid, machine_->txid_mask())) {
@@ -155,14 +156,14 @@ inline Event Responder::Step(Input input, const Message& peer) {
       Publish(own_.phase);
       return Event::kNothing;
     case Action::kAdopt: {
-      // The offer names this incarnation, so it was made after this end started. The transaction
-      // before it was the last one.
+      // The offer names this incarnation, so it was made after this end had started. The preceding
+      // transaction was the last one.
       const bool offered = peer.phase == Phase::kOffer || peer.phase == Phase::kCancel;
       own_.txid = (peer.txid - (offered ? 1 : 0)) & machine_->txid_mask();
       Publish(Phase::kReady);
       return Event::kNothing;
     }
-    default:  // kSuspect or kFault; the remaining actions are those of the initiator.
+    default:  // kSuspect or kFault. The remaining actions belong to the initiator.
       return Event::kNothing;
   }
 }

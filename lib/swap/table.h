@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The swap protocol: all transitions of both ends and both variants. The ends (initiator.h,
-// responder.h) look up their transitions here. Tests explore the same rows exhaustively, and
-// generate from them the Promela model that spin checks.
+// responder.h) look up their transitions here. Tests explore the same rows exhaustively, and also
+// generate the Promela model that spin checks from them.
 //
 // Two messages: the responder, which owns the resource, is the only commit point. Four messages:
 // the initiator validates the answer and is the commit point; the responder holds its answer
-// tentatively in between. In neither variant does a timer decide an outcome: an end that sees no
-// progress for a while only becomes suspect.
+// tentatively in between. In neither variant does a timer decide an outcome: if an end sees no
+// progress for a while, it only suspects its peer.
 //
 // Source: the atomic bilateral swap of Open Atomic Ethernet, as a retained-outcome protocol (an
 // outcome stays readable until the peer has shown that it knows it).
@@ -24,33 +24,35 @@ enum class Variant : uint8_t { kTwoMessage, kFourMessage, kBoth };
 
 enum class State : uint8_t {
   kSync,     ///< Either end: started without memory.
-  kFaulted,  ///< Either end: the peer violated the protocol; only a restart helps.
+  kFaulted,  ///< Either end: the peer violated the protocol. Only a restart helps.
   // Initiator, transaction n:
   kIdle,      ///< n is resolved.
-  kOffer,     ///< n is offered; in doubt: an outcome may exist that is unknown here.
+  kOffer,     ///< n is offered. In doubt: there may be an outcome that is unknown here.
   kCancel,    ///< Like kOffer, but n is cancelled.
-  kValidate,  ///< Four messages: the answer has arrived; the application must validate it.
-  kCommit,    ///< Four messages: n is committed here; the peer has not confirmed.
-  kAbort,     ///< Four messages: n is aborted here; the peer has not confirmed.
+  kValidate,  ///< Four messages: the answer has arrived, and the application must validate it.
+  kCommit,    ///< Four messages: n is committed here, but the peer has not confirmed.
+  kAbort,     ///< Four messages: n is aborted here, but the peer has not confirmed.
   // Responder, last transaction m:
   kReady,      ///< m has an outcome.
-  kTentative,  ///< Four messages: m is held; in doubt: an outcome may exist that is unknown here.
+  kTentative,  ///< Four messages: m is held. In doubt: there may be an outcome that is unknown
+               ///< here.
 };
 inline constexpr size_t kStates = 10;
 
-/// Events of an end. The ends classify lines by epoch, incarnations, transaction id and phase; a
-/// line that matches no input changes nothing.
+/// Events of an end. The ends classify lines by epoch, incarnations, transaction id and phase. A
+/// line that does not match any input has no effect.
 enum class Input : uint8_t {
-  // Calls of the application:
+  // Calls by the application:
   kCallOffer,
   kCallCancel,
   kCallCommit,
   kCallAbort,
   // Events of the link:
-  kReset,    ///< The link restarted under a new epoch. Memory was kept.
-  kExpired,  ///< There was no progress within the window.
+  kReset,    ///< The link was restarted with a new epoch. Memory was kept.
+  kExpired,  ///< No progress was made within the window.
   // Contents of the peer's line, at either end:
-  kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or this is the first meeting.
+  kPeerNew,    ///< The peer is a new incarnation: it has lost its memory, or this is the first
+               ///< contact.
   kHeardTxid,  ///< State kSync: the peer knows this end and names the last transaction.
   kGap,        ///< A transaction id that is not a valid successor.
   // Initiator, transaction n:
@@ -58,13 +60,13 @@ enum class Input : uint8_t {
   kCommitted,
   kRejected,
   // Responder, transaction m + 1:
-  kOfferTrue,   ///< Offered, and the condition holds.
-  kOfferFalse,  ///< Offered, and the condition does not hold.
-  kCancelNew,   ///< Cancelled before the offer was seen.
+  kOfferTrue,   ///< The offer has arrived, and its condition holds.
+  kOfferFalse,  ///< The offer has arrived, and its condition does not hold.
+  kCancelNew,   ///< The offer was cancelled before it was seen.
   // Responder, transaction m:
   kCommit,
   kAbort,
-  kCancelHeld,  ///< Cancelled after the offer was seen.
+  kCancelHeld,  ///< The offer was cancelled after it was seen.
 };
 inline constexpr size_t kInputs = 18;
 
@@ -73,24 +75,25 @@ enum class Action : uint8_t {
   kRepublish,  ///< Post this end's line again, with the current epoch and incarnations.
   kMeet,       ///< Store the peer's incarnation; post.
   kAdopt,      ///< Use the peer's transaction id as the last one; post.
-  kSuspect,    ///< Stop new offers until there is progress. No transaction changes.
+  kSuspect,    ///< Make no new offers until there is progress. No transaction changes.
   kFault,      ///< Stop.
   // Initiator:
   kPublishOffer,   ///< n := n + 1; post.
   kPublishCancel,  ///< Post.
   kTake,           ///< n is committed: the answer replaces the offered payload. Report.
   kTakeLate,       ///< Like kTake, although n was cancelled. Report.
-  kRestore,        ///< n is rejected: no change. Report.
+  kRestore,        ///< n is rejected, and nothing changes. Report.
   kAsk,            ///< Pass the answer to the application.
-  kDecideCommit,   ///< The commit point of four messages. Report; post.
+  kDecideCommit,   ///< The commit point with four messages. Report; post.
   kDecideAbort,    ///< Post.
-  kClose,          ///< The peer confirmed the decision, which was already reported.
-  kOrphan,         ///< The peer lost its memory of n, so the owner's state decides. Report; post.
-  kApply,          ///< The commit point of two messages. m := m + 1, committed; post.
+  kClose,          ///< The peer has confirmed the decision, which was already reported.
+  kOrphan,         ///< The peer has lost its memory of n, so the owner's state decides. Report;
+                   ///< post.
+  kApply,          ///< The commit point with two messages. m := m + 1, committed; post.
   kRefuse,         ///< m := m + 1, rejected, with the current state; post.
   kHold,           ///< m := m + 1, tentative; post.
   kApplyHeld,      ///< m is committed; post.
-  kRelease,        ///< m is rejected, no change; post.
+  kRelease,        ///< m is rejected, and nothing changes; post.
 };
 
 struct Row {
@@ -102,7 +105,7 @@ struct Row {
   Action action;
 };
 
-/// The protocol. A combination of state and input without a row is ignored.
+/// The protocol. A state and input for which there is no row are ignored.
 inline constexpr auto kRows = [] {
   constexpr auto kTwo = Variant::kTwoMessage;
   constexpr auto kFour = Variant::kFourMessage;
@@ -176,8 +179,8 @@ struct Transition {
 /// The rows of one variant as a lookup table for both roles. Tests derive faulty tables from it.
 class Machine {
  public:
-  /// Transaction ids count modulo 2^k, with `txid_mask` = 2^k − 1. All bits are set, except in
-  /// tests that show how few bits suffice.
+  /// Transaction ids are modulo 2^k, where `txid_mask` = 2^k − 1. All bits are set, except in tests
+  /// that determine how few bits are sufficient.
   template <size_t N>
   constexpr Machine(Variant variant, const std::array<Row, N>& rows,
                     uint32_t txid_mask = ~uint32_t{0})

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-// The file of the library; image.cc contains it.
+// The library file, which image.cc contains.
 extern "C" const char sluice_lwip_image[];
 extern "C" const char sluice_lwip_image_end[];
 
@@ -36,7 +36,7 @@ std::unique_ptr<Instance> Instance::Load(std::string* error) {
     *error = std::string("cannot write a copy of lwIP to memory: ") + std::strerror(errno);
     return nullptr;
   }
-  // Debuggers open this path, too, so it must not be that of /proc/self.
+  // Debuggers open this path too, so it must not be a /proc/self path.
   const std::string path =
       "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(instance->file_);
   instance->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

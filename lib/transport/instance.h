@@ -10,10 +10,10 @@
 
 namespace sluice::transport {
 
-/// Loads the library on construction by Load and unloads it on destruction. The library is part of
-/// this program; each copy is written to a new unnamed file, because the dynamic linker loads one
-/// file only once. It also loads one path only once, so the file stays open, and its number is
-/// unique.
+/// Load loads the library, and the destructor unloads it. The library is embedded in this program.
+/// Each copy is written to a new unnamed file, because the dynamic linker loads a file only once.
+/// It also loads a path only once, so the file stays open to keep its descriptor number, and thus
+/// its path, unique.
 class Instance {
  public:
   /// Returns whether this build contains lwIP.
@@ -29,7 +29,7 @@ class Instance {
  private:
   Instance() = default;
 
-  // A build without lwIP does not use them.
+  // Unused in a build without lwIP.
   [[maybe_unused]] int file_ = -1;
   [[maybe_unused]] void* handle_ = nullptr;
   const tcp_library* tcp_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Instance in a build without lwIP's source.
+// Instance for builds without lwIP's source.
 #include "transport/instance.h"
 
 namespace sluice::transport {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SipHash-2-4 (Aumasson and Bernstein, 2012) of whole 64-bit words. Without the key, nobody can
-// choose inputs whose hashes collide.
+// SipHash-2-4 (Aumasson and Bernstein, 2012) over whole 64-bit words. Without the key, an attacker
+// cannot choose inputs whose hashes collide.
 #pragma once
 
 #include <bit>

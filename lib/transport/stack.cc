@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stack checks received headers, finds the bucket of a segment, applies the limits and reports the
-// actions of lwIP. lwIP never calls the user: its callbacks record events, and Stack reports them
+// Stack checks received headers, finds the bucket of a segment, applies the limits and reports
+// lwIP's actions. lwIP never calls the user: its callbacks record events, and Stack reports them
 // once lwIP has returned, so the user may call any function.
 #include "transport/stack.h"
 
@@ -37,15 +37,15 @@ static_assert(Stack::kWindowBytes == TCP_WINDOW_BYTES && Stack::kSendBytes == TC
 static_assert(TCP_HEADROOM >= packet::kEthernetHeaderBytes + packet::kIpv6HeaderBytes);
 
 constexpr uint32_t kNone = TCP_NO_SLOT;
-/// A segment that exceeds it cannot be kept (memory.h); none that we asked for does.
+/// A segment in a longer frame cannot be kept (memory.h). No segment that we requested is longer.
 constexpr uint32_t kMaxFrameBytes = packet::kEthernetHeaderBytes + TCP_MTU;
-/// Maximum number of connections whose handshake is not complete. A SYN beyond it replaces the
-/// oldest of them.
+/// Maximum number of connections whose handshake is incomplete. A further SYN replaces the oldest
+/// of them.
 constexpr uint32_t kMaxHalfOpen = 1024;
-constexpr uint32_t kDynamicPorts = 16384;  ///< RFC 6335: the ports from 49152 on.
+constexpr uint32_t kDynamicPorts = 16384;  ///< Ports from 49152 on (RFC 6335).
 constexpr uint8_t kSyn = 2, kRst = 4, kAck = 16;
 
-/// Returns the address as Peer contains it.
+/// Returns the address in the form that Peer contains.
 packet::Ipv6Address AddressOf(const uint8_t* address, bool is_ipv6) {
   return is_ipv6 ? Load<packet::Ipv6Address>(address)
                  : packet::ToIpv4Mapped(Load<packet::Ipv4Address>(address));
@@ -61,7 +61,7 @@ bool IsHost(const uint8_t* address, bool is_ipv6) {
   return !is_compatible && packet::IsHost(Load<packet::Ipv6Address>(address));
 }
 
-/// Connections in the order in which they entered a state.
+/// A list of connections in the order in which they entered a state.
 struct Queue {
   ConnectionId first = kNone, last = kNone;
   uint32_t count = 0;
@@ -69,17 +69,17 @@ struct Queue {
 
 enum class State : uint8_t {
   kFree,
-  kHalfOpen,    ///< The user does not know it yet. In the queue half_open_.
+  kHalfOpen,    ///< The user does not know about it yet. In the queue half_open_.
   kConnecting,  ///< By Connect.
   kOpen,
   kEnded,     ///< lwIP has freed it; Closed is due.
-  kTimeWait,  ///< Closed was called; lwIP keeps it. In the queue time_wait_.
+  kTimeWait,  ///< Closed was called, but lwIP keeps it. In the queue time_wait_.
 };
 
 struct Connection {
   tcp_pcb* pcb = nullptr;
   uint32_t bucket = 0;
-  uint32_t generation = 0;  ///< Number of connections that this slot had before.
+  uint32_t generation = 0;  ///< Number of connections that used this slot before.
   ConnectionId next = kNone, previous = kNone;
   State state = State::kFree;
   End end = End::kFinished;
@@ -152,7 +152,7 @@ class Stack::Impl {
   void Hash(tcp_tuple* tuple) const;
   uint64_t HashWith(const SipKey& key, const uint8_t* local, const uint8_t* remote,
                     uint16_t local_port, uint16_t remote_port, bool is_ipv6) const;
-  /// Returns whether the connections of each peer address must be counted.
+  /// Returns whether to count the connections of each peer address.
   bool LimitsPeers() const { return options_.max_connections_per_peer < options_.max_connections; }
   bool AdmitSyn(const Segment& segment);
   ConnectionId TakeSlot();
@@ -179,22 +179,23 @@ class Stack::Impl {
   bool started_ = false;
   SipKey lookup_key_, sequence_key_;
   uint32_t buckets_;
-  std::bitset<65536> ports_;  ///< Ports of Listen.
+  std::bitset<65536> ports_;  ///< Ports passed to Listen.
 
   std::vector<Connection> connections_;
-  std::vector<ConnectionId> free_;  ///< Slots that were used before.
+  std::vector<ConnectionId> free_;  ///< Free slots that were used before.
   uint32_t used_slots_ = 0;         ///< Slots that were used at least once.
   uint32_t open_ = 0;
   Queue half_open_, time_wait_;
-  /// Connections of each peer address, without those in TIME-WAIT; unused if there is no limit.
+  /// Number of connections per peer address, without those in TIME-WAIT. Unused if there is no
+  /// limit.
   std::unordered_map<packet::Ipv6Address, uint32_t, AddressHash> peers_;
-  std::vector<std::pair<ConnectionId, uint32_t>> ended_;  ///< With the generation.
+  std::vector<std::pair<ConnectionId, uint32_t>> ended_;  ///< Each connection with its generation.
   std::vector<ConnectionId> polled_;                      ///< Connections that wait for room.
 
-  const uint8_t* frame_ = nullptr;     ///< Frame in Input.
+  const uint8_t* frame_ = nullptr;     ///< The frame passed to Input.
   const Segment* segment_ = nullptr;   ///< Its segment.
-  ConnectionId created_ = kNone;       ///< Connection that the segment created.
-  uint64_t next_port_ = 0;             ///< Number of ports that Connect tried.
+  ConnectionId created_ = kNone;       ///< The connection that the segment created.
+  uint64_t next_port_ = 0;             ///< Number of ports that Connect has tried.
   uint64_t now_ns_ = 0, tick_ns_ = 0;  ///< Time, and time of the last tick.
   bool has_time_ = false;
   StackCounters counters_;
@@ -222,7 +223,7 @@ bool Stack::Impl::Start() {
   };
   calls.initial_sequence = [](void* self, const uint8_t* local, const uint8_t* remote,
                               uint16_t local_port, uint16_t remote_port, int is_ipv6) {
-    // RFC 6528: a clock of 4 us, plus a hash that differs between tuples.
+    // RFC 6528: a clock with a period of 4 us, plus a hash that differs between tuples.
     const Impl& impl = *static_cast<Impl*>(self);
     return static_cast<uint32_t>(impl.now_ns_ / 4000 + impl.HashWith(impl.sequence_key_, local,
                                                                      remote, local_port,
@@ -266,8 +267,8 @@ void Stack::Impl::Remove(Queue* queue, ConnectionId id) {
   --queue->count;
 }
 
-/// Returns a slot for a new connection, or kNone. A connection in TIME-WAIT ends early if no other
-/// slot is free, and then one whose handshake is not complete.
+/// Returns a slot for a new connection, or kNone. If no slot is free, ends the oldest connection in
+/// TIME-WAIT or, if there is none, the oldest one whose handshake is incomplete.
 ConnectionId Stack::Impl::TakeSlot() {
   if (free_.empty() && used_slots_ == options_.max_connections) {
     const ConnectionId oldest = time_wait_.count != 0 ? time_wait_.first : half_open_.first;
@@ -429,7 +430,8 @@ void Stack::Impl::Hash(tcp_tuple* tuple) const {
   tuple->bucket = static_cast<uint32_t>(hash) & (buckets_ - 1);
 }
 
-/// Returns false unless the frame is a whole TCP segment from a unicast address to an own address.
+/// Returns false unless the frame is a complete TCP segment from a unicast address to an own
+/// address.
 bool Stack::Impl::ReadHeaders(const uint8_t* frame, const packet::Headers& headers,
                               Segment* segment) const {
   if (headers.error != packet::ParseError::kNone || headers.vlan_tags != 0 || !headers.IsIp() ||
@@ -504,7 +506,7 @@ bool Stack::Impl::Input(const uint8_t* frame, uint32_t bytes) {
   return true;
 }
 
-/// Reserves a slot for the connection that a SYN opens. Returns false if a limit forbids it.
+/// Reserves a slot for the connection that a SYN opens. Returns false if a limit has been reached.
 bool Stack::Impl::AdmitSyn(const Segment& segment) {
   if (LimitsPeers()) {
     const auto peer = peers_.find(AddressOf(segment.tuple.remote, segment.tuple.is_ipv6));
@@ -519,7 +521,7 @@ bool Stack::Impl::AdmitSyn(const Segment& segment) {
   return created_ != kNone;
 }
 
-/// Reports the changes that a segment caused. The user may end the connection in each call.
+/// Reports the changes that a segment caused. In each call, the user may end the connection.
 void Stack::Impl::Report(ConnectionId id, const tcp_events& events) {
   Connection& connection = connections_[id];
   const uint32_t generation = connection.generation;
@@ -553,8 +555,9 @@ void Stack::Impl::Report(ConnectionId id, const tcp_events& events) {
   }
 }
 
-/// Reports room that the user waits for. A send buffer of which the peer leaves less than half
-/// usable (by tiny segments, or because memory is short) is reported once it is empty.
+/// Reports room that the user is waiting for. If the peer allows less than half of a send buffer to
+/// be used (by tiny segments, or because memory is short), reports the room once the buffer is
+/// empty.
 void Stack::Impl::ReportRoom(ConnectionId id) {
   Connection& connection = connections_[id];
   if (!connection.wants_room || connection.pcb == nullptr) return;
@@ -572,7 +575,7 @@ void Stack::Impl::Advance(uint64_t now_ns) {
   now_ns_ = now_ns;
   if (!std::exchange(has_time_, true)) tick_ns_ = now_ns;
   while (now_ns - tick_ns_ >= kTickNs) {
-    if (free_.size() == used_slots_) {  // Without connections there is nothing to time.
+    if (free_.size() == used_slots_) {  // Without connections, no timers run.
       tick_ns_ = now_ns;
       break;
     }
@@ -587,7 +590,7 @@ void Stack::Impl::Advance(uint64_t now_ns) {
   }
 }
 
-// ---- Calls of the user ----
+// ---- Calls by the user ----
 
 bool Stack::Impl::Connect(const Peer& peer, const packet::MacAddress& mac, ConnectionId* id) {
   const bool is_ipv6 = !packet::IsIpv4Mapped(peer.address);
@@ -600,7 +603,7 @@ bool Stack::Impl::Connect(const Peer& peer, const packet::MacAddress& mac, Conne
   if (local == nullptr) return false;
   const uint8_t* remote = peer.address.data() + (is_ipv6 ? 0 : packet::kIpv4Mapped.size());
   tcp_tuple tuple = {local, remote, peer.local_port, peer.port, is_ipv6, 0};
-  // RFC 6056 section 3.3.1: random ports of the dynamic range.
+  // Random ports in the dynamic range (RFC 6056 section 3.3.1).
   for (uint32_t tries = 0;; ++tries) {
     if (tries == (peer.local_port == 0 ? kDynamicPorts : 1)) return false;
     if (peer.local_port == 0) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TCP for one thread: one instance of lwIP, which ends connections to the addresses of a port. It
-// receives and sends Ethernet frames, has no thread and no clock, and calls its user back. The
-// device's transport unit and a host that has no such unit use the same class.
+// TCP for one thread: one instance of lwIP, which terminates connections to the addresses of a
+// port. It receives and sends Ethernet frames, has no thread or clock of its own, and reports
+// events to its user through callbacks. The device's transport unit and hosts without such a unit
+// use the same class.
 //
 // lwIP keeps its state in global variables. Each Stack therefore loads a private copy of the
 // library that contains lwIP (lwip/), so any number of stacks can run in one process, each in one
-// thread, without locks. lwIP finds a connection in a list; Stack distributes connections over many
-// short lists by the hash of their addresses and ports (RFC 9293 section 3.1).
+// thread, without locks. lwIP searches a list for a connection, so Stack distributes connections
+// over many short lists by the hash of their addresses and ports (RFC 9293 section 3.1).
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,12 @@
 
 namespace sluice::transport {
 
-/// Limits of one stack. The memory that a peer can occupy is bounded by them.
+/// Limits of one stack. They bound the memory that a peer can occupy.
 struct StackOptions {
-  packet::OwnAddresses own;          ///< IPv4 and IPv6 addresses, and the MAC address of answers.
-  uint32_t max_connections = 16384;  ///< 1 … kMaxConnections. A SYN beyond it is refused.
-  /// Maximum number of connections of one peer address. A SYN beyond it is refused.
+  packet::OwnAddresses own;          ///< IPv4 and IPv6 addresses, and the source MAC address of
+                                     ///< sent frames.
+  uint32_t max_connections = 16384;  ///< 1 … kMaxConnections. Further SYNs are refused.
+  /// Maximum number of connections per peer address. Further SYNs are refused.
   uint32_t max_connections_per_peer = 16384;
   uint64_t seed = 0;  ///< Seeds initial sequence numbers (RFC 6528); should be random.
 };
@@ -36,7 +38,7 @@ using ConnectionId = uint32_t;
 /// The remote end of a connection.
 using Peer = packet::StreamPeer;
 
-/// Reason why a connection ended.
+/// Why a connection ended.
 enum class End : uint8_t {
   kFinished,  ///< Both directions were closed in order.
   kReset,     ///< The peer sent RST.
@@ -44,30 +46,31 @@ enum class End : uint8_t {
   kAborted,   ///< This end called Abort, or ran out of memory.
 };
 
-/// Calls from a stack to its user. Each call is made within Input, Advance or another call of the
-/// stack. The user may call all functions of the stack in it except Input and Advance, but none in
-/// Output.
+/// Calls from a stack to its user. Each call is made inside Input, Advance or another call of the
+/// stack. During a call, the user may call all functions of the stack except Input and Advance;
+/// during Output, it may call none.
 class Events {
  public:
   virtual ~Events() = default;
 
   /// Sends an Ethernet frame of `bytes` bytes, which is valid during the call. Returns false if the
-  /// frame cannot be sent now; TCP then sends it again later.
+  /// frame cannot be sent now; TCP then retransmits it later.
   virtual bool Output(const uint8_t* frame, uint32_t bytes) = 0;
-  /// A peer has opened a connection. Returns false to refuse it by a reset, without Closed.
+  /// Called when a peer has opened a connection. Returns false to refuse it with a reset; Closed is
+  /// then not called.
   virtual bool Opened(ConnectionId id, const Peer& peer) = 0;
-  /// The next `bytes` bytes of a connection, which are valid during the call. They count as
+  /// Passes the next `bytes` bytes of a connection, which are valid during the call. They count as
   /// received but unread until Consume.
   virtual void Received(ConnectionId id, const uint8_t* data, uint32_t bytes) = 0;
-  /// The peer will send no more bytes. This end may still send.
+  /// Called when the peer will send no more bytes. This end may still send.
   virtual void HalfClosed(ConnectionId id) = 0;
-  /// Room has become free after a Write that was short.
+  /// Called when room has become available after a Write that left little room.
   virtual void RoomFreed(ConnectionId id) = 0;
-  /// The connection has ended. No further call has this id until it is opened again.
+  /// Called when the connection has ended. No further call uses this id until it is opened again.
   virtual void Closed(ConnectionId id, End end) = 0;
 };
 
-/// Counters of a stack; they never decrease.
+/// Counters of a stack, which never decrease.
 struct StackCounters {
   uint64_t opened = 0;  ///< Connections that were established.
   /// SYNs that were refused because of a limit or by the user, or that a later SYN replaced before
@@ -82,62 +85,63 @@ struct StackCounters {
   uint64_t retransmitted = 0;  ///< Segments sent again.
   uint64_t bad_segments = 0;   ///< Segments with a wrong checksum or length.
   uint64_t output_failed = 0;  ///< Frames that Events::Output did not accept.
-  uint64_t no_memory = 0;      ///< Times at which a pool of lwIP was empty.
+  uint64_t no_memory = 0;      ///< Number of times that an lwIP pool was empty.
 };
 
 class Stack {
  public:
   static constexpr uint32_t kMaxConnections = 16384;
-  /// Maximum of unread bytes of a connection: the receive window.
+  /// Maximum number of unread bytes per connection: the receive window.
   static constexpr uint32_t kWindowBytes = 256 * 1024;
-  /// Maximum of bytes of a connection that are written and not acknowledged.
+  /// Maximum number of bytes per connection that are written but not acknowledged.
   static constexpr uint32_t kSendBytes = 256 * 1024;
 
   /// Returns whether this build contains lwIP.
   static bool Available();
-  /// Creates a stack, which calls `events`; `events` must outlive it. On failure returns null and
-  /// sets `error` to one line. Slow: loads a library.
+  /// Creates a stack, which calls `events`. `events` must outlive the stack. On failure returns
+  /// null and sets `error` to one line. Slow, because it loads a library.
   static std::unique_ptr<Stack> Create(const StackOptions& options, Events& events,
                                        std::string* error);
-  /// Ends all connections by resets, without calls of `events` other than Output.
+  /// Ends all connections with resets. Calls no function of `events` except Output.
   ~Stack();
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
 
-  /// Accepts connections to `port` (host order, not 0) on all own addresses. Returns false if there
-  /// is no memory or the port is in use.
+  /// Accepts connections to `port` (in host order, not 0) on all own addresses. Returns false if
+  /// there is no memory or the port is in use.
   bool Listen(uint16_t port);
-  /// Opens a connection to `peer` (of which local_port is chosen if it is 0), whose frames are sent
-  /// to `mac`. Opened is called when it is established, Closed if it fails. Sets `id` unless it is
-  /// null. Returns false if there is no memory or own address, or if the connection exists.
+  /// Opens a connection to `peer`, whose frames are sent to `mac`. If peer.local_port is 0, a port
+  /// is chosen. Opened is called when the connection is established, and Closed if it fails. Sets
+  /// `id` unless it is null. Returns false if there is no memory or own address, or if the
+  /// connection already exists.
   bool Connect(const Peer& peer, const packet::MacAddress& mac, ConnectionId* id = nullptr);
 
-  /// Processes one Ethernet frame, which is only read, and only during the call. Returns false if
-  /// it is not a TCP segment to an own address and port; the frame is then not processed.
+  /// Processes one Ethernet frame, which is only read, and only during the call. Returns false and
+  /// does not process the frame if it is not a TCP segment for an own address and port.
   bool Input(const uint8_t* frame, uint32_t bytes);
-  /// Sets the time and runs the timers that have expired. Time never goes back. Must be called at
-  /// least every kTickNs while there are connections; calls within a tick are cheap.
+  /// Sets the time and runs the timers that have expired. Time never goes backwards. Must be called
+  /// at least every kTickNs while there are connections. Calls within a tick are cheap.
   void Advance(uint64_t now_ns);
   static constexpr uint64_t kTickNs = 50'000'000;
 
-  /// Returns the bytes that Write accepts now, 0 … kSendBytes.
+  /// Returns the number of bytes that Write accepts now, 0 … kSendBytes.
   uint32_t Room(ConnectionId id) const;
-  /// Appends `bytes` bytes to the outgoing direction, which are copied. `bytes` must not exceed
-  /// Room(id). They leave at the next Flush. If Room(id) then is less than half of kSendBytes,
+  /// Appends a copy of `bytes` bytes to the outgoing direction. `bytes` must not exceed Room(id).
+  /// The bytes are sent by the next Flush. If Room(id) is then less than half of kSendBytes,
   /// RoomFreed will be called.
   void Write(ConnectionId id, const uint8_t* data, uint32_t bytes);
-  /// Sends the written bytes of the connection as far as the peer's window and congestion control
+  /// Sends the written bytes of the connection, as far as the peer's window and congestion control
   /// permit.
   void Flush(ConnectionId id);
-  /// Acknowledges that the user has processed `bytes` more received bytes, which opens the window.
+  /// Reports that the user has processed `bytes` more received bytes, which opens the window.
   void Consume(ConnectionId id, uint32_t bytes);
-  /// Closes the outgoing direction after the bytes that were written. Closed is called when both
-  /// directions are closed. Further bytes of the peer are still passed to Received.
+  /// Closes the outgoing direction after all written bytes. Closed is called when both directions
+  /// are closed. Further bytes from the peer are still passed to Received.
   void Finish(ConnectionId id);
-  /// Resets the connection. Closed is called with End::kAborted before the return.
+  /// Resets the connection. Closed is called with End::kAborted before this returns.
   void Abort(ConnectionId id);
 
-  uint32_t connections() const;  ///< Number of connections that are open.
+  uint32_t connections() const;  ///< Returns the number of open connections.
   const StackCounters& counters() const;
 
  private:

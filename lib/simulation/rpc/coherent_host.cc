@@ -3,7 +3,7 @@
 // A NIC that delivers calls in cache lines; its dispatcher schedules the cores. Cores only load
 // lines, run handlers, and switch to the process that the NIC names.
 //
-// A core with several pairs has one load of each pair outstanding and serves the oldest answer
+// A core with several pairs of lines has one load per pair outstanding and serves the oldest answer
 // first. The NIC answers loads in order of arrival. The dispatcher treats each pair as a core.
 #include <algorithm>
 #include <deque>
@@ -74,24 +74,24 @@ class CoherentHost : public HostOfServices {
 
  private:
   struct Core {
-    /// For each outstanding load, in order: the earliest time at which it can be answered, because
-    /// the line with the previous call's reply must be pulled first.
+    /// For each outstanding load, in order: the earliest time at which it can be answered. The line
+    /// with the previous call's reply must be pulled first.
     std::deque<Picoseconds> answers_from;
     Picoseconds waits_since = 0;
-    Picoseconds free_at = 0;  ///< Time at which the core has finished its last answer.
+    Picoseconds free_at = 0;  ///< Time at which the core finishes the last answer it was given.
   };
   Core& CoreOf(CoreId pair) { return cores_[pair / pairs_]; }
   Picoseconds Half() const { return costs_.interconnect_rtt / 2; }
-  /// Returns the current time in nanoseconds, the dispatcher's unit.
+  /// Returns the current time in nanoseconds, which is the dispatcher's unit.
   uint64_t Now() const { return queue_.now() / 1000; }
-  /// Returns the number of try-again answers to the waiting load.
+  /// Returns how many times the waiting load was answered with try-again.
   uint64_t TriedAgain(const Core& core) const {
     const Picoseconds bound = coherent::kTryAgainNs * 1000;
     return queue_.now() > core.waits_since ? (queue_.now() - core.waits_since) / bound : 0;
   }
 
-  /// Answers the core's oldest load, and returns the time at which the core has processed the
-  /// answer. `work` is the processing time.
+  /// Answers the core's oldest load. Returns the time at which the core has processed the answer,
+  /// given the processing time `work`.
   Picoseconds Answer(CoreId pair, Picoseconds work) {
     Core& core = CoreOf(pair);
     looks_ += TriedAgain(core);
@@ -106,7 +106,7 @@ class CoherentHost : public HostOfServices {
       const CoreId core = action.core;
       switch (action.kind) {
         case Action::Kind::kRequest:
-          // The core runs the handler, then loads the other line.
+          // The core runs the handler and then loads the other line.
           Load(Answer(core, costs_.jump + book_.at(action.call).handler), core, action.process);
           break;
         case Action::Kind::kSwitch:
@@ -130,7 +130,8 @@ class CoherentHost : public HostOfServices {
     }
   }
 
-  /// Loads a line of the endpoint of `process`, or of the kernel's endpoint if `process` is empty.
+  /// Loads a line of the endpoint that belongs to `process`, or of the kernel's endpoint if
+  /// `process` is empty.
   void Load(Picoseconds at, CoreId core, std::optional<ProcessId> process) {
     queue_.At(at + Half(), [this, core, process] {
       CoreOf(core).answers_from.push_back(queue_.now());

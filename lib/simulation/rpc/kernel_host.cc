@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A service's process sleeps until it has calls. After a wake-up any idle core runs the process
-// until it has no more calls or its slice is over. With sockets, the kernel wakes the process after
-// an interrupt. With reallocated cores, a dedicated core, which polls the queues of all services,
-// wakes the process (Shenango, NSDI'19; Caladan, OSDI'20); the process reads its queue without the
+// A service's process sleeps until it has calls. When it is woken, any idle core runs it until it
+// has no more calls or its slice is over. With sockets, the kernel wakes the process after an
+// interrupt. With reallocated cores, a dedicated core, which polls the queues of all services,
+// wakes the process (Shenango, NSDI'19; Caladan, OSDI'20), which reads its queue without the
 // kernel.
 #include <algorithm>
 #include <deque>
@@ -15,9 +15,9 @@ namespace sluice::simulation {
 namespace {
 
 struct Waking {
-  Picoseconds notice = 0;  ///< Delay from the call's last bit until the host knows of the call.
+  Picoseconds notice = 0;  ///< Delay from the call's last bit until the host knows about the call.
   Picoseconds begin = 0;   ///< Delay from the decision until the process runs.
-  Picoseconds call = 0;    ///< Time of a call and its reply, without the handler.
+  Picoseconds call = 0;    ///< Time for a call and its reply, without the handler.
   uint32_t cores = 1;      ///< Cores that run processes.
 };
 
@@ -45,7 +45,7 @@ class WakingHost : public HostOfServices {
     });
   }
 
-  /// Always 0: polls of the dedicated core do not delay processes and are not counted.
+  /// Always 0, because the dedicated core's polls do not delay processes and are not counted.
   uint64_t IdleLooks() const override { return 0; }
 
  private:

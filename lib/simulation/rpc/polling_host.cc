@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One process per service, which polls a dedicated queue without the kernel. Every process always
-// looks busy, so a core that several processes share rotates among them in slices, with or without
-// calls. A process stays on its core, and accesses its NIC queue by DMA.
+// looks busy, so a core that several processes share rotates among them in time slices, whether
+// they have calls or not. A process stays on its core. Its NIC queue uses DMA.
 #include <algorithm>
 #include <deque>
 #include <vector>
@@ -30,8 +30,8 @@ class PollingHost : public HostOfServices {
     service.free_at = Finish(book_.at(call).service, std::max(seen, service.free_at), work);
     service.waiting.push_back(service.free_at);
     busy_ += work;
-    // One crossing of the link for the store to the register, and two each for the reads of the
-    // reply's descriptor and of the reply.
+    // The store to the register crosses the link once; the reads of the reply's descriptor and of
+    // the reply cross it twice each.
     book_.Answered(call, service.free_at + 5 * costs.pcie_oneway);
   }
 
@@ -46,8 +46,8 @@ class PollingHost : public HostOfServices {
     std::deque<Picoseconds> waiting;  ///< Completion time of each accepted call.
   };
 
-  /// Returns the time at which a service finishes `work` that starts at `from` and runs only in the
-  /// service's slices.
+  /// Returns the time at which a service finishes `work` if the work starts at `from` and runs only
+  /// in the service's slices.
   Picoseconds Finish(uint32_t service, Picoseconds from, Picoseconds work) const {
     const uint32_t core = service % parameters_.cores;
     const uint32_t sharing =
@@ -56,7 +56,7 @@ class PollingHost : public HostOfServices {
     const Picoseconds lost = parameters_.costs.switch_process;
     const Picoseconds slice = std::max(parameters_.costs.slice, 2 * lost);
     const Picoseconds round = slice * sharing;
-    // Start of the slice within a round.
+    // Start of the service's slice within a round.
     const Picoseconds turn = slice * (service / parameters_.cores) + lost;
     const Picoseconds length = slice - lost;
     // The service's slices end at turn + length + n * round.

@@ -13,7 +13,7 @@
 namespace sluice::simulation {
 namespace {
 
-/// Fraction of the calls that go to the popular services.
+/// Fraction of calls that go to the popular services.
 constexpr double kHotShare = 0.9;
 
 std::unique_ptr<HostOfServices> MakeHost(fabric::EventQueue& queue,
@@ -31,7 +31,7 @@ std::unique_ptr<HostOfServices> MakeHost(fabric::EventQueue& queue,
   return MakeReallocatingHost(queue, parameters, book);
 }
 
-/// Selects the service of each call. As many services as there are cores are popular for a while.
+/// Selects the service for each call. At any time, as many services are popular as there are cores.
 class Popularity {
  public:
   Popularity(const ServingParameters& parameters, Random& random)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Common base of all hosts: a NIC delivers calls to them and sends their replies.
+// Common base of all hosts. A NIC delivers calls to a host and sends its replies.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct ServedCall {
   uint32_t service = 0;
   Picoseconds came = 0;
   Picoseconds handler = 0;
-  Picoseconds answered = 0;  ///< Time of the answer; 0 if not answered yet.
+  Picoseconds answered = 0;  ///< Time of the reply, or 0 if there is none yet.
 };
 
-/// The calls of a run and their results.
+/// The calls of a run, with their results.
 class CallBook {
  public:
   explicit CallBook(uint32_t calls) { calls_.reserve(calls); }
@@ -41,14 +41,14 @@ class CallBook {
   uint64_t dropped_ = 0;
 };
 
-/// A host that executes calls. Used by one thread. All constructor arguments must outlive the
+/// A host that executes calls. Used by one thread. All constructor arguments must outlive this
 /// object.
 class HostOfServices {
  public:
   virtual ~HostOfServices() = default;
   /// Called when the last bit of the call has arrived.
   virtual void Arrive(uint32_t call) = 0;
-  /// Returns the polls that found nothing, of all cores until now.
+  /// Returns how many polls by all cores have found nothing so far.
   virtual uint64_t IdleLooks() const = 0;
 };
 

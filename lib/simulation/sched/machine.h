@@ -2,7 +2,7 @@
 //
 // The machine that scheduling.cc simulates: host processors that run CPUs, one host processor that
 // accepts requests and ticks, and one NIC processor that runs the agent. Templates over the
-// channels and the policy, both of which are the code that runs in real time.
+// channels and the policy, which are the same code that runs in real time.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,9 @@
 
 namespace sluice::simulation {
 
-/// The simulated machine. `Channels` has the types HostEnd and NicEnd, the two ends over HostWindow
-/// and NicWindow; the type Layout, common to both; and the static function LayoutOf(parameters).
+/// The simulated machine. `Channels` must define the types HostEnd and NicEnd, which are the two
+/// ends over HostWindow and NicWindow; the type Layout, which both ends use; and the static
+/// function LayoutOf(parameters).
 template <typename Channels, engine::sched::Policy P>
 class Machine {
  public:
@@ -81,9 +82,9 @@ class Machine {
   using Gtid = engine::sched::Gtid;
   using Reason = engine::sched::Reason;
   static constexpr Picoseconds kNever = Processor::kForever;
-  /// Maximum sleep of an idle agent, because it may have to retry decisions.
+  /// Maximum time that an idle agent sleeps, because it may have to retry decisions.
   static constexpr Picoseconds kAgentRest = 100'000'000;
-  /// Time resolution of an agent that counts slices.
+  /// Time resolution of an agent that measures time slices.
   static constexpr Picoseconds kAgentPoll = 500'000;
   /// Interval between checks for an agent that is not attached yet.
   static constexpr Picoseconds kAttachPoll = 10'000'000;
@@ -103,11 +104,11 @@ class Machine {
   uint32_t MaxTasks() const { return 4 * parameters_.workers + 64; }
   uint32_t Dispatcher() const { return parameters_.cpus; }
   Processor& dispatcher() { return *processors_[Dispatcher()]; }
-  /// Returns the time of the kernel's clock.
+  /// Returns the kernel's clock.
   engine::sched::Nanoseconds Now() const { return queue_.now() / 1000; }
   bool measuring() const { return workload_.completed() >= parameters_.warm_up; }
 
-  // --- A CPU of the host.
+  // --- A host CPU.
 
   void RunCpu(uint16_t cpu) {
     Processor& processor = *processors_[cpu];
@@ -152,7 +153,7 @@ class Machine {
     }
   }
 
-  /// Runs the task until its request is done or it is preempted.
+  /// Runs the task until its request is done or the task is preempted.
   Reason Serve(uint16_t cpu, Gtid gtid, Processor& processor) {
     const uint32_t number = workload_.WorkerOf(gtid);
     Workload::Worker& worker = workload_.worker(number);
@@ -228,7 +229,8 @@ class Machine {
     host_->Forward();
     processor.CatchUp();
   }
-  /// Without an agent the kernel schedules by itself, so idle CPUs must be woken to poll for tasks.
+  /// Without an agent, the kernel schedules tasks itself, so idle CPUs must be woken to poll for
+  /// them.
   void WakeIdle() {
     for (uint16_t cpu = 0; cpu < parameters_.cpus; ++cpu) {
       if (kernel_.cpu(cpu).current == engine::sched::kNoTask) processors_[cpu]->Signal();
@@ -331,7 +333,8 @@ class Machine {
   Random random_;
   Workload workload_;
   TaskChanges changes_;
-  /// Time since which each idle CPU has been without a task; kNever: no task ran yet.
+  /// For each idle CPU, the time since which it has had no task; kNever if it has not run a task
+  /// yet.
   std::vector<Picoseconds> off_since_;
   Picoseconds measured_since_ = 0;
   bool stopping_ = false;

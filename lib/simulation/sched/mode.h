@@ -16,11 +16,11 @@ namespace sluice::simulation {
 enum class Mode : uint8_t {
   kUncached,   ///< Wave: every access is 8 bytes, uncached on both sides.
   kNicCached,  ///< Wave: the NIC maps its memory write-back.
-  kMapped,     ///< Wave: the host writes combined and reads write-through.
-  kPrestaged,  ///< Wave: a decision is also prestaged at each CPU and prefetched.
+  kMapped,     ///< Wave: the host writes through write-combining buffers and reads write-through.
+  kPrestaged,  ///< Wave: in addition, decisions are prestaged at each CPU and prefetched.
   kSwap,       ///< One swap per decision.
-  kStanding,   ///< Prestaged: conditional swaps are offered beforehand.
-  kHost,       ///< The agent runs on a host core: prestaged, in coherent memory.
+  kStanding,   ///< Prestaged: conditional swaps are offered in advance.
+  kHost,       ///< The agent runs on a host core, with prestaging in coherent memory.
 };
 
 struct ModeTraits {
@@ -54,15 +54,15 @@ static_assert(base::InOrder(kModes));
 
 constexpr const ModeTraits& TraitsOf(Mode mode) { return kModes[static_cast<size_t>(mode)]; }
 
-/// Returns the costs of `mode`. An agent on the host crosses no link; it uses lines of coherent
-/// memory and interrupts between processors.
+/// Returns the costs of `mode`. An agent on the host crosses no link. It uses lines of coherent
+/// memory and inter-processor interrupts.
 constexpr fabric::Costs CostsOf(Mode mode, fabric::Costs costs) {
   if (mode != Mode::kHost) return costs;
   costs.pcie_oneway = costs.coherent_line;
   costs.mmio_write_line = costs.coherent_line;
   costs.nic_write_line = costs.coherent_line;
   costs.decision_to_msix_sent = costs.msix_send;
-  // Sending, transit, receipt and dispatch add up to the host's interrupt cost.
+  // Sending, transit, receipt and dispatch must add up to the host's interrupt cost.
   const fabric::Picoseconds known = costs.msix_send + costs.pcie_oneway + costs.msix_receive;
   costs.msix_dispatch = costs.host_interrupt > known ? costs.host_interrupt - known : 0;
   return costs;

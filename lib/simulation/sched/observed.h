@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Channels of lib/offload with an observer. They record messages and decisions for the staleness
-// statistics and add the agent's computing time. They do not change any decision.
+// Wrappers around lib/offload channels. They record messages and decisions for the staleness
+// statistics and add the agent's computing time, but do not change any decision.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace sluice::simulation {
 
-/// The host's end. All constructor arguments must outlive it.
+/// The host end of a channel. All constructor arguments must outlive this object.
 template <offload::HostChannel C>
 class ObservedHost {
  public:
@@ -73,7 +73,8 @@ class ObservedHost {
   const fabric::EventQueue* queue_;
 };
 
-/// The NIC's end, for an agent that computes for `compute` before each decision.
+/// The NIC end of a channel, for an agent that spends `compute` of processor time before each
+/// decision.
 template <offload::NicChannel C>
 class ThinkingNic {
  public:

@@ -18,7 +18,7 @@
 namespace sluice::simulation {
 namespace {
 
-/// Returns a queue depth with room for concurrent messages of all workers.
+/// Returns a queue depth that holds concurrent messages from all workers.
 uint32_t QueueDepth(const SchedulingParameters& parameters) { return 64 + 4 * parameters.workers; }
 
 struct WaveChannels {
@@ -34,7 +34,7 @@ struct SwapChannels {
   using HostEnd = offload::SwapHost<HostWindow>;
   using NicEnd = offload::SwapNic<NicWindow>;
   using Layout = offload::SwapLayout;
-  /// Standing offers do not answer asks, so layouts for prestaged decisions have no links for asks.
+  /// Standing offers cannot answer asks, so layouts for prestaged decisions have no ask links.
   static Layout LayoutOf(const SchedulingParameters& parameters) {
     return {.first = 0,
             .slots = parameters.cpus,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measures how old the host state known to the agent is when the host rules on the agent's
-// decision. The window from that state to the ruling starts at the later of two moments: the host's
-// last message about the task (an event, or the outcome of an earlier decision), or one one-way
-// link delay before the agent last saw an empty event queue. A decision can become stale in this
-// window (T1 to T3 of Borrill's critique of Wave). If the state changes as a Poisson process of
-// rate L, independent of decisions, a fraction 1 - exp(-L W) of the decisions is stale, where W is
-// the length of the window.
+// Measures how old the agent's knowledge of the host state is when the host rules on the agent's
+// decision. A decision can become stale in the window that ends with the ruling (T1 to T3 in
+// Borrill's critique of Wave). The window starts at the later of two moments: the host's last
+// message about the task (an event, or the outcome of an earlier decision), or one link latency
+// before the agent last saw an empty event queue. If the state changes as a Poisson process of rate
+// L, independently of decisions, a fraction 1 - exp(-L W) of the decisions is stale, where W is the
+// length of the window.
 #pragma once
 
 #include <algorithm>
@@ -23,25 +23,26 @@ namespace sluice::simulation {
 using fabric::Picoseconds;
 
 struct Staleness {
-  uint64_t ruled = 0;  ///< Decisions about a task, enforced or rejected as stale.
+  uint64_t ruled = 0;  ///< Decisions about a task that were enforced, or rejected as stale.
   uint64_t stale = 0;
-  uint64_t other = 0;       ///< Rejected for other reasons, including recalls.
-  Picoseconds windows = 0;  ///< Sum of the windows of all decisions in `ruled`.
+  uint64_t other = 0;       ///< Decisions rejected for other reasons, including recalls.
+  Picoseconds windows = 0;  ///< Total length of the windows of all decisions in `ruled`.
   double expected = 0;      ///< Expected number of stale decisions: the sum of 1 - exp(-L W).
-  double variance = 0;      ///< Variance of the number of stale decisions under that probability.
+  double variance = 0;      ///< Variance of the number of stale decisions under the same model.
 };
 
 class StalenessLog {
  public:
-  /// `rate`: changes per task and second.
+  /// `rate` is the number of changes per task per second.
   explicit StalenessLog(double rate) : rate_(rate) {}
 
-  /// Called when the host sends a message with `barrier`, the task's current barrier, to the agent.
+  /// Called when the host sends the agent a message that contains `barrier`, the task's current
+  /// barrier.
   void Told(engine::sched::Gtid gtid, uint32_t barrier, Picoseconds now) {
     notified_[gtid].emplace(barrier, now);
   }
 
-  /// Called when the agent commits a decision about the task. The agent knows all events until
+  /// Called when the agent commits a decision about the task. The agent knows all events up to
   /// `horizon`.
   void Committed(engine::sched::Gtid gtid, Picoseconds horizon) { horizons_[gtid] = horizon; }
 
@@ -64,7 +65,7 @@ class StalenessLog {
       totals_.expected += chance;
       totals_.variance += chance * (1 - chance);
     }
-    // The outcome contains the current barrier too.
+    // The outcome also contains the current barrier.
     if (outcome.task_barrier != 0) known[outcome.task_barrier] = now;
     known.erase(known.begin(), known.lower_bound(decision.task_barrier));
   }

@@ -52,7 +52,7 @@ void TaskChanges::ChangeTask(uint32_t number) {
 }
 
 void TaskChanges::ChangeAffinity(uint32_t number) {
-  // The last bit belongs to no simulated CPU.
+  // The last bit does not belong to a simulated CPU.
   affinity_ ^= engine::sched::MaskOf(engine::sched::kMaxCpus - 1);
   kernel_->SetAffinity(workload_->worker(number).gtid, affinity_, Now());
 }
@@ -67,8 +67,8 @@ void TaskChanges::Thaw(uint32_t number) {
   if (!since) return;
   ++deferred_;
   deferred_time_ += queue_->now() - *since;
-  // Replaces even a frozen exit by a change of affinity, because an exit would also end the
-  // request. For agents, both changes of a running task look the same.
+  // If an exit is frozen, replaces it with an affinity change, because an exit would also end the
+  // request. To agents, both changes of a running task look the same.
   ChangeAffinity(number);
   forward_();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Changes waiting workers, so that decisions made for them become stale. The changes are one
-// Poisson process for all workers; each change hits one of them. A change can be frozen: it is then
+// Changes waiting workers, so that decisions made for them become stale. The changes form a single
+// Poisson process for all workers; each change affects one worker. A change can be frozen, that is,
 // delayed until the worker is on a CPU.
 #pragma once
 
@@ -21,20 +21,19 @@ namespace sluice::simulation {
 
 class TaskChanges {
  public:
-  /// All arguments must outlive the object. `forward` causes pending events to be sent to the
-  /// agent.
+  /// All arguments must outlive this object. `forward` sends pending events to the agent.
   TaskChanges(const SchedulingParameters& parameters, fabric::EventQueue& queue,
               engine::sched::Kernel& kernel, Workload& workload, StalenessLog& log,
               std::function<void()> forward);
 
-  /// Starts the changes; does nothing if the parameters request none.
+  /// Starts the changes. Does nothing if the parameters request none.
   void Begin();
   /// Stops all further changes.
   void Stop() { stopped_ = true; }
 
-  /// Records that the agents' knowledge about worker `number` may be out of date from now on.
+  /// Records that from now on, what agents know about worker `number` may be out of date.
   void Note(uint32_t number);
-  /// Called when worker `number` is on a CPU; applies its frozen change, if any.
+  /// Called when worker `number` is on a CPU. Applies its frozen change, if any.
   void Thaw(uint32_t number);
 
   uint64_t deferred() const { return deferred_; }  ///< Number of delayed changes that were applied.
@@ -54,7 +53,7 @@ class TaskChanges {
   StalenessLog* log_;
   std::function<void()> forward_;
   Random random_;
-  /// Time at which each worker's change was frozen; empty if no change is frozen.
+  /// Time at which each worker's change was frozen, or nullopt if none is frozen.
   std::vector<std::optional<Picoseconds>> frozen_;
   engine::sched::CpuMask affinity_ = ~engine::sched::CpuMask{0};
   bool stopped_ = false;

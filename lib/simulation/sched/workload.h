@@ -45,7 +45,7 @@ class Workload {
     ++arrived_;
   }
   bool CanBegin() const { return !waiting_.empty() && !free_.empty(); }
-  /// Gives the oldest request to an idle worker and returns the worker. Requires CanBegin().
+  /// Assigns the oldest request to an idle worker and returns the worker. CanBegin() must be true.
   uint32_t Begin() {
     const uint32_t number = free_.back();
     free_.pop_back();

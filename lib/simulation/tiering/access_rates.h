@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Estimates the access rates of a region's pages from access bits. If a page is accessed at random
-// times at a rate r, the bit of a scan that covers the time T is set with the probability 1 -
+// times at a rate r, a scan that covers the time T finds its bit set with the probability 1 -
 // exp(-rT). Each bit moves log r along the gradient of its likelihood, so that scans of any period
 // contribute to one estimate. A bit that was almost certain to be set (rT large) contains no
-// information and has no effect. Therefore the rates of very hot pages, found by fast scans,
-// persist during slow ones. If the number of set bits deviates significantly, the region's contents
-// have changed, and the old estimates receive little weight.
+// information and has no effect. Therefore the rates of very hot pages, which only fast scans can
+// determine, persist during slow scans. If the number of set bits deviates significantly, the
+// region's contents have changed, and the old estimates get little weight.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,10 @@ namespace sluice::simulation::tiering {
 
 class AccessRates {
  public:
-  /// Returns the rate of page `i` of the region in accesses per tick; 0 if unknown.
+  /// Returns the rate of page `i` of the region in accesses per tick, or 0 if unknown.
   double rate(uint32_t i) const { return rate_[i]; }
 
-  /// Processes a valid scan; requires record.ticks > 0.
+  /// Processes a valid scan. record.ticks must be > 0.
   void Learn(const ScanRecord& record) {
     const auto ticks = static_cast<float>(record.ticks);
     const bool another = IsAnother(record);
@@ -49,8 +49,8 @@ class AccessRates {
   }
 
  private:
-  /// Returns whether the number of accessed pages deviates by more than 4 standard deviations from
-  /// the number that the rates predict.
+  /// Returns whether the number of accessed pages deviates from the number that the rates predict
+  /// by more than 4 standard deviations.
   bool IsAnother(const ScanRecord& record) const {
     float mean = 0, variance = 0;
     for (uint64_t left = record.mapped & ~record.fresh; left != 0; left &= left - 1) {

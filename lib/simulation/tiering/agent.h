@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The agent's side of memory tiering: receives scans and ticks, lets a Learner decide, and commits
-// the Learner's requests in batches. An agent that is new, or that lost events, requests all state
+// The agent's side of memory tiering. Receives scans and ticks, lets a Learner decide, and commits
+// the Learner's requests in batches. An agent that is new or has lost events requests all state
 // from the host. Until it receives the geometry, it ignores all other events and makes no
 // decisions.
 #pragma once
@@ -20,22 +20,23 @@ namespace sluice::simulation::tiering {
 
 struct AgentOptions {
   uint32_t slots = 4;              ///< Must equal the host's number of slots.
-  uint32_t max_pages = kMaxPages;  ///< A host with more pages is not served.
+  uint32_t max_pages = kMaxPages;  ///< The agent does not serve a host with more pages.
   LearnerOptions learner;
 };
 
 struct AgentCounters {
   uint64_t events = 0;
-  uint64_t unknown_events = 0;  ///< Events of another version or kind, or with an invalid geometry.
-  /// Pieces of scans that do not match the size or checksum in their item.
+  uint64_t unknown_events = 0;  ///< Events with another version or kind, or with an invalid
+                                ///< geometry.
+  /// Pieces of scans that do not match the size or checksum in the item.
   uint64_t damaged_pieces = 0;
   uint64_t decisions = 0;
   uint64_t refused_decisions = 0;
   uint64_t losses = 0;
 };
 
-/// `channel` must outlive the agent. `down` and `up` must refer to the same memory as the host's.
-/// Used by one thread.
+/// `channel` must outlive the agent. `down` and `up` must refer to the host's memory. Used by one
+/// thread.
 template <offload::NicChannel C>
 class Agent {
  public:
@@ -105,7 +106,7 @@ class Agent {
     if (!introduced_) return;
     learner_.Reset(event.a, event.b);
     scans_seen_ = event.c;
-    // Outcomes of earlier decisions must not affect the new learner.
+    // Outcomes of earlier decisions must not affect a new learner.
     for (Batch& batch : under_way_) batch.elements.clear();
   }
 
@@ -140,7 +141,7 @@ class Agent {
   bool Commit(offload::Slot slot) {
     Batch& batch = under_way_[slot];
     if (!introduced_ || batch.committed || !channel_->CanCommit(slot)) return false;
-    // An empty decision reports that the agent is alive and which scans it has read.
+    // An empty decision shows that the agent is alive and which scans it has read.
     if (learner_.Dequeue(batch.elements, kMaxElements) == 0 && !answer_) return false;
     const std::span<const Element> from = batch.elements;
     if (!from.empty()) up_.Write(slot, from);
@@ -166,7 +167,7 @@ class Agent {
   std::vector<Batch> under_way_;
   uint64_t scans_seen_ = 0;
   bool introduced_ = false;
-  bool answer_ = false;  ///< The last tick is not answered by a decision yet.
+  bool answer_ = false;  ///< The last tick has not been answered with a decision yet.
 };
 
 }  // namespace sluice::simulation::tiering

@@ -2,8 +2,8 @@
 //
 // Thompson sampling (Thompson, Biometrika 25, 1933) over arms that succeed or fail. The success
 // probability of each arm has the distribution Beta(alpha, beta). One value is drawn for each arm,
-// and the arm with the largest value is chosen. Thus each arm is chosen with the probability that
-// it is the best.
+// and the arm with the largest value is chosen. Thus the probability of choosing an arm is the
+// probability that it is the best.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Bandit {
     return best;
   }
   void Reward(uint32_t arm, bool success) { (success ? alpha_ : beta_)[arm] += 1; }
-  /// Multiplies the evidence by `share`, because the best arm may change with time.
+  /// Multiplies the evidence by `share`, because the best arm may change over time.
   void Fade(float share) {
     for (uint32_t arm = 0; arm != kArms; ++arm) {
       alpha_[arm] = 1 + (alpha_[arm] - 1) * share;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shared memory for data that is too large for items; Wave moves it by DMA. The memory is divided
-// into pieces of equal size. One side may write a piece until it sends an item that names it; then
-// neither may write it until an item of the other side returns it. Readers must copy before they
-// check, because the writer may violate this rule.
+// Shared memory for data that is too large for items; Wave uses DMA for such data. The memory is
+// divided into pieces of equal size. One side may write a piece until it sends an item that names
+// the piece. After that, neither side may write the piece until an item from the other side returns
+// it. Readers must copy data before checking it, because the writer may violate this rule.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace sluice::simulation::tiering {
 
-/// One direction of the transfer, as used by one side. Counts the bytes that this side copied. The
-/// memory belongs to the caller and must outlive the object.
+/// One direction of the transfer, as used by one side. Counts the bytes that this side has copied.
+/// The memory belongs to the caller and must outlive this object.
 class Bulk {
  public:
   Bulk(std::span<std::byte> memory, uint32_t piece_bytes)

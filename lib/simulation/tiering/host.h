@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's side of memory tiering: scans access bits with the periods that the agent requested,
+// The host's side of memory tiering. Scans access bits at the intervals that the agent requested,
 // reports the results, and enforces valid decisions. If there is no agent, or the agent is silent,
 // the host runs a default action every 9.6 s. The default action is a second-chance policy: pages
 // that were accessed in both of the last two periods move to the fast tier; if that tier is full,
 // pages that were accessed in neither period are demoted.
 //
-// Each tick: call Tick() once, then Poll() any number of times. No clock, no lock; allocates only
-// in the constructor and in the default action.
+// In each tick, call Tick() once, then Poll() any number of times. The host uses no clock and no
+// lock, and allocates only in the constructor and in the default action.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +26,15 @@ namespace sluice::simulation::tiering {
 
 struct HostOptions {
   uint32_t slots = 4;  ///< Maximum number of pending decisions.
-  /// The agent is considered silent after more than this number of ticks without a valid decision
-  /// (3 s).
+  /// The agent counts as silent after more than this number of ticks (3 s) without a valid
+  /// decision.
   uint32_t watchdog_ticks = 10;
 };
 
 struct HostCounters {
   uint64_t scanned_regions = 0;
-  /// Regions that were due but deferred to the next tick, because the agent had not read earlier
-  /// scans.
+  /// Number of times that a due region was deferred to the next tick because the agent had not read
+  /// earlier scans.
   uint64_t deferred_regions = 0;
   uint64_t decisions = 0;
   std::array<uint64_t, kVerdicts> verdicts{};         ///< Verdicts on decisions.
@@ -46,7 +46,7 @@ struct HostCounters {
 };
 
 /// `table` and `channel` must outlive the host. `down` contains scan results. Piece i of `up`
-/// contains the elements of slot i, so `up` has `slots` pieces of kMaxElements elements.
+/// contains the elements for slot i, so `up` must have `slots` pieces of kMaxElements elements.
 template <offload::HostChannel C>
 class TieringHost {
  public:
@@ -59,8 +59,8 @@ class TieringHost {
         regions_(table.regions()),
         records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
-  /// Ends a tick (kTickNanoseconds): reports due scans and the tick to the agent. While alone(),
-  /// runs the default action every kSlowestTicks ticks instead.
+  /// Ends a tick (kTickNanoseconds): reports due scans and the tick to the agent. While alone() is
+  /// true, runs the default action every kSlowestTicks ticks instead.
   void Tick() {
     ++tick_;
     const uint64_t fast = table_->accesses(Tier::kFast) - reported_[0];
@@ -100,16 +100,16 @@ class TieringHost {
   }
 
   uint32_t tick() const { return tick_; }
-  /// Returns true if there is no agent, or if the agent is silent.
+  /// Returns whether there is no agent or the agent is silent.
   bool alone() const { return alone_; }
   const HostCounters& counters() const { return counters_; }
-  /// Returns the number of copied bytes, for scan results and elements.
+  /// Returns the number of bytes copied for scan results and elements.
   uint64_t bulk_bytes() const { return down_.bytes() + up_.bytes(); }
   uint64_t scan_bytes() const { return down_.bytes(); }
 
  private:
   struct RegionSchedule {
-    uint32_t scanned = 0;   ///< Tick of the last scan; 0: never.
+    uint32_t scanned = 0;   ///< Tick of the last scan; 0 if never.
     uint64_t accessed = 0;  ///< Pages accessed in the period before the last DefaultAction.
     uint8_t arm = 0;
   };
@@ -170,11 +170,11 @@ class TieringHost {
         for (uint32_t k = 0; k != e.count; ++k) regions_[e.first + k].arm = e.value;
       }
     }
-    // The agent was considered silent and did not receive the events of that time.
+    // The agent counted as silent, so it did not receive the events of that time.
     if (alone_) Introduce();
   }
 
-  /// Sends the geometry to a new agent and resets the schedule: all regions are due, with the
+  /// Sends the geometry to a new agent and resets the schedule: all regions are due and have the
   /// shortest period.
   void Introduce() {
     ++counters_.introductions;
@@ -193,7 +193,7 @@ class TieringHost {
     return r.scanned == 0 || tick_ - r.scanned >= PeriodTicks(r.arm);
   }
 
-  /// Returns whether a piece is free and the channel has room for two items, for the piece and the
+  /// Returns whether a piece is free and the channel has room for two items: the piece and the
   /// tick.
   bool CanReport() { return sent_ - given_back_ != down_.pieces() && channel_->room() > 1; }
 
@@ -273,7 +273,7 @@ class TieringHost {
   HostOptions options_;
   HostCounters counters_;
   std::vector<RegionSchedule> regions_;
-  std::vector<ScanRecord> records_;  ///< Records of the piece that is being filled.
+  std::vector<ScanRecord> records_;  ///< Records in the piece that is being filled.
   std::vector<Vpn> hot_, cold_;
   std::array<uint64_t, 2> reported_{};  ///< Number of reported accesses, by tier.
   uint64_t sent_ = 0;                   ///< Number of pieces of scans sent.

@@ -10,7 +10,7 @@ namespace {
 
 // A round lasts as long as the slowest scan period, so that every region has new data.
 constexpr uint32_t kRoundTicks = kSlowestTicks;
-// Interval at which a round may end early, if the fast tier serves too few accesses or while the
+// A round may end early after this interval, if the fast tier serves too few accesses or the
 // actuator safeguard acts.
 constexpr uint32_t kUrgentRoundTicks = kSlowestTicks / 4;
 
@@ -47,7 +47,7 @@ void Learner::OnScan(const ScanRecord& record) {
   r.mapped = record.mapped;
   r.fast = record.fast;
   r.moved = 0;
-  // The period of the first scan is unknown.
+  // The first scan's period is unknown.
   if (record.ticks != 0 && r.seen) {
     r.rates.Learn(record);
     if (record.mapped != 0) r.periods.Learn(record, options_.good_scan);
@@ -124,7 +124,7 @@ double Learner::RoundShare() const {
 }
 
 // Returns the share of accesses below which the actuator safeguard acts. Once it acts, it continues
-// until the target is reached.
+// until the target share is reached.
 double Learner::Limit() const { return options_.target - (mitigating_ ? 0 : options_.slack); }
 
 void Learner::EndRound() {
@@ -149,7 +149,7 @@ void Learner::EndRound() {
 
 void Learner::PlanMoves(double fast_per_tick, double slow_per_tick, bool enough) {
   ++counters_.rounds;
-  // Replaces planned migrations that are not committed yet.
+  // Discards planned migrations that have not been committed, because new ones replace them.
   std::erase_if(wishes_, [](const Element& e) { return e.kind == Element::kMigrate; });
   sorted_.clear();
   double slow_estimate = 0;
@@ -165,7 +165,7 @@ void Learner::PlanMoves(double fast_per_tick, double slow_per_tick, bool enough)
     }
   }
   // Access bits underestimate the number of accesses, often by a large factor. The host's counters
-  // provide the scale.
+  // provide the correct scale.
   const double seen = slow_per_tick == 0 ? 1 : std::min(slow_estimate / slow_per_tick, 1.0);
   const double may_be_slow = 1 - options_.target - options_.margin;
   const Moves moves =
@@ -213,8 +213,8 @@ void Learner::OnOutcome(const Element& element, bool done) {
     for (size_t i = element.first; done && i < end; ++i) regions_[i].host_arm = element.value;
     return;
   }
-  // The pages of a refused element are also marked, because it would be refused again before the
-  // next scan.
+  // The pages of a refused element are also marked, because the host would refuse it again before
+  // the next scan.
   for (uint32_t i = 0; i != element.count; ++i) {
     const Vpn page = element.first + i;
     if (page / kRegionPages >= regions_.size()) return;

@@ -5,16 +5,17 @@
 // migrates batches of pages until the fast tier serves the target share of accesses. It has SOL's
 // four safeguards against wrong models:
 //
-// - data: impossible records are ignored; a round with too many of them plans no migrations.
+// - data: impossible records are ignored. If a round has too many of them, no migrations are
+//   planned.
 // - model: a random tenth of the regions is scanned at the full rate. If the periods that the model
 //   chose there were clearly worse than the best ones, the model is discarded.
 // - default: in the epoch after the model was discarded, all regions are scanned at the full rate,
 //   and pages move only if the actuator safeguard acts.
-// - actuator: if the fast tier gets less than the target, for any reason, hot pages move at once
-//   and often, and pages are demoted only to make room for them.
+// - actuator: if the fast tier serves less than the target share, for any reason, hot pages move at
+//   once and often, and pages are demoted only to make room for them.
 //
-// Pure: the only clock is the host's ticks; deterministic for a given seed. Reset allocates the
-// models. All memory is bounded by the number of pages.
+// The code is pure: the host's ticks are the only clock, and results are deterministic for a given
+// seed. Reset allocates the models. The number of pages bounds all memory.
 #pragma once
 
 #include <cstdint>
@@ -30,18 +31,19 @@
 namespace sluice::simulation::tiering {
 
 struct LearnerOptions {
-  double target = 0.8;  ///< Target share of accesses to the fast tier.
+  double target = 0.8;  ///< Target share of accesses that the fast tier serves.
   /// No more pages are promoted while the share exceeds the target by this much.
   double margin = 0.02;
-  /// The actuator safeguard acts if the share is below the target by more than this.
+  /// The actuator safeguard acts if the share is more than this below the target.
   double slack = 0.02;
   GoodScan good_scan = {};
-  double validated = 0.1;  ///< Share of regions that are scanned at the full rate.
-  /// Maximum mean regret of the validated regions. If it is exceeded, the model has failed.
+  double validated = 0.1;  ///< Fraction of regions that are scanned at the full rate.
+  /// Maximum mean regret of the validated regions. The model has failed if it is exceeded.
   double max_regret = 0.35;
-  uint32_t warm_up_epochs = 4;  ///< Number of a region's epochs before its model is validated.
-  double max_invalid = 0.25;    ///< Maximum share of invalid records per round.
-  float keep = 0.9f;            ///< Factor per epoch by which evidence about periods is reduced.
+  uint32_t warm_up_epochs = 4;  ///< Number of epochs of a region before its model is validated.
+  double max_invalid = 0.25;    ///< Maximum fraction of invalid records per round.
+  float keep = 0.9f;            ///< Factor by which evidence about periods is multiplied in each
+                                ///< epoch.
   uint32_t max_moves = 4096;    ///< Maximum number of pages moved per round.
   uint64_t seed = 1;
 };
@@ -59,27 +61,28 @@ struct LearnerCounters {
   uint64_t actuator_trips = 0;
   uint64_t elements = 0;  ///< Number of elements in decisions.
   uint64_t elements_done = 0;
-  uint64_t elements_refused = 0;  ///< Refused by the host, e.g. because a page changed.
+  uint64_t elements_refused = 0;  ///< Elements that the host refused, for example because a page
+                                  ///< had changed.
 };
 
 class Learner {
  public:
   explicit Learner(const LearnerOptions& options) : options_(options), random_(options.seed) {}
 
-  /// Discards the models and pending requests. Called for a new host. `pages` is a multiple of
-  /// kRegionPages, and at most kMaxPages.
+  /// Discards the models and pending requests. Called for a new host. `pages` must be a multiple of
+  /// kRegionPages and at most kMaxPages.
   void Reset(uint32_t pages, uint32_t fast_capacity);
 
   void OnScan(const ScanRecord& record);
   /// Counts an invalid record, or a piece of records that was damaged in transfer.
   void OnInvalidScan() { ++counters_.invalid_records, ++round_invalid_; }
-  /// Handles the end of a tick. `fast_used` is the number of fast pages in use; the others are the
-  /// numbers of accesses to each tier during the tick. Ignores the tick if `fast_used` exceeds the
-  /// capacity.
+  /// Handles the end of a tick. `fast_used` is the number of fast pages in use. The other arguments
+  /// are the numbers of accesses to each tier during the tick. Ignores the tick if `fast_used`
+  /// exceeds the capacity.
   void OnTick(uint32_t fast_used, uint64_t fast_accesses, uint64_t slow_accesses);
 
-  /// Moves the next elements to commit, at most `most`, to `out`, which is cleared first. Returns
-  /// their number.
+  /// Clears `out` and moves the next elements to commit to it, at most `most`. Returns their
+  /// number.
   uint32_t Dequeue(std::vector<Element>& out, uint32_t most);
   void OnOutcome(const Element& element, bool done);
 
@@ -93,12 +96,12 @@ class Learner {
   struct RegionModel {
     AccessRates rates;
     ScanPeriods periods;
-    Generation generation = 0;  ///< Generation of the last scan.
+    Generation generation = 0;  ///< Generation at the last scan.
     uint64_t mapped = 0;
     uint64_t fast = 0;
-    /// Pages for which a migration by this agent was done or refused since the last scan.
+    /// Pages whose migration by this agent was done or refused since the last scan.
     uint64_t moved = 0;
-    uint8_t host_arm = 0;  ///< Arm that the host uses.
+    uint8_t host_arm = 0;  ///< Arm that the host is using.
     bool seen = false;
   };
 

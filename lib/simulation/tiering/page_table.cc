@@ -101,7 +101,7 @@ void PageTable::Check(std::span<const Element> elements, std::span<ElementStatus
     uint32_t moves = 0;
     statuses[i] = CheckMigration(e, fast_used, moves);
     if (statuses[i] != ElementStatus::kDone) continue;
-    // An earlier migration of the batch changes any pages that both elements contain.
+    // If both elements contain a page, the earlier migration of the batch changes it.
     for (size_t k = 0; k != i && statuses[i] == ElementStatus::kDone; ++k) {
       const Element& o = elements[k];
       if (o.kind == Element::kMigrate && statuses[k] == ElementStatus::kDone &&

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's authoritative state of two tiers of memory: the mapped pages, their tier, their
-// accesses since the last scan, and the generation of each page's last change. Its invariants hold
-// for any requests of an agent: the fast tier never exceeds its capacity, and a page that changed
-// after the generation known to the agent is not moved.
+// The host's authoritative state of two memory tiers: the mapped pages, their tier, their accesses
+// since the last scan, and the generation of each page's last change. Its invariants hold whatever
+// an agent requests: the fast tier never exceeds its capacity, and a page that has changed since
+// the generation known to the agent is not moved.
 //
-// Pure: no clock, no lock; allocates only in the constructor. Used by one thread at a time.
+// The code uses no clock and no lock, and allocates only in the constructor. Used by one thread at
+// a time.
 #pragma once
 
 #include <array>
@@ -23,8 +24,8 @@ enum class ElementStatus : uint8_t {
   /// The kind, tier or arm is invalid; the range is empty, too long, or not within the table.
   kMalformed,
   kNotMapped,  ///< A page is not mapped.
-  kStale,  ///< A page changed after the generation known to the agent, or an earlier element of the
-           ///< batch moves it.
+  kStale,  ///< A page has changed since the generation known to the agent, or an earlier element of
+           ///< the batch moves it.
   kAlready,  ///< All pages are already in the tier.
   kNoRoom,   ///< The fast tier has too few free pages.
 };
@@ -41,14 +42,14 @@ class PageTable {
   uint32_t fast_used() const { return fast_used_; }
   uint32_t mapped() const { return mapped_; }
   Generation generation() const { return clock_; }
-  /// Return the total numbers of pages moved to the fast tier and to the slow tier.
+  /// Return the total numbers of pages moved to the fast tier and to the slow tier, respectively.
   uint64_t promoted() const { return moved_[0]; }
   uint64_t demoted() const { return moved_[1]; }
 
-  // Actions of programs. `page` must be below pages().
+  // Actions by programs. `page` must be below pages().
 
-  /// Accesses a page. A page that is not mapped is mapped first: to the fast tier if there is room,
-  /// else to the slow tier. Returns the page's tier.
+  /// Accesses a page. If the page is not mapped, maps it first: to the fast tier if there is room,
+  /// otherwise to the slow tier. Returns the page's tier.
   Tier Touch(Vpn page, uint32_t times = 1) {
     RegionState& r = state_[page / kRegionPages];
     const uint64_t bit = uint64_t{1} << page % kRegionPages;
@@ -61,7 +62,7 @@ class PageTable {
   }
   /// Frees the page. Returns false if it was not mapped.
   bool Unmap(Vpn page);
-  /// Replaces the page's contents by those of another page, in the same tier. Returns false if it
+  /// Replaces the page's contents with those of another page, in the same tier. Returns false if it
   /// was not mapped.
   bool Remap(Vpn page);
 
@@ -70,19 +71,20 @@ class PageTable {
   Generation GenerationOf(Vpn page) const { return changed_[page]; }
   uint64_t accesses(Tier tier) const { return accesses_[static_cast<uint32_t>(tier)]; }
 
-  // Actions of the host for an agent.
+  // Actions by the host on behalf of an agent.
 
   /// Reads a region and clears its access bits.
   ScanRecord Scan(Region region, uint32_t ticks);
-  /// Computes the results that `elements` would have if they were applied in order; changes
-  /// nothing. Requires statuses.size() >= elements.size() and at most kMaxElements elements.
+  /// Computes the results that `elements` would have if they were applied in order, without
+  /// changing anything. There may be at most kMaxElements elements, and statuses.size() must be at
+  /// least elements.size().
   void Check(std::span<const Element> elements, std::span<ElementStatus> statuses) const;
-  /// Moves the pages of a migration for which Check just returned kDone. Must be called in the
-  /// order of the elements. Returns the number of moved pages.
+  /// Moves the pages of a migration for which Check has just returned kDone. Must be called in the
+  /// order of the elements. Returns the number of pages moved.
   uint32_t Migrate(const Element& element);
 
-  /// Returns the first violated invariant, or null (for tests): the fast tier does not exceed its
-  /// capacity, only mapped pages are in it or accessed, and the counts are correct.
+  /// For tests: returns the first violated invariant, or null. The fast tier must not exceed its
+  /// capacity, only mapped pages may be in it or accessed, and the counts must be correct.
   const char* Violation() const;
 
  private:

@@ -20,7 +20,7 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
   Moves moves;
   uint32_t left = goal.max_moves;
   uint32_t room = goal.fast_capacity - std::min(goal.fast_used, goal.fast_capacity);
-  // Candidates for demotion have indices from `hot` to `cold` - 1; the coldest has the highest
+  // Candidates for demotion have the indices `hot` to `cold` - 1. The coldest has the highest
   // index.
   size_t cold = pages.size();
   const auto coldest = [&]() -> const PageRate* {
@@ -42,7 +42,7 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
     moves.promote.push_back(page.page);
     left -= left != 0;
   }
-  // Demotes gradually: the next round shows whether this was right.
+  // Demotes gradually, so that the next round can show whether this was right.
   if (goal.shrink) left = std::min(left, goal.fast_used / 8);
   while (goal.shrink && left != 0) {
     const PageRate* leaving = coldest();

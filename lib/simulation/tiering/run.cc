@@ -18,7 +18,7 @@ using fabric::HostEnd;
 using fabric::NicEnd;
 
 constexpr fabric::Picoseconds kTickPicoseconds = tiering::kTickNanoseconds * 1000;
-/// Maximum number of exchanges of decisions and outcomes per tick.
+/// Maximum number of times per tick that decisions and outcomes are exchanged.
 constexpr uint32_t kExchanges = 16;
 
 struct Wave {
@@ -35,7 +35,7 @@ struct Wave {
 struct Swap {
   using Host = offload::SwapHost<HostEnd>;
   using Nic = offload::SwapNic<NicEnd>;
-  // Decisions are offered before the host asks, on the condition that the state is unchanged.
+  // Decisions are offered before the host asks, on condition that the state has not changed.
   static offload::SwapLayout Layout(uint32_t slots) { return {.slots = slots, .asks = false}; }
   static fabric::WindowParameters Window() { return {}; }
 };

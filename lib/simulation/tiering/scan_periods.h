@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Learns a region's scan period. A scan is good if it distinguishes pages. It is not good if it
-// found fewer accessed pages than GoodScan::few (too fast), or more than GoodScan::many (too slow).
-// Exceptions: "too slow" is good for the fastest arm, and "too fast" is good for the slowest arm;
+// Learns a region's scan period. A scan is good if it distinguishes pages. It is too fast if it
+// found fewer accessed pages than GoodScan::few, and too slow if it found more than GoodScan::many.
+// However, "too slow" is good for the fastest arm, and "too fast" is good for the slowest arm;
 // otherwise very busy and idle regions would have no good arm.
 //
 // The result of a slow arm is the union of the results of fast scans, so a region that is scanned
@@ -22,8 +22,9 @@
 
 namespace sluice::simulation::tiering {
 
-/// Decides whether a scan is good: whether the share of accessed pages among the region's mapped
-/// pages is in [few, many]. The exceptions for the slowest and the fastest arm are described above.
+/// Decides whether a scan is good, that is, whether the fraction of the region's mapped pages that
+/// were accessed is in [few, many]. The exceptions for the slowest and fastest arms are described
+/// above.
 struct GoodScan {
   double few = 0.25;
   double many = 0.75;
@@ -42,7 +43,7 @@ class ScanPeriods {
   /// Returns the arm of this epoch.
   uint32_t arm() const { return arm_; }
   const Bandit& bandit() const { return bandit_; }
-  /// Returns whether the region is scanned at the full rate in this epoch and learns about all
+  /// Returns whether, in this epoch, the region is scanned at the full rate and learns about all
   /// arms.
   bool at_full_rate() const { return full_rate_; }
   uint32_t epochs() const { return epochs_; }
@@ -67,7 +68,7 @@ class ScanPeriods {
 
   void Learn(const ScanRecord& record, const GoodScan& good) {
     if (!full_rate_) {
-      // The scan began under another arm, so it does not provide information about this one.
+      // The scan began under another arm, so it says nothing about this arm.
       if (record.ticks != PeriodTicks(arm_)) return;
       bandit_.Reward(arm_, good(arm_, record.accessed, record.mapped));
       return;
@@ -86,7 +87,7 @@ class ScanPeriods {
     }
   }
 
-  /// Returns the regret of an epoch at the full rate, 0 … 1.
+  /// Returns the regret, 0 … 1, of an epoch at the full rate.
   double Regret() const {
     const auto share = [](const Tried& t) {
       return t.trials == 0 ? 0.0 : static_cast<double>(t.successes) / t.trials;
@@ -108,7 +109,7 @@ class ScanPeriods {
   std::array<Tried, kArms> every_{};
   uint32_t epochs_ = 0;
   uint8_t arm_ = 0;
-  uint8_t believed_ = 0;  ///< The arm that the model considered best at the start of the epoch.
+  uint8_t believed_ = 0;  ///< The arm that the model considered best when the epoch began.
   bool full_rate_ = false;
 };
 

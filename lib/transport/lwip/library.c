@@ -4,7 +4,7 @@
  * functions of library.h. */
 #include "library.h"
 
-/* tcp_timer_ctr is static; `tick` needs it. lwIP's file is compiled unchanged, here. */
+/* `tick` needs tcp_timer_ctr, which is static, so lwIP's unchanged file is compiled here. */
 #include "core/tcp.c"
 #include "lwip/inet_chksum.h"
 #include "lwip/ip.h"
@@ -13,15 +13,15 @@
 #include "memory.h"
 
 static struct tcp_upcalls upcalls;
-static struct netif netif; /* The only one. Its number of bytes per packet matters, no address. */
+static struct netif netif; /* The only one. lwIP uses its MTU, but no address. */
 static u8_t argument_id;
 
-/* ---- Buckets. lwIP searches tcp_active_pcbs and tcp_tw_pcbs, which are those of one bucket. ---- */
+/* ---- Buckets. lwIP searches tcp_active_pcbs and tcp_tw_pcbs, the lists of one bucket. ---- */
 
 struct bucket {
   struct tcp_pcb* active;
   struct tcp_pcb* time_wait;
-  uint32_t position; /* In `used`, if one of the lists is not empty. */
+  uint32_t position; /* Position in `used` if one of the lists is not empty. */
 };
 static struct bucket* buckets;
 static uint32_t* used; /* Buckets with connections. */
@@ -81,10 +81,10 @@ static uint32_t find(const struct tcp_tuple* tuple) {
   return TCP_NO_SLOT;
 }
 
-/* ---- Callbacks of lwIP. They record what happened; Stack calls its user once lwIP returned. ---- */
+/* ---- Callbacks from lwIP. They record events; Stack calls its user after lwIP returns. ---- */
 
-static struct tcp_events* events; /* Of the segment that is being processed. */
-static enum tcp_end end;          /* Reason if a connection is freed now. */
+static struct tcp_events* events; /* Events of the segment that is being processed. */
+static enum tcp_end end;          /* The reason, if a connection is freed now. */
 
 static err_t on_receive(void* slot, struct tcp_pcb* pcb, struct pbuf* data, err_t error) {
   struct pbuf** last = &events->data;
@@ -110,7 +110,7 @@ static err_t on_open(void* slot, struct tcp_pcb* pcb, err_t error) {
   return ERR_OK;
 }
 
-/* Called before the connection is freed if the peer ended it, and afterwards otherwise. */
+/* Called before the connection is freed if the peer ended it, otherwise afterwards. */
 static void on_end(void* slot, err_t error) {
   (void)slot;
   if (error == ERR_RST) end = TCP_END_RESET;
@@ -122,8 +122,8 @@ static void on_free(u8_t id, void* slot) {
   upcalls.freed(upcalls.user, (uint32_t)(uintptr_t)slot, end);
 }
 
-/* lwIP does not notice that the peer of a half-closed connection is gone. This function probes it
- * as lwIP probes others. */
+/* lwIP does not notice if the peer of a half-closed connection has gone. This function probes that
+ * peer as lwIP probes the peers of open connections. */
 static err_t on_poll(void* slot, struct tcp_pcb* pcb) {
   if (pcb->state == FIN_WAIT_2) {
     const u32_t silence = (tcp_ticks - pcb->tmr) * TCP_SLOW_INTERVAL;
@@ -163,7 +163,7 @@ static err_t on_syn(u8_t id, struct tcp_pcb_listen* listener, struct tcp_pcb* pc
 
 static const struct tcp_ext_arg_callbacks listener_callbacks = {NULL, on_syn};
 
-/* ---- The IP layer. It replaces lwIP's; Stack writes and checks the headers. ---- */
+/* ---- The IP layer, which replaces lwIP's. Stack writes and checks the headers. ---- */
 
 static err_t output(struct pbuf* p, const void* source, const void* destination, int is_ipv6) {
   const struct tcp_hdr* header = p->payload;
@@ -213,7 +213,7 @@ struct netif* netif_get_by_index(u8_t number) {
   return &netif;
 }
 
-/* Not called: connections have an address when they are opened. */
+/* Never called, because connections have an address when they are opened. */
 const ip_addr_t* ip6_select_source_address(struct netif* interface, const ip6_addr_t* destination) {
   (void)interface, (void)destination;
   return NULL;
@@ -233,16 +233,16 @@ uint32_t tcp_initial_sequence(const ip_addr_t* local, uint16_t local_port, const
                                   IP_IS_V6(remote));
 }
 
-/* ---- Received segments. lwIP changes the header, so it is copied; the data stays in the frame. ---- */
+/* ---- Received segments. Headers are copied, because lwIP changes them; data is not. ---- */
 
 struct inbound {
   struct pbuf_custom header; /* First pbuf: the header. */
   struct pbuf_custom data;   /* Second pbuf: the data, in the frame or in `copy`. */
-  int parts;                 /* Pbufs that are in use. */
+  int parts;                 /* Number of pbufs in use. */
   void* copy;
   uint8_t bytes[64];
 };
-static struct inbound* in_frame; /* The segment with data in the frame that is being processed. */
+static struct inbound* in_frame; /* The segment whose data is still in the current frame. */
 
 static void free_part(struct inbound* inbound) {
   if (--inbound->parts != 0) return;
@@ -258,8 +258,8 @@ static void free_data(struct pbuf* p) {
   free_part(inbound);
 }
 
-/* Removes what lwIP would accept too readily: a maximum segment size that is tiny, or that comes
- * after the handshake. */
+/* Corrects maximum segment size options that lwIP should not accept: tiny ones, and those that
+ * arrive after the handshake. */
 static void restrict_options(uint8_t* header, uint32_t header_bytes) {
   enum { kMinimum = 64 };
   const int is_syn = (header[13] & TCP_SYN) != 0;
@@ -329,7 +329,7 @@ static void end_input(struct tcp_pcb* pcb) {
   struct pbuf* data;
   if (inbound == NULL) return;
   data = &inbound->data.pbuf;
-  /* Segments after a gap never use up the memory that other segments need. */
+  /* Segments after a gap must not use up the memory that other segments need. */
   if (!tcp_memory_is_short()) inbound->copy = tcp_memory_allocate(data->len);
   if (inbound->copy != NULL) {
     memcpy(inbound->copy, data->payload, data->len);
@@ -361,7 +361,7 @@ static void stop(void) {
   free(used);
 }
 
-/* The timers of all buckets run in the same tick. */
+/* Runs the timers of all buckets for one tick. */
 static void tick(void) {
   static int slow;
   const u8_t counter = tcp_timer_ctr;
@@ -369,7 +369,7 @@ static void tick(void) {
   uint32_t i;
   slow = !slow;
   end = TCP_END_LOST;
-  /* A bucket that becomes empty is replaced by the last, which was processed before. */
+  /* A bucket that becomes empty is replaced with the last one, which was already processed. */
   for (i = used_count; i-- > 0;) {
     const uint32_t bucket = used[i];
     enter(bucket);
@@ -422,7 +422,7 @@ static int is_newer(const struct tcp_pcb* pcb, uint32_t sequence) {
   return TCP_SEQ_GT(sequence, pcb->rcv_nxt);
 }
 
-/* Data bytes of a full segment, as tcp_write computes it. */
+/* Returns the number of data bytes in a full segment, as tcp_write computes it. */
 static uint32_t segment_bytes(const struct tcp_pcb* pcb) {
   const u16_t half_window = TCPWND_MIN16(pcb->snd_wnd_max / 2);
   return half_window != 0 && half_window < pcb->mss ? half_window : pcb->mss;

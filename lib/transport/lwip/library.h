@@ -3,9 +3,9 @@
  * Interface of the library that contains lwIP. Each Stack loads its own copy (instance.h), so the
  * library keeps its state in global variables. Only Stack uses it, in one thread.
  *
- * An address is 4 bytes or, of IPv6, 16 bytes in network order. Ports are in host order. A slot is
- * Stack's number of a connection. A bucket is a short list of connections, found by the hash of
- * their addresses and ports. */
+ * An address is 4 bytes (IPv4) or 16 bytes (IPv6) in network order. Ports are in host order. A slot
+ * is Stack's number for a connection. A bucket is a short list of connections, selected by the
+ * hash of their addresses and ports. */
 #pragma once
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ extern "C" {
 #define TCP_WINDOW_BYTES (256 * 1024)
 #define TCP_SEND_BYTES (256 * 1024)
 #define TCP_TICK_MS 50
-/* Bytes that may be written in front of a segment that is passed to tcp_upcalls.output. */
+/* Number of bytes that may be written in front of a segment passed to tcp_upcalls.output. */
 #define TCP_HEADROOM 54
 /* Maximum length of an IP packet. */
 #define TCP_MTU 1500
@@ -42,27 +42,27 @@ struct tcp_segment {
   const uint8_t* bytes;  /* TCP header and data. */
   uint32_t header_bytes; /* 20 ... 60, with options. */
   uint32_t data_bytes;
-  int refuse_syn; /* A SYN that opens a connection is answered by a reset. */
+  int refuse_syn; /* Answers a SYN that opens a connection with a reset. */
 };
 
-/* The changes that a segment caused. */
+/* Changes that a segment caused. */
 struct tcp_events {
   struct pbuf* data; /* Received bytes; freed by `release`. */
   int opened;
-  int half_closed; /* After all data. */
+  int half_closed; /* The peer sends no data after `data`. */
   int acknowledged;
 };
 
 /* Calls from the library. They must not call the library. */
 struct tcp_upcalls {
   void* user;
-  /* Sends a segment whose checksum is 0. Slot is TCP_NO_SLOT if it belongs to no connection.
-   * Returns 0 if it cannot be sent now. */
+  /* Sends a segment, in which the checksum is 0. `slot` is TCP_NO_SLOT if the segment does not
+   * belong to a connection. Returns 0 if it cannot be sent now. */
   int (*output)(void* user, uint32_t slot, uint8_t* segment, uint32_t bytes, const uint8_t* local,
                 const uint8_t* remote, int is_ipv6, int retransmitted);
-  /* A SYN creates a connection. Returns its slot. */
+  /* Called when a SYN creates a connection. Returns the connection's slot. */
   uint32_t (*create)(void* user, struct tcp_pcb* pcb);
-  /* The connection was freed, in any state. */
+  /* Called when a connection has been freed, in any state. */
   void (*freed)(void* user, uint32_t slot, enum tcp_end end);
   /* Called every second tick for each connection. */
   void (*poll)(void* user, uint32_t slot);
@@ -74,23 +74,22 @@ struct tcp_upcalls {
 struct tcp_library {
   /* Called first. `buckets` is the number of buckets. Returns 0 if there is no memory. */
   int (*start)(const struct tcp_upcalls* upcalls, uint32_t max_connections, uint32_t buckets);
-  /* Called last, without connections. */
+  /* Called last, when there are no connections. */
   void (*stop)(void);
   /* Runs the timers once. */
   void (*tick)(void);
   /* Listens on all addresses. Returns 0 if there is no memory or the port is in use. */
   int (*listen)(uint16_t port);
-  /* Sends a SYN. The ports are not 0. Returns NULL if there is no memory. */
+  /* Sends a SYN. The ports must not be 0. Returns NULL if there is no memory. */
   struct tcp_pcb* (*connect)(const struct tcp_tuple* tuple, uint32_t slot);
-  /* Returns the slot of the connection, also in TIME-WAIT, or TCP_NO_SLOT. */
+  /* Returns the slot of the connection, even in TIME-WAIT, or TCP_NO_SLOT if there is none. */
   uint32_t (*find)(const struct tcp_tuple* tuple);
   /* Processes a segment. Its data must stay valid until `end_input`. */
   void (*input)(const struct tcp_segment* segment, struct tcp_events* events);
-  /* Returns the next part of data, and sets `bytes` and `size`; NULL after the last part. The first
-   * part is the argument itself. */
+  /* Sets `bytes` and `size` to the part `data`. Returns the next part, or NULL after the last. */
   struct pbuf* (*part)(struct pbuf* data, const uint8_t** bytes, uint32_t* size);
   void (*release)(struct pbuf* data);
-  /* Copies the data of the segment if lwIP still refers to it. `pcb` is its connection, or NULL. */
+  /* Copies the segment's data if lwIP still refers to it. `pcb` is its connection, or NULL. */
   void (*end_input)(struct tcp_pcb* pcb);
   int (*is_time_wait)(const struct tcp_pcb* pcb);
   /* Returns whether a SYN with this sequence number may replace a connection in TIME-WAIT. */
@@ -102,11 +101,11 @@ struct tcp_library {
   void (*flush)(struct tcp_pcb* pcb);
   void (*consume)(struct tcp_pcb* pcb, uint32_t bytes);
   void (*finish)(struct tcp_pcb* pcb);
-  /* Frees the connection, after a RST unless it is in TIME-WAIT. */
+  /* Frees the connection. Sends a RST first unless the connection is in TIME-WAIT. */
   void (*abort)(struct tcp_pcb* pcb, uint32_t bucket);
-  /* Frees the connection without RST. */
+  /* Frees the connection without sending a RST. */
   void (*forget)(struct tcp_pcb* pcb, uint32_t bucket);
-  /* Number of times at which a pool was empty. */
+  /* Returns the number of times that a pool was empty. */
   uint64_t (*no_memory)(void);
 };
 

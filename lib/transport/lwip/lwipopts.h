@@ -31,7 +31,7 @@
 #define IP_FRAG 0
 #define IP_DEFAULT_TTL 64
 
-/* All memory of lwIP comes from the pools of memory.c. */
+/* All of lwIP's memory comes from the pools in memory.c. */
 #define MEM_ALIGNMENT 8
 #define MEM_LIBC_MALLOC 1
 #define MEMP_MEM_MALLOC 1
@@ -40,7 +40,7 @@ void tcp_memory_free(void* block);
 #define mem_clib_malloc tcp_memory_allocate
 #define mem_clib_free tcp_memory_free
 
-/* A segment is contiguous, and there is room in front of it for Ethernet and IP headers. */
+/* A segment is contiguous, with room in front of it for Ethernet and IP headers. */
 #define LWIP_NETIF_TX_SINGLE_PBUF 1
 #define LWIP_SUPPORT_CUSTOM_PBUF 1
 #define PBUF_POOL_FREE_OOSEQ 0
@@ -51,7 +51,7 @@ void tcp_memory_free(void* block);
 #define CHECKSUM_CHECK_IP 0
 #define CHECKSUM_CHECK_TCP 0
 
-/* Times. The fast timer runs every tick, the slow one every second tick. */
+/* Times. The fast timer runs every tick, and the slow one every second tick. */
 #define TCP_TMR_INTERVAL TCP_TICK_MS
 #define TCP_MSL 15000UL
 #define TCP_MAXRTX 8
@@ -61,19 +61,19 @@ void tcp_memory_free(void* block);
 #define TCP_KEEPINTVL_DEFAULT 10000UL
 #define TCP_KEEPCNT_DEFAULT 6U
 
-/* Sizes of a connection. */
+/* Sizes per connection. */
 #define TCP_MSS 1460
 #define LWIP_WND_SCALE 1
 #define TCP_RCV_SCALE 3
 #define TCP_WND TCP_WINDOW_BYTES
 #define TCP_SND_BUF TCP_SEND_BYTES
 #define TCP_SND_QUEUELEN 512
-#define TCP_SNDLOWAT (2 * TCP_MSS + 1) /* Unused, but init.c limits it. */
-/* The user reads within Input, but after the acknowledgement was sent. A low threshold would send a
- * second acknowledgement for the window. */
+#define TCP_SNDLOWAT (2 * TCP_MSS + 1) /* Unused, but init.c checks its limits. */
+/* The user reads data during Input, but after the acknowledgement has been sent. With a low
+ * threshold, lwIP would send a second acknowledgement to update the window. */
 #define TCP_WND_UPDATE_THRESHOLD (TCP_WND / 4)
 
-/* A hole in the window costs one retransmission. Each segment after it is two pbufs. */
+/* A hole in the window costs one retransmission. Each segment after it occupies two pbufs. */
 #define TCP_QUEUE_OOSEQ 1
 #define TCP_OOSEQ_MAX_BYTES TCP_WND
 #define TCP_OOSEQ_MAX_PBUFS 400

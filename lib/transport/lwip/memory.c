@@ -7,12 +7,12 @@
 #include "lwip/mem.h"
 
 struct pool {
-  size_t bytes; /* Of a block. */
+  size_t bytes; /* Size of a block. */
   size_t limit; /* Number of blocks. */
   uint8_t* base;
-  size_t touched; /* Blocks that were allocated at least once. */
+  size_t touched; /* Number of blocks that were allocated at least once. */
   size_t used;
-  void* free; /* List of free blocks; the first word of each is the next. */
+  void* free; /* List of free blocks. The first word of each points to the next. */
 };
 
 /* The pools are for headers and queued segments, for larger blocks that are not buffers, for
@@ -36,7 +36,8 @@ int tcp_memory_start(uint32_t connections, size_t pcb_bytes) {
   pools[kSegment].limit = 4 * buffers + 4 * (size_t)connections + 1024;
   pools[kSmall].bytes = 256;
   pools[kSmall].limit = 2 * buffers + 4 * (size_t)connections + 1024;
-  /* A buffer can by chance be as large as a connection: at most one per connection. */
+  /* A buffer that happens to have the size of a connection comes from this pool, too: at most one
+   * per connection. */
   pools[kConnection].bytes = pcb_bytes;
   pools[kConnection].limit = 4 * (size_t)connections + 1024;
   pools[kBuffer].bytes = TCP_BUFFER_BYTES;
@@ -90,7 +91,7 @@ void* tcp_memory_allocate(size_t bytes) {
 
 void tcp_memory_free(void* block) {
   struct pool* pool = pools;
-  while ((uint8_t*)block < pool->base) ++pool; /* The pools are in descending order. */
+  while ((uint8_t*)block < pool->base) ++pool; /* The pools' addresses descend. */
   memcpy(block, &pool->free, sizeof(pool->free));
   pool->free = block;
   --pool->used;
