@@ -14,16 +14,15 @@ namespace sluice::fabric {
 
 struct Costs {
   // The link:
-  Picoseconds pcie_oneway = 379_ns;        ///< [H24] From when a small TLP is sent until it
-                                           ///< arrives.
+  Picoseconds pcie_oneway = 379_ns;        ///< [H24] From sending a small TLP to its arrival.
   Picoseconds completion_timeout = 50_us;  ///< [est] Minimum of the default PCIe range.
 
   // Accesses of the host processor to a BAR:
   Picoseconds mmio_read_uncached = 750_ns;  ///< [B26] 8 bytes; also the first read of a WT line.
   Picoseconds mmio_read_cached = 2_ns;      ///< [est] A read of a cached WT line.
   Picoseconds mmio_write_uncached = 50_ns;  ///< [est] Processor time of an 8-byte store.
-  Picoseconds mmio_write_line = 80_ns;  ///< [est] Processor time of a 64-byte WC store and sfence:
-                                        ///< 60-100.
+  Picoseconds mmio_write_line = 80_ns;      ///< [est] Processor time, 64 bytes WC and sfence:
+                                            ///< 60-100.
 
   // Interrupts: the sum of send, oneway, receive and dispatch is the 1600 ns of [B26].
   Picoseconds msix_send = 70_ns;               ///< [est] Register write at the NIC.
@@ -32,8 +31,7 @@ struct Costs {
   Picoseconds decision_to_msix_sent = 426_ns;  ///< [B26] Wave's send path, software included.
 
   // Memory:
-  Picoseconds host_cached_line = 40_ns;  ///< [est] Read of a line that DDIO has placed in the LLC:
-                                         ///< 20-70.
+  Picoseconds host_cached_line = 40_ns;  ///< [est] Read of a line put into the LLC by DDIO: 20-70.
   Picoseconds nic_memory = 100_ns;       ///< [est] A NIC core's DRAM.
   Picoseconds nic_cached_line = 30_ns;   ///< [est] A NIC core's LLC.
   Picoseconds nic_write_line = 80_ns;    ///< [est] NIC core time to push a line across the link.
@@ -47,8 +45,7 @@ struct Costs {
   Picoseconds agent_decision = 1117_ns;  ///< [est] 1 / 895k requests per second of [B26].
 
   // The same agent on a host core, over coherent memory:
-  Picoseconds coherent_line = 50_ns;     ///< [est] Transfer of a line between cores on one die:
-                                         ///< 40-60.
+  Picoseconds coherent_line = 50_ns;     ///< [est] A line between cores on one die: 40-60.
   Picoseconds host_interrupt = 1104_ns;  ///< [est] ghOSt, SOSP'21: 1772 minus the agent's 668.
 
   constexpr Picoseconds MsixEndToEnd() const {

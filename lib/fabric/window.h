@@ -194,8 +194,7 @@ class HostEnd : public FabricEnd {
   friend class WindowPair;
   std::mt19937_64 random_;
   std::map<uint32_t, Buffer> buffers_;
-  std::map<uint32_t, std::shared_ptr<Read>> cache_;  ///< Write-through lines that are cached or
-                                                     ///< being read.
+  std::map<uint32_t, std::shared_ptr<Read>> cache_;  ///< Write-through lines, cached or being read.
   bool dead_ = false;
 };
 

@@ -76,8 +76,7 @@ class WaitingFrames {
     begin_ = 0;
   }
 
-  std::vector<uint8_t> memory_;  ///< [begin_, end_) contains the length and the bytes of each
-                                 ///< frame.
+  std::vector<uint8_t> memory_;  ///< [begin_, end_) holds the length and the bytes of each frame.
   size_t begin_ = 0;
   size_t end_ = 0;
 };
@@ -167,9 +166,7 @@ class BilateralQueue {
     if (!given_.waits || !link_.Cancel()) return 0;
     given_.waits = false;
     HeldRegion region;
-    if (!link_.Region(region))
-      return 0;  // The swap was already complete, so Poll returns the new
-                 // region.
+    if (!link_.Region(region)) return 0;  // The swap was complete, so Poll returns the new region.
     region.received = 0;
     Begin(region);
     AppendWaiting();
@@ -187,9 +184,7 @@ class BilateralQueue {
     if (working_ || waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
     HeldRegion region;
-    if (link_.Region(region))
-      GiveWaiting(region);  // If the swap was complete, Poll returns the
-                            // new region.
+    if (link_.Region(region)) GiveWaiting(region);  // Otherwise Poll returns the new region.
   }
 
   /// Must be called before the first Poll.

@@ -375,13 +375,11 @@ class CoherentQueue {
   QueueCounters counters_;
   bool changed_ = false;     ///< A frame of this burst was changed or not forwarded.
   FrameTotals unforwarded_;  ///< Totals received minus totals forwarded in this burst, modulo 2^64.
-  bool ahead_ = false;       ///< Frames were sent that the NIC must read before it reads the next
-                             ///< answers.
+  bool ahead_ = false;       ///< Frames were sent that the NIC must read before the next answers.
   uint32_t at_work_ = 0;     ///< Index of the frame being handled, if the engine is a Sender.
   Patience patience_;        ///< Limits the waits for lines in which to send frames.
   LateAnswers late_;         ///< Late answers of this burst.
-  uint8_t* spare_ = nullptr;  ///< Address for the next answer that exceeds its frame's room, or
-                              ///< null.
+  uint8_t* spare_ = nullptr;  ///< Address for the next answer that exceeds its room, or null.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };
 

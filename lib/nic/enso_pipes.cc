@@ -123,9 +123,7 @@ SendResult EnsoPipes::SendException(const uint8_t* frame, uint32_t length) {
 bool EnsoPipes::MakeRoom(uint32_t step) {
   if (composed_bytes_ + step > kComposedBytes) SendComposed();
   while (AskForRoom() < composed_bytes_ + step) {
-    if (composed_bytes_ > 0)
-      SendComposed();  // Room becomes free only after its bytes have been
-                       // sent.
+    if (composed_bytes_ > 0) SendComposed();  // Room is freed only after its bytes are sent.
     rte_pmd_enso_flush(nb_.get());
     rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
     if (!patience_.Wait()) return false;

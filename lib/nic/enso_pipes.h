@@ -105,11 +105,9 @@ class EnsoPipes {
   static constexpr uint32_t kPrefetchAheadBytes = 16 * packet::kFlitBytes;
 
   uint8_t* room_ = nullptr;      ///< Free room in the composer.
-  uint32_t room_bytes_ = 0;      ///< Known free bytes at room_, or 0 if room must be requested
-                                 ///< first.
+  uint32_t room_bytes_ = 0;      ///< Known free bytes at room_; if 0, room must be requested.
   uint32_t composed_bytes_ = 0;  ///< Unsent bytes at the start of room_.
-  uint8_t* spare_ = nullptr;     ///< End of the unsent bytes if kSpareBytes fit there, otherwise
-                                 ///< null.
+  uint8_t* spare_ = nullptr;     ///< End of the unsent bytes if kSpareBytes fit there, else null.
   Patience patience_;            ///< Limits waits for NB slots and composer room.
   std::optional<MbufTransmitter> exception_;
   /// Totals of frames that were accepted since the last Send or Flush but could not be sent.

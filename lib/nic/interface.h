@@ -28,8 +28,7 @@ struct InterfaceOptions;
 /// Properties of an interface that are known before a port is opened.
 struct InterfaceInfo {
   std::string_view name;     ///< Value of --iface, and name in reports.
-  std::string_view crosses;  ///< One line that names the units that cross the boundary between host
-                             ///< and NIC.
+  std::string_view crosses;  ///< One line: the units that cross between host and NIC.
   std::string_view model;    ///< Vdev that an application creates if no device is given.
   bool ipv4_only = false;    ///< Whether the `model` device sends only IPv4 frames.
   /// Returns additional arguments for the `model` vdev, each with a leading comma. Null if the

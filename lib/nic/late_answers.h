@@ -36,8 +36,7 @@ class LateAnswers {
   template <typename Leave>
   void Empty(Leave leave) {
     std::ranges::sort(answers_, {}, [](const Answer& answer) {
-      return std::pair(answer.number, answer.at);  // `at` increases in the order in which frames
-                                                   // were added.
+      return std::pair(answer.number, answer.at);  // `at` increases in the order of addition.
     });
     for (const Answer& answer : answers_) leave(&bytes_[answer.at], answer.length);
     answers_.clear();

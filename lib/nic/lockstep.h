@@ -168,8 +168,7 @@ class Lockstep {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]]
             return i;
-          PrefetchForWriting(next + (next - at));  // The frame after next, if all frames have the
-                                                   // same size.
+          PrefetchForWriting(next + (next - at));  // The frame after next if all sizes are equal.
           if constexpr (packet::PreparingEngine<Engine>) {
             if constexpr (kAhead == 1) {
               // The exact length has not been loaded yet, so this passes an upper bound.

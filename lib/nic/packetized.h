@@ -287,8 +287,7 @@ class PacketizedQueue {
   uint64_t tx_bytes_ = 0;  ///< Bytes sent minus bytes received in this burst, modulo 2^64.
   uint32_t freed_count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> freed_;
-  MbufTransmitter sender_;  ///< Sends the frames that the engine sends by itself. Its patience
-                            ///< applies to the whole queue.
+  MbufTransmitter sender_;  ///< Sends the engine's own frames. Its patience is the queue's.
 };
 
 static_assert(FrameQueue<PacketizedQueue>);

@@ -41,8 +41,7 @@ class Patience {
     } else {
       waited_cycles_ += now - last_;
       if (now - last_ > hz / 1000)
-        deadline_ += now - last_;  // An attempt never takes this long, so the worker was not
-                                   // running.
+        deadline_ += now - last_;  // No attempt takes this long: the worker was not running.
     }
     last_ = now;
     return now < deadline_;

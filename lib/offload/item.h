@@ -28,8 +28,7 @@ using Slot = uint32_t;
 enum class Ruling : uint8_t {
   kEnforce,  ///< The decision is valid and is enforced now.
   kRefuse,   ///< The state that the decision is based on has changed.
-  kLater,    ///< The decision cannot be made yet, for example because schedule() has not been
-             ///< called for a prestaged decision.
+  kLater,    ///< Not decidable yet, such as a prestaged decision before schedule() is called.
 };
 
 /// Result of a decision, or kNone while it is pending.

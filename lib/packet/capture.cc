@@ -52,8 +52,7 @@ struct CaptureReader::State {
   File file;  // For the pcapng reader only; libpcap opens its own file.
   Pcap pcap;
   std::optional<PcapngReader> pcapng;  // Used instead of `pcap` if the file is pcapng.
-  uint32_t pcap_fcs_bytes = 0;  // Number of FCS bytes at the end of each frame, from the file
-                                // header.
+  uint32_t pcap_fcs_bytes = 0;         // FCS bytes at the end of each frame, from the file header.
   std::optional<CaptureRecord> ahead;  // The first record including its FCS, read by Open.
   uint32_t ahead_fcs_bytes = 0;
   uint64_t records = 0;

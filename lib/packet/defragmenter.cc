@@ -58,8 +58,7 @@ FlowKey Defragmenter::KeyOf(const uint8_t* frame, const Headers& headers) {
   if (headers.IsIpv6()) {
     key.source_port = LoadBe16(ip + kIpv6HeaderBytes + 4);
     key.destination_port = LoadBe16(ip + kIpv6HeaderBytes + 6);
-    key.protocol = 0;  // The first fragment determines the datagram's protocol (RFC 8200 section
-                       // 4.5).
+    key.protocol = 0;  // The first fragment determines the protocol (RFC 8200 section 4.5).
   } else {
     key.source_port = LoadBe16(ip + 4);
   }

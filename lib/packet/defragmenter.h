@@ -101,8 +101,7 @@ class Defragmenter {
     uint32_t end = 0;                    ///< End of the payload; 0 until the last fragment arrives.
     uint32_t reached = 0;                ///< Highest end of all received fragments.
     uint32_t bytes = 0;                  ///< Received payload bytes.
-    uint32_t headers = 0;                ///< Size of the headers; 0 until the first fragment
-                                         ///< arrives.
+    uint32_t headers = 0;                ///< Size of the headers; 0 before the first fragment.
     uint32_t l3 = 0;                     ///< Offset of the IP header.
     std::bitset<kMostBytes / 8> blocks;  ///< Received 8-byte blocks.
   };

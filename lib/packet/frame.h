@@ -15,8 +15,7 @@ struct Frame {
   static constexpr uint32_t kSpareBytes = 1536;
 
   uint8_t* data;      ///< First byte of the Ethernet header.
-  uint32_t length;    ///< Length of the frame in bytes. An engine may change it within headroom and
-                      ///< tailroom.
+  uint32_t length;    ///< Length in bytes. An engine may change it within headroom and tailroom.
   uint32_t headroom;  ///< Writable bytes before `data`. 0 on a pipe.
   uint32_t tailroom;  ///< Writable bytes after `data + length`.
   /// Where the interface will copy a frame that does not fit in its buffer. An engine that builds

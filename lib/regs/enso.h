@@ -37,8 +37,7 @@ inline constexpr uint32_t kRxHead = 0x04;
 inline constexpr uint32_t kRxMemLo = 0x08;
 inline constexpr uint32_t kRxMemHi = 0x0c;
 inline constexpr uint32_t kTxTail = 0x10;   ///< NB page only. A store starts the descriptor fetch.
-inline constexpr uint32_t kTxHead = 0x14;   ///< NB page only. Set to the tail when the NIC
-                                            ///< *fetches* the descriptors.
+inline constexpr uint32_t kTxHead = 0x14;   ///< NB page only. Set to tail when the NIC *fetches*.
 inline constexpr uint32_t kTxMemLo = 0x18;  ///< NB page only.
 inline constexpr uint32_t kTxMemHi = 0x1c;
 
@@ -61,10 +60,8 @@ inline constexpr uint32_t kMaxRxFlits = 24;       ///< Longest received frame by
 inline constexpr uint32_t kHeadTriggerDepth = 124;
 inline constexpr uint32_t kTxFetchMax = 256;              ///< Descriptors per DMA read.
 inline constexpr uint32_t kMaxTransferBytes = 1'048'512;  ///< Maximum length of one TX slot.
-inline constexpr uint32_t kMaxTxFrameFlits = 64;   ///< A frame whose header claims a greater length
-                                                   ///< deadlocks the FIFO.
-inline constexpr uint64_t kClockHz = 200'000'000;  ///< Clock of timestamps, rate limiter and round
-                                                   ///< robin: 5 ns period.
+inline constexpr uint32_t kMaxTxFrameFlits = 64;   ///< A longer claimed length deadlocks the FIFO.
+inline constexpr uint64_t kClockHz = 200'000'000;  ///< For timestamps, rate limiter, round robin.
 
 /// First word of a slot: 1 for RX notifications and TX data slots, exactly 2 for TX configuration
 /// commands, 0 for a free or completed slot.

@@ -13,8 +13,7 @@
 namespace sluice::regs::ipu {
 
 inline constexpr uint32_t kPageBytes = 4096;
-inline constexpr uint32_t kMaxQueues = 16;  ///< Queue pairs are on pages 1 … 16. Page 0 is the port
-                                            ///< page.
+inline constexpr uint32_t kMaxQueues = 16;  ///< Queue pairs: pages 1 … 16. Page 0 is the port page.
 inline constexpr uint32_t kBarBytes = 32 * kPageBytes;
 
 // ---------------------------------------------------------------- port page
@@ -44,8 +43,7 @@ inline constexpr uint32_t kFlowEtherDestination = 0x110;
 /// A rule has aged after this many seconds without a hit, which is reported through kPortVector. 0
 /// means never.
 inline constexpr uint32_t kFlowAge = 0x118;
-inline constexpr uint32_t kFlowCookie = 0x120;  ///< 8 bytes: id that software assigns to a rule
-                                                ///< with an age.
+inline constexpr uint32_t kFlowCookie = 0x120;  ///< 8 bytes: software's id for a rule with an age.
 
 /// RO: number of queue pairs, starting at 0, that can have an endpoint (kEndpointBlock). 0 if the
 /// device does not support endpoints.
@@ -60,15 +58,12 @@ inline constexpr uint32_t kPortCarrier = 1u << 0;
 inline constexpr uint32_t kPermanentAddress = 0x030;
 
 /// Bits of kPortControl:
-inline constexpr uint32_t kPortReceive = 1u << 0;       ///< If clear, every frame from the wire is
-                                                        ///< dropped.
+inline constexpr uint32_t kPortReceive = 1u << 0;       ///< If clear, drops frames from the wire.
 inline constexpr uint32_t kPortPromiscuous = 1u << 1;   ///< Disables the address filter.
-inline constexpr uint32_t kPortAllMulticast = 1u << 2;  ///< Lets every group address pass the
-                                                        ///< filter.
+inline constexpr uint32_t kPortAllMulticast = 1u << 2;  ///< All group addresses pass the filter.
 inline constexpr uint32_t kPortChecksum = 1u << 3;   ///< Verify IPv4 header, TCP and UDP checksums.
 inline constexpr uint32_t kPortIsolate = 1u << 4;    ///< Drop frames that match no flow rule.
-inline constexpr uint32_t kPortVlanStrip = 1u << 5;  ///< Remove the outer tag from frames passed to
-                                                     ///< rings.
+inline constexpr uint32_t kPortVlanStrip = 1u << 5;  ///< Remove the outer tag of frames to rings.
 inline constexpr uint32_t kPortVlanFilter = 1u << 6;  ///< Enable kVlanTable.
 inline constexpr uint32_t kPortTimesync = 1u << 7;    ///< Timestamp PTP frames passed to rings.
 
@@ -88,8 +83,7 @@ inline constexpr uint32_t kRssIpv6Udp = 1u << 5;
 /// kFlowStatus. The table contains exact matches on the selected fields of the key. If several
 /// rules match, the one with the most selected fields applies, and among these the one with the
 /// highest kFlowFields value.
-inline constexpr uint32_t kFlowFields = 0x140;  ///< kFlow… bits below, which select the compared
-                                                ///< fields.
+inline constexpr uint32_t kFlowFields = 0x140;  ///< kFlow… bits below: the fields to compare.
 /// IP version (4 or 6) << 8 | IP protocol (17, 6, or 0 for any).
 inline constexpr uint32_t kFlowProtocol = 0x144;
 inline constexpr uint32_t kFlowPorts = 0x148;   ///< Source << 16 | destination, in host order.
@@ -152,8 +146,7 @@ enum Statistic : uint32_t {
   kStatRxNoDescriptor,  ///< The queue had too few posted descriptors.
   kStatRxOversize,      ///< Longer than kMaxFrame, or than the buffer if scatter is off.
   kStatRxUndersize,     ///< Shorter than an Ethernet header.
-  kStatRxFiltered,      ///< Not for this station, or without a matching rule while kPortIsolate is
-                        ///< set.
+  kStatRxFiltered,      ///< Not for this station, or no rule matches while kPortIsolate is set.
   kStatRxFlowDrop,      ///< Dropped by a flow rule.
   kStatRxDisabled,      ///< Port or queue disabled.
   kStatRxDmaFault,      ///< A buffer or ring address was not mapped by the host.
@@ -173,8 +166,8 @@ enum Statistic : uint32_t {
   kStatLineRxDiscards,  ///< Frames in lines that were not loaded before the endpoint ended.
   kStatLineTxDiscards,  ///< Frames in returned lines that were not sent before the endpoint ended.
   kStatLineLost,        ///< Frames in a host's line when the host process ended.
-  kStatLineOrphans,     ///< Frames passed to a host before a power-on and returned after it, which
-                        ///< are never sent.
+  kStatLineOrphans,     ///< Frames passed to a host before a power-on and returned after it; never
+                        ///< sent.
   kStatLineFaults,      ///< Loads that violate the protocol, and endpoint memory that is invalid.
   kStatisticCount,
 };
@@ -230,10 +223,8 @@ inline constexpr uint32_t kRingBuffer = 0x0c;   ///< RX: size in bytes of every 
 /// register read returns.
 inline constexpr uint32_t kRingControl = 0x10;
 inline constexpr uint32_t kRingStatus = 0x14;  ///< RO: 1 if enabled, 0 if disabled or rejected.
-inline constexpr uint32_t kRingHead = 0x18;    ///< RO: number of descriptors completed by the
-                                               ///< device.
-inline constexpr uint32_t kRingTail = 0x20;    ///< Doorbell: number of descriptors posted by
-                                               ///< software.
+inline constexpr uint32_t kRingHead = 0x18;    ///< RO: number of descriptors that are completed.
+inline constexpr uint32_t kRingTail = 0x20;    ///< Doorbell: number of descriptors posted.
 /// WO, 8 bytes, RX: kRingInterruptArm and the low 32 bits of the kRingHead up to which software has
 /// processed descriptors. The queue's vector is raised once, as soon as the device has completed
 /// further descriptors. 0 disarms the interrupt.
@@ -271,8 +262,7 @@ inline constexpr uint32_t kLinkEnable = 1u << 0;
 inline constexpr uint32_t kEndpointBase = 0x00;     ///< 8 bytes: bus address, 4096-byte aligned.
 inline constexpr uint32_t kEndpointBytes = 0x08;    ///< 8 bytes: size of the memory.
 inline constexpr uint32_t kEndpointControl = 0x10;  ///< kEndpointEnable, or 0.
-inline constexpr uint32_t kEndpointStatus = 0x14;   ///< RO: 1 if enabled, 0 if disabled or
-                                                    ///< rejected.
+inline constexpr uint32_t kEndpointStatus = 0x14;   ///< RO: 1 if enabled; 0 if not, or rejected.
 inline constexpr uint32_t kEndpointEnable = 1u << 0;
 
 /// A descriptor is two 8-byte words. The side that passes it on stores `low` first and `high` last
@@ -307,8 +297,7 @@ inline constexpr uint16_t kRxIpGood = 1u << 7;
 inline constexpr uint16_t kRxL4Good = 1u << 8;
 inline constexpr uint16_t kRxPtp = 1u << 9;         ///< IEEE 1588 over Ethernet.
 inline constexpr uint16_t kRxStamped = 1u << 10;    ///< kRxStamp belongs to this frame.
-inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< The rule has a mark. Only set with
-                                                    ///< kRxFlowHit.
+inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< The rule has a mark; only with kRxFlowHit.
 
 /// If kRxTag is set, the 16-bit tag is in otherwise unused bits of `high`: the lower 14 bits from
 /// bit 48 on, the upper two from bit 27 on.

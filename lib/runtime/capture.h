@@ -87,8 +87,7 @@ class Capture {
   rte_ring* ring_ = nullptr;  ///< Any worker may be a producer; the writer is the consumer.
   uint64_t max_pkts_ = 0;
   std::atomic<uint64_t> taken_{0};  ///< Number of copies requested.
-  std::atomic<uint64_t> lost_{0};   ///< Number of copies lost because no buffer or ring space was
-                                    ///< free.
+  std::atomic<uint64_t> lost_{0};   ///< Number of copies lost: no buffer or ring space was free.
   std::atomic<bool> stop_{false};
   int failure_ = 0;          ///< An errno. Only the writer accesses it until the writer has ended.
   std::list<Point> points_;  ///< A list, because elements must not move.

@@ -14,11 +14,9 @@ namespace sluice::runtime {
 
 /// Resources of the machine that this process may use.
 struct HostResources {
-  std::vector<uint32_t> cpus;  ///< CPUs that the process may run on, in ascending order; at least
-                               ///< one.
+  std::vector<uint32_t> cpus;  ///< CPUs that the process may run on, ascending; at least one.
   bool root = false;
-  bool hugetlbfs = false;  ///< Whether a hugetlbfs is mounted. EAL finds hugepages only in
-                           ///< hugetlbfs folders.
+  bool hugetlbfs = false;  ///< Whether hugetlbfs is mounted; only there EAL finds hugepages.
   uint64_t free_hugepage_bytes = 0;
 
   static HostResources Read();

@@ -48,8 +48,7 @@ class MetricsServer {
   std::mutex mutex_;
   std::function<MetricFamilies()> collect_;
   std::string url_;
-  std::unique_ptr<PageServer> pages_;  ///< The server's thread calls Text(), so the server must be
-                                       ///< destroyed first.
+  std::unique_ptr<PageServer> pages_;  ///< Must be destroyed first: its thread calls Text().
 };
 
 }  // namespace sluice::runtime

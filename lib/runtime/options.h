@@ -27,13 +27,11 @@ struct Options : host::RunSettings {
   std::string traffic;     ///< Description of the traffic for the report.
   std::string frame_size;  ///< "64" … "1518", "imix", "random"; empty for a capture.
   std::optional<uint64_t> seed;
-  std::string port;            ///< Name or number. If empty, the first port without an owner is
-                               ///< used.
+  std::string port;            ///< Name or number; empty for the first port without an owner.
   std::string exception_port;  ///< Name; empty for none.
   packet::OwnAddresses own;    ///< Addresses of --ip, without a MAC address.
   uint32_t workers = 1;
-  uint32_t reassemble = 0;    ///< Maximum number of datagrams that a worker reassembles at a time;
-                              ///< 0 for none.
+  uint32_t reassemble = 0;    ///< Maximum number of datagrams reassembled at a time; 0: none.
   std::string metrics;        ///< [ADDRESS:]PORT on which to serve metrics; empty for none.
   std::string capture;        ///< Path; empty for none.
   uint64_t capture_pkts = 0;  ///< Number of packets to capture; 0 for all.

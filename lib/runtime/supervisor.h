@@ -38,8 +38,7 @@ class Supervisor {
   struct Plan {
     double duration_s;      ///< 0: until a signal arrives.
     double stats_period_s;  ///< 0: no statistics lines.
-    uint16_t port;          ///< Port number. If the port is a model, its source is started and
-                            ///< stopped.
+    uint16_t port;          ///< Port number. A model's source is started and stopped.
     std::FILE* text;        ///< Stream for lines and totals.
     const AppHooks* hooks;
     MetricsServer* metrics;  ///< Null for none.

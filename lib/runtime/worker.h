@@ -20,10 +20,8 @@ namespace sluice::runtime {
 
 /// State that the main thread and one worker share.
 struct alignas(64) WorkerControl {
-  std::atomic<bool> stop{false};  ///< Written by the main thread, read by the worker. True if the
-                                  ///< worker must stop at once.
-  int32_t model = -1;             ///< Service of the model that the worker also steps; see
-                                  ///< nic::StepModel.
+  std::atomic<bool> stop{false};  ///< Written by main, read by the worker: stop at once.
+  int32_t model = -1;             ///< Model that the worker also steps; see nic::StepModel.
 
   /// TSC cycles of polls that processed or generated frames, excluding waits for transmit space.
   /// Written by the worker and read by the main thread, with relaxed order.

@@ -37,8 +37,7 @@ inline constexpr size_t kKeeperInputs = 6;
 enum class KeeperAction : uint8_t {
   kIgnore,
   kWait,     ///< Store the part of the keeper's application.
-  kCommit,   ///< The commit point: store the record with all parts, report, then answer the
-             ///< members.
+  kCommit,   ///< The commit point: store the record with all parts, report, answer the members.
   kReject,   ///< Store the record, report, then answer the members. No part changes owner.
   kTooLate,  ///< The round has committed, so a cancelled offer is answered as if it had not been
              ///< cancelled.

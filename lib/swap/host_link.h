@@ -25,8 +25,7 @@ struct HostLinkCounters {
   /// Offers that were unresolved at a reset or restart and were resolved later.
   uint64_t in_doubt = 0;
   uint64_t discarded_pkts = 0;  ///< Frames that a dead process left in a region.
-  uint64_t faults = 0;          ///< Invalid swaps by the NIC, and invalid owners words. They stop
-                                ///< the link.
+  uint64_t faults = 0;          ///< Invalid swaps by the NIC, and invalid owners; stop the link.
 };
 
 class HostLink {
@@ -88,8 +87,7 @@ class HostLink {
   Region region_;
   Offer offer_{.standing = true};
   uint64_t window_cycles_;
-  uint64_t since_cycles_ = 0;  ///< TSC at the first poll for the current offer; 0 if there was none
-                               ///< yet.
+  uint64_t since_cycles_ = 0;  ///< TSC at the first poll for the current offer; 0: none yet.
   uint32_t received_ = 0;
   bool holding_ = false;
   bool offer_due_ = false;  ///< Give was called, but the offer has not been posted yet.

@@ -26,8 +26,7 @@ enum class Answer : uint8_t {
 struct Reply {
   uint8_t flags = 0;  ///< If rejected: kBusy or kConflict.
   uint64_t key = 0;   ///< The current state of the resource.
-  Payload payload{};  ///< With kTrue: the responder's part of the exchange; otherwise the current
-                      ///< state.
+  Payload payload{};  ///< kTrue: the responder's part of the exchange; otherwise the current state.
 };
 
 /// The resource. Evaluate must not change its state, and may be called repeatedly for one offer.
@@ -43,8 +42,7 @@ enum class Event : uint8_t {
   /// the offer's payload in exchange for the payload in line().
   kCommitted,
   kRejected,  ///< The offer is rejected; the resource does not change.
-  kHeld,      ///< Four messages: like kCommitted, but the exchange must not be applied until a
-              ///< later kCommitted.
+  kHeld,      ///< Four messages: like kCommitted, but apply it only after a later kCommitted.
   kReleased,  ///< Four messages: the held exchange is rejected.
   kOrphaned,  ///< Four messages: like kReleased, because the peer lost its memory.
 };

@@ -34,8 +34,7 @@ enum class State : uint8_t {
   kAbort,     ///< Four messages: n is aborted here, but the peer has not confirmed.
   // Responder, last transaction m:
   kReady,      ///< m has an outcome.
-  kTentative,  ///< Four messages: m is held. In doubt: there may be an outcome that is unknown
-               ///< here.
+  kTentative,  ///< Four messages: m is held; in doubt: there may be an outcome unknown here.
 };
 inline constexpr size_t kStates = 10;
 
@@ -51,8 +50,7 @@ enum class Input : uint8_t {
   kReset,    ///< The link was restarted with a new epoch. Memory was kept.
   kExpired,  ///< No progress was made within the window.
   // Contents of the peer's line, at either end:
-  kPeerNew,    ///< The peer is a new incarnation: it has lost its memory, or this is the first
-               ///< contact.
+  kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or this is the first contact.
   kHeardTxid,  ///< State kSync: the peer knows this end and names the last transaction.
   kGap,        ///< A transaction id that is not a valid successor.
   // Initiator, transaction n:
@@ -87,8 +85,7 @@ enum class Action : uint8_t {
   kDecideCommit,   ///< The commit point with four messages. Report; post.
   kDecideAbort,    ///< Post.
   kClose,          ///< The peer has confirmed the decision, which was already reported.
-  kOrphan,         ///< The peer has lost its memory of n, so the owner's state decides. Report;
-                   ///< post.
+  kOrphan,         ///< The peer lost its memory of n, so the owner's state decides. Report; post.
   kApply,          ///< The commit point with two messages. m := m + 1, committed; post.
   kRefuse,         ///< m := m + 1, rejected, with the current state; post.
   kHold,           ///< m := m + 1, tentative; post.

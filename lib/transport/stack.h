@@ -23,8 +23,7 @@ namespace sluice::transport {
 
 /// Limits of one stack. They bound the memory that a peer can occupy.
 struct StackOptions {
-  packet::OwnAddresses own;          ///< IPv4 and IPv6 addresses, and the source MAC address of
-                                     ///< sent frames.
+  packet::OwnAddresses own;          ///< IPv4 and IPv6 addresses, and the source MAC address.
   uint32_t max_connections = 16384;  ///< 1 … kMaxConnections. Further SYNs are refused.
   /// Maximum number of connections per peer address. Further SYNs are refused.
   uint32_t max_connections_per_peer = 16384;

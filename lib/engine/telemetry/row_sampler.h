@@ -15,8 +15,7 @@ namespace sluice::engine::telemetry {
 class RowSampler {
  public:
   struct Sample {
-    uint32_t frames;  ///< Distance in frames from the previous sample; 0 if both belong to the same
-                      ///< frame.
+    uint32_t frames;  ///< Distance from the previous sample in frames; 0 means the same frame.
     uint32_t row;
   };
 

@@ -76,8 +76,7 @@ class TcpHost final : public packet::Engine {
     bool open = false;
     bool ended = false;       ///< The peer will send no more bytes.
     bool finished = false;    ///< Nothing more will be sent; further bytes are discarded.
-    bool needs_room = false;  ///< The engine made no progress because it had less than its maximum
-                              ///< of room.
+    bool needs_room = false;  ///< The engine lacked its maximum of room and made no progress.
   };
 
   /// The state that the stack refers to. It does not move.
@@ -139,18 +138,15 @@ class TcpHost final : public packet::Engine {
     Streams streams;
     packet::Outbox outbox;
     uint64_t now = 0;
-    TcpCounts counts;  ///< Counters of this worker; `published` is a copy that other threads may
-                       ///< read.
+    TcpCounts counts;  ///< Counters of this worker; `published` is a copy for other threads.
     TcpCounts& published;
     UnreadLimit limit;
     const uint64_t cycles_per_second;
     const uint64_t cycles_per_tick;
     uint64_t last_tick = 0;
     std::vector<Connection> connections;      ///< By ConnectionId.
-    std::vector<uint8_t> room;                ///< Buffer for the bytes that an engine writes in one
-                                              ///< turn.
-    std::unique_ptr<transport::Stack> stack;  ///< Declared last, because its destructor sends
-                                              ///< frames.
+    std::vector<uint8_t> room;                ///< Buffer for what an engine writes in a turn.
+    std::unique_ptr<transport::Stack> stack;  ///< Last, because its destructor sends frames.
   };
 
   explicit TcpHost(std::unique_ptr<Core> core) : core_(std::move(core)) {}

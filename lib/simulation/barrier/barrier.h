@@ -45,10 +45,8 @@ struct BarrierParameters {
   Pauses pauses;                ///< Pauses of each party.
   double kills_per_second = 0;  ///< Kills of each party per second, as a Poisson process.
   fabric::Picoseconds restart = 1'000'000'000;  ///< Time from a kill until the party resumes.
-  fabric::Picoseconds timeout = 0;              ///< 0 selects the swap; otherwise the time-out
-                                                ///< protocol.
-  uint64_t seed = 1;  ///< At least 1, because with 0 work and faults would have the same random
-                      ///< numbers.
+  fabric::Picoseconds timeout = 0;              ///< 0 for the swap, else for the time-out protocol.
+  uint64_t seed = 1;  ///< At least 1: with 0, work and faults would have equal numbers.
   fabric::LinkParameters link;
   fabric::Costs costs;
 };

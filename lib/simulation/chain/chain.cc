@@ -20,8 +20,7 @@ constexpr PortId kRoot = 0;
 constexpr PortId kNic = 1;
 constexpr uint64_t kHostMemory = 1ull << 38;
 constexpr uint64_t kBetween = 1ull << 17;      // Distance between the buffers of adjacent hops.
-constexpr uint64_t kDescriptors = 1ull << 16;  // Offset of a hop's descriptors relative to its
-                                               // data.
+constexpr uint64_t kDescriptors = 1ull << 16;  // Offset of a hop's descriptors from its data.
 constexpr uint32_t kSlots = 4;
 constexpr uint32_t kWindowGranules = 512;
 
@@ -88,9 +87,7 @@ class Chain {
         .from = NameOf(tlp.requester), .to = NameOf(to), .what = "", .how = "DMA WR", .took = 0};
     const bool nic = to == kNic;
     uint32_t at = 0;
-    if (tlp.kind == TlpKind::kRead)
-      return;  // The read's completion is recorded as the operation
-               // instead.
+    if (tlp.kind == TlpKind::kRead) return;  // The read's completion is recorded instead.
     if (tlp.kind == TlpKind::kCompletion) {
       if (tlp.address != 0 || tlp.tag != 0) return;
       operation.from = Driver();

@@ -100,8 +100,7 @@ class DescriptorDevice final : public Endpoint {
   uint32_t slots_;
   Sink sink_;
   uint32_t rung_ = 0;     ///< Cumulative number of descriptors announced by doorbells.
-  uint32_t fetched_ = 0;  ///< Cumulative number of descriptors that the device has started to
-                          ///< fetch.
+  uint32_t fetched_ = 0;  ///< Cumulative number of descriptors that the device has started.
   enum class Waits : uint8_t { kNothing, kDescriptor, kData } waits_ = Waits::kNothing;
   device::pcie_switch::LegacyDescriptor descriptor_;
   std::vector<uint8_t> data_;

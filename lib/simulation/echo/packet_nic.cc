@@ -53,8 +53,7 @@ class PacketNic final : public EchoNic {
     uint64_t received = 0;
     uint64_t sent = 0;
     uint32_t buffers = kRing;      ///< Buffers that the NIC may fill.
-    uint32_t ready = 0;            ///< Descriptors that were written back but not seen by the
-                                   ///< worker yet.
+    uint32_t ready = 0;            ///< Descriptors written back that the worker has not seen yet.
     std::deque<Picoseconds> came;  ///< Arrival times of frames that have not been sent yet.
   };
 

@@ -106,7 +106,7 @@ class CoherentHost : public HostOfServices {
       const CoreId core = action.core;
       switch (action.kind) {
         case Action::Kind::kRequest:
-          // The core runs the handler and then loads the other line.
+          // The core runs the handler, then loads the other line.
           Load(Answer(core, costs_.jump + book_.at(action.call).handler), core, action.process);
           break;
         case Action::Kind::kSwitch:

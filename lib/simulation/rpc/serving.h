@@ -46,8 +46,7 @@ struct ServingCosts {
   fabric::Picoseconds kernel_call = 0;  ///< The kernel's work per call and reply.
   /// Delay from the decision until a process runs on its core.
   fabric::Picoseconds reallocate = 0;
-  fabric::Picoseconds slice = 0;  ///< Time that a process runs before another process gets its
-                                  ///< core.
+  fabric::Picoseconds slice = 0;  ///< Time that a process runs before another gets its core.
 };
 
 struct ServingParameters {
@@ -64,8 +63,7 @@ struct ServingParameters {
   double load = 0.3;
   fabric::Picoseconds hot_for = 0;  ///< How long a set of services stays popular.
   uint32_t calls = 20'000;  ///< At least 2. The first half is a warm-up and is not measured.
-  uint32_t queue = 256;     ///< Maximum number of calls that wait per service; further calls are
-                            ///< dropped.
+  uint32_t queue = 256;     ///< Maximum number of waiting calls per service; more are dropped.
   uint64_t seed = 1;
 };
 

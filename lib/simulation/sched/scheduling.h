@@ -61,8 +61,7 @@ struct SchedulingParameters {
   bool freeze = false;
 
   Picoseconds agent_hangs_at = ~Picoseconds{0};
-  Picoseconds watchdog = 20'000'000'000;  ///< The host drops its agent if the agent is silent for
-                                          ///< this long.
+  Picoseconds watchdog = 20'000'000'000;  ///< The host drops an agent that is silent this long.
   Picoseconds tick = 1'000'000'000;       ///< Period of the watchdog's tick.
   /// Maximum length of the run, even if not all requests are complete.
   Picoseconds limit = 2'000'000'000'000;

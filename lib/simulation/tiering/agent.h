@@ -26,8 +26,7 @@ struct AgentOptions {
 
 struct AgentCounters {
   uint64_t events = 0;
-  uint64_t unknown_events = 0;  ///< Events with another version or kind, or with an invalid
-                                ///< geometry.
+  uint64_t unknown_events = 0;  ///< Events of another version or kind, or an invalid geometry.
   /// Pieces of scans that do not match the size or checksum in the item.
   uint64_t damaged_pieces = 0;
   uint64_t decisions = 0;

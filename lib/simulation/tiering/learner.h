@@ -42,8 +42,7 @@ struct LearnerOptions {
   double max_regret = 0.35;
   uint32_t warm_up_epochs = 4;  ///< Number of epochs of a region before its model is validated.
   double max_invalid = 0.25;    ///< Maximum fraction of invalid records per round.
-  float keep = 0.9f;            ///< Factor by which evidence about periods is multiplied in each
-                                ///< epoch.
+  float keep = 0.9f;            ///< Factor by which each epoch reduces evidence about periods.
   uint32_t max_moves = 4096;    ///< Maximum number of pages moved per round.
   uint64_t seed = 1;
 };
@@ -61,8 +60,7 @@ struct LearnerCounters {
   uint64_t actuator_trips = 0;
   uint64_t elements = 0;  ///< Number of elements in decisions.
   uint64_t elements_done = 0;
-  uint64_t elements_refused = 0;  ///< Elements that the host refused, for example because a page
-                                  ///< had changed.
+  uint64_t elements_refused = 0;  ///< Elements that the host refused, e.g. due to a changed page.
 };
 
 class Learner {

@@ -24,10 +24,9 @@ enum class ElementStatus : uint8_t {
   /// The kind, tier or arm is invalid; the range is empty, too long, or not within the table.
   kMalformed,
   kNotMapped,  ///< A page is not mapped.
-  kStale,  ///< A page has changed since the generation known to the agent, or an earlier element of
-           ///< the batch moves it.
-  kAlready,  ///< All pages are already in the tier.
-  kNoRoom,   ///< The fast tier has too few free pages.
+  kStale,      ///< A page changed after the agent's generation, or an earlier element moves it.
+  kAlready,    ///< All pages are already in the tier.
+  kNoRoom,     ///< The fast tier has too few free pages.
 };
 inline constexpr uint32_t kElementStatuses = 6;
 

@@ -26,8 +26,7 @@ struct PlacementGoal {
   /// from the coldest page on, because estimates of rare accesses are the most accurate. The
   /// remaining, hotter pages belong in the fast tier.
   double slow_rate = 0;
-  bool fill = true;    ///< Whether pages may be promoted; false if the fast tier already serves
-                       ///< enough accesses.
+  bool fill = true;    ///< Whether pages may be promoted; false if the fast share suffices.
   bool shrink = true;  ///< Whether cold pages are demoted even if there is room.
   /// A page replaces another page only if its rate is higher by at least this factor.
   float advantage = 1.25f;

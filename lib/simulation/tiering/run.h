@@ -30,8 +30,7 @@ struct TieringRun {
 };
 
 struct TieringResult {
-  std::vector<double> share;  ///< Fraction of accesses served by the fast tier, for each round of
-                              ///< 9.6 s.
+  std::vector<double> share;  ///< Fraction of accesses in the fast tier, per round of 9.6 s.
   double measured_share = 0;  ///< Fraction of accesses served by the fast tier after the warm-up.
   double lru_share = 0;
   double oracle_share = 0;
