@@ -2,8 +2,8 @@
 //
 // Follows all etcd keys with a given prefix. A thread reads all keys, then watches them from the
 // next revision on. Whenever the watch ends, the thread reads all keys again, after a pause that
-// grows while etcd is unreachable. Therefore no change is lost permanently, even if etcd has
-// discarded old revisions or was replaced.
+// grows while etcd is unreachable. Therefore the keys become correct again even if changes were
+// missed, for example because etcd has discarded old revisions or was replaced.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An in-memory queue that fulfils the whole contract of frame_queue.h. Tests use it to run an
-// engine, with or without its layers, without EAL and a NIC. It is designed to be simple rather
-// than fast.
+// An in-memory queue that fulfils the whole contract of frame_queue.h. Tests use it to run engines
+// and their layers without EAL or a NIC. It is designed to be simple rather than fast.
 #pragma once
 
 #include <algorithm>

@@ -317,8 +317,8 @@ class Lockstep {
     return next;
   }
 
-  /// Handles one frame that is not plain IPv4 within the lockstep. Returns the address of the next
-  /// frame, or `at` if the frame needs the walker.
+  /// Handles one frame that is not plain IPv4, without leaving the lockstep. Returns the address of
+  /// the next frame, or `at` if the frame needs the walker.
   template <packet::FrameEngine Engine>
   [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop, Engine& engine,
                                        uint64_t now) {

@@ -30,9 +30,9 @@ class MbufTransmitter {
   /// Sends the added frames. Frees frames that the port does not accept in time, and returns their
   /// totals.
   FrameTotals Flush();
-  /// Sends frames 0 … `count` - 1 of `source` ahead of the added frames. Does not wait: frames that
-  /// the port does not accept at once are not sent. Returns the totals sent, which are 0 if too few
-  /// mbufs are free. CanEmit must be true for each frame.
+  /// Sends up to `count` frames of `source`, starting with frame 0, ahead of the added frames. Does
+  /// not wait: frames that the port does not accept at once are not sent. Returns the totals sent,
+  /// which are 0 if too few mbufs are free. CanEmit must be true for each frame.
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count);
   bool CanEmit(uint32_t length) const {

@@ -18,7 +18,7 @@ namespace sluice::nic {
 /// Entry i of the row is first + i * step, and is valid.
 struct RegionRow {
   /// Number of entries that are compared at once. The number of frames in a row is a multiple of
-  /// it.
+  /// kGroup.
   static constexpr uint32_t kGroup = 8;
 
   swap::Entry first = 0;

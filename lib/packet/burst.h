@@ -38,8 +38,8 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   /// been prefetched.
   { constant.At(number) } -> std::same_as<Frame>;
   /// Returns Frame::spare for the next frame that the engine answers; At() does not set it. If an
-  /// answer does not fit in its frame's buffer and the engine builds it here, the interface need
-  /// not copy it.
+  /// answer does not fit in its frame's buffer and the engine builds it at this address, the
+  /// interface need not copy it.
   { burst.spare() } -> std::same_as<uint8_t*>;
   /// Replaces frame `number` by `frame` and sets its verdict. An engine must answer each frame that
   /// it wrote to or that must not be forwarded, exactly once and in ascending order of numbers.

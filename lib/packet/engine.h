@@ -3,7 +3,7 @@
 // The contract between an engine and the code that runs it: a worker's loop (runtime/worker.h), a
 // queue (nic/frame_queue.h), a replay (runtime/replay.h) and the layers around an engine. It lists
 // every member that this code uses. nic/fake_queue.h is an in-memory queue that runs an engine
-// without EAL and a NIC.
+// without EAL or a NIC.
 //
 // An engine is a final class that derives from Engine. It must have Process or ProcessBurst, and
 // overrides the hooks that it needs. `override` turns a misspelt hook into a compile error. Because
@@ -40,8 +40,8 @@ struct NoAddresses {};
 /// them, except QueueError.
 class Engine {
  public:
-  /// The class whose hooks are called: another engine if the hooks are forwarded to it, otherwise
-  /// Engine itself.
+  /// The layer class that forwards the hooks to another engine, or Engine itself if the hooks are
+  /// not forwarded.
   using Layer = Engine;
 
   // Constants, which an engine overrides by a constant of the same name.

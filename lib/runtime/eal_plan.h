@@ -16,7 +16,7 @@ namespace sluice::runtime {
 struct HostResources {
   std::vector<uint32_t> cpus;  ///< CPUs that the process may run on, ascending; at least one.
   bool root = false;
-  bool hugetlbfs = false;  ///< Whether hugetlbfs is mounted; only there EAL finds hugepages.
+  bool hugetlbfs = false;  ///< Whether hugetlbfs, in which EAL finds hugepages, is mounted.
   uint64_t free_hugepage_bytes = 0;
 
   static HostResources Read();

@@ -22,8 +22,8 @@
 
 namespace sluice::simulation {
 
-/// Pauses of a processor, which form a Poisson process. Their lengths follow a Pareto distribution
-/// truncated at `longest`.
+/// Pauses of a processor, which form a Poisson process. Their lengths follow a Pareto distribution,
+/// capped at `longest`.
 struct Pauses {
   double per_second = 0;
   fabric::Picoseconds shortest = 10'000'000;
