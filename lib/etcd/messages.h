@@ -48,7 +48,7 @@ struct WatchAnswer {
 std::optional<WatchAnswer> ReadWatch(std::string_view json, const std::string& prefix,
                                      std::string* error);
 
-/// Request for /v3/lease/grant: a lease of `seconds`.
+/// Request for /v3/lease/grant. Asks for a lease of `seconds`.
 std::string GrantRequest(uint32_t seconds);
 /// Request for /v3/lease/keepalive and /v3/lease/revoke.
 std::string LeaseRequest(int64_t lease);

@@ -50,8 +50,8 @@ class Cpu {
   void Interrupted(uint32_t vector);
   /// Advances the clock to `time` if the clock is earlier.
   void StallUntil(Picoseconds time) { clock_ = clock_ > time ? clock_ : time; }
-  /// Advances time until an event sets `done` and calls Awaited(). Agents of this processor do not
-  /// run meanwhile.
+  /// Advances time until an event sets `done` and calls Awaited(). Meanwhile, agents of this
+  /// processor do not run.
   void Await(const bool& done);
   void Awaited();
   /// Advances virtual time to this processor's clock, if the processor is a coroutine or no event

@@ -7,7 +7,7 @@
 
 namespace sluice::fabric {
 
-/// A point in virtual time, or a duration. 2^64 ps are 213 days.
+/// A point in virtual time, or a duration. 2^64 ps is 213 days.
 using Picoseconds = uint64_t;
 
 inline namespace literals {

@@ -8,7 +8,7 @@
 
 namespace sluice::host {
 
-/// Returns SIGINT and SIGTERM, and SIGHUP if `hangup`.
+/// Returns SIGINT and SIGTERM, and also SIGHUP if `hangup` is set.
 sigset_t RunSignals(bool hangup);
 
 /// Blocks these signals in the calling thread and in all threads that it starts later.

@@ -14,8 +14,8 @@ inline constexpr std::string_view kServiceReady = "READY=1";
 /// The service is stopping.
 inline constexpr std::string_view kServiceStopping = "STOPPING=1";
 
-/// Does nothing if $NOTIFY_SOCKET is unset. Errors are ignored: the manager's time-out detects a
-/// missing notification.
+/// Does nothing if $NOTIFY_SOCKET is unset. Errors are ignored, because the manager's time-out
+/// detects a missing notification.
 void NotifyServiceManager(std::string_view state);
 
 }  // namespace sluice::host

@@ -56,7 +56,7 @@ int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint3
     conf.rxmode.mtu = packet_bytes;
   }
   // This offload requires that all mbufs of a transmit queue come from one pool and are neither
-  // shared nor chained. All transmitting code in lib/nic ensures it.
+  // shared nor chained. All transmitting code in lib/nic ensures this.
   conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
   return rte_eth_dev_configure(port, rx_queues, tx_queues, &conf);
 }

@@ -11,8 +11,8 @@ namespace sluice::nic {
 int IpuLines::Open(const InterfaceOptions& options, std::vector<IpuLines>* lines,
                    std::string* error) {
   const uint16_t port = options.port, count = options.workers;
-  // The port's ordinary queue pairs stay unused, but their number determines over how many
-  // endpoints RSS spreads frames.
+  // The port's ordinary queue pairs are not used, but RSS spreads frames over as many endpoints as
+  // there are queue pairs.
   int rc = ConfigureSpread(port, count, count, options.packet_bytes);
   if (rc != 0) {
     *error = "cannot have " + std::to_string(count) + " endpoints: " + rte_strerror(-rc);

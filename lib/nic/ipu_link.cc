@@ -11,8 +11,8 @@ namespace sluice::nic {
 int IpuLink::Open(const InterfaceOptions& options, std::vector<IpuLink>* links,
                   std::string* error) {
   const uint16_t port = options.port, count = options.workers;
-  // The port's ordinary queue pairs stay unused, but their number determines over how many links
-  // RSS spreads frames.
+  // The port's ordinary queue pairs are not used, but RSS spreads frames over as many links as
+  // there are queue pairs.
   int rc = ConfigureSpread(port, count, count, options.packet_bytes);
   if (rc != 0) {
     *error = "cannot have " + std::to_string(count) + " links: " + rte_strerror(-rc);

@@ -30,8 +30,8 @@
 
 namespace sluice::nic {
 
-/// The filter as a layer around an engine. Costs one load per frame, and one branch per burst or
-/// frame.
+/// The filter, implemented as a layer around an engine. It costs one load per frame, and one branch
+/// per burst or frame.
 template <packet::QueueEngine Engine>
 class OwnFrames final : public packet::EngineLayer<Engine> {
  public:

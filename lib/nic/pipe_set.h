@@ -25,8 +25,8 @@ struct Span {
 enum class SendResult : uint8_t {
   kSent,
   kFull,         ///< No room became free in time.
-  kUnframeable,  ///< The frame is too long, or the NIC would derive a wrong length from its header;
-                 ///< no exception port exists.
+  kUnframeable,  ///< The frame is too long, or the NIC would derive a wrong length from its header,
+                 ///< and there is no exception port.
 };
 
 /// Operations that the streaming interface performs on the pipes of one worker.

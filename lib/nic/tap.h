@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Capture hooks for interfaces without ethdev callbacks. Set by lib/runtime.
+// Capture hooks for interfaces without ethdev callbacks. lib/runtime sets them.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,7 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   {channel.Lose()};
   /// Transmits all sent events. Call it once per batch.
   {channel.Flush()};
-  /// Prefetches the decision of `slot` if reading it is slow.
+  /// Prefetches the decision for `slot` if reading it is slow.
   {channel.Prefetch(slot)};
   /// Reads the pending decision for `slot` without ruling on it. Returns false if none is pending
   /// or it was recalled. Decide ends a recalled decision.
@@ -112,7 +112,7 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   /// Returns whether a decision for `slot` may be committed, which requires that the previous one
   /// has ended.
   { channel.CanCommit(slot) } -> std::same_as<bool>;
-  /// Publishes a decision. Requires CanCommit(slot).
+  /// Publishes a decision. CanCommit(slot) must be true.
   {channel.Commit(slot, item, Urgency::kInterrupt)};
   /// Asks for the decision back, with an interrupt. The outcome shows whether the request was in
   /// time. Returns false if there is no decision, or if it cannot be recalled (such as the answer

@@ -194,8 +194,8 @@ class NicControl : public ControlEnd<W> {
   NicControl(W& window, uint32_t index, uint32_t incarnation)
       : ControlEnd<W>(window, index, incarnation, {0, incarnation}) {}
 
-  /// Polls the host's line. Returns true if the session has changed, or has ended (then met() is
-  /// false).
+  /// Polls the host's line. Returns true if the session has changed or has ended. If it has ended,
+  /// met() is false.
   bool Look() {
     ControlLine host;
     if (!reader_.Read(host)) return false;

@@ -47,7 +47,7 @@ class Defragmenter {
   /// has been lost, and other datagrams need the memory.
   static constexpr uint32_t kTimeoutS = 1;
 
-  /// Constructs a disabled defragmenter, which accepts no fragment.
+  /// Constructs a disabled defragmenter, which does not accept any fragments.
   Defragmenter() = default;
   /// Constructs a defragmenter for at most `datagrams` incomplete datagrams (1 … kMaxDatagrams). A
   /// datagram must be complete within `timeout`, in the unit of `now`, after its first fragment has

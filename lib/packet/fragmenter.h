@@ -29,8 +29,8 @@ class Fragmenter {
   /// to 68 (RFC 791 section 3.2).
   explicit Fragmenter(uint32_t mtu);
 
-  /// Returns whether a datagram needs no fragmentation. Its IP header is at offset `l3` of a frame
-  /// of `length` bytes.
+  /// Returns whether a datagram fits without fragmentation. Its IP header is at offset `l3` in a
+  /// frame of `length` bytes.
   bool Fits(uint32_t length, uint32_t l3) const { return length - l3 <= mtu_; }
   /// Calls `send(frame, length)` for each fragment of a datagram that does not fit, in order, until
   /// a call returns false. `frame` consists of the Ethernet header, the IP header at `l3`, and the

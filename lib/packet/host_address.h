@@ -11,7 +11,7 @@
 
 namespace sluice::packet {
 
-/// Returns whether the address is not a group address. Reads one byte.
+/// Returns true unless the address is a group address. Reads one byte.
 inline bool IsHostMac(const uint8_t* mac) { return (mac[0] & 1) == 0; }
 
 /// Returns false for "this network" (0/8), loopback (127/8), multicast (224/4), reserved and

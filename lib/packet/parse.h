@@ -10,7 +10,7 @@
 
 namespace sluice::packet {
 
-/// Reason why a frame could not be parsed completely.
+/// Why a frame could not be parsed completely.
 enum class ParseError : uint8_t {
   kNone,
   kEthernetTruncated,  ///< The frame ends inside the Ethernet header or the tags.
@@ -42,7 +42,7 @@ enum class Network : uint8_t { kOther, kArp, kIpv4, kIpv6 };
 struct Headers {
   ParseError error = ParseError::kNone;
   Network network = Network::kOther;
-  /// Upper-layer protocol after options and extension headers. 0 unless IP.
+  /// Upper-layer protocol after options and extension headers; 0 if not IP.
   uint8_t protocol = 0;
   uint8_t vlan_tags = 0;      ///< 0…2.
   uint16_t vlan_tci[2] = {};  ///< Priority, DEI and id of each tag, the outer tag first.

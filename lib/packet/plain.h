@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Fast path for most traffic: complete, unfragmented UDP or TCP in untagged IPv4 without options.
-// Offsets are known without a parse, and packet::Parse gives the same result for these frames.
+// Offsets are known without parsing, and packet::Parse gives the same result for these frames.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // Register map and 64-byte formats of the Ensō FPGA NIC, hardware version 0.4.6 (Sadok et al.,
 // "Ensō: A Streaming Interface for NIC-Application Communication", OSDI'23, and the published RTL;
 // docs/enso-hardware.md). This file is the only interface between the driver and the model. All
-// multi-byte fields are little-endian. A flit is 64 bytes; pointers in this file count flits unless
-// the name contains another unit.
+// multi-byte fields are little-endian. A flit is 64 bytes; pointers in this file are in flits
+// unless the name contains another unit.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr uint32_t kMaxNotificationBuffers = 1024;  ///< Pages 8192 … 9
 inline constexpr uint32_t kBarBytes = (kMaxPipes + kMaxNotificationBuffers) * kPageBytes;
 static_assert(kBarBytes == 37'748'736);
 
-/// Return the offset of a pipe's page and of a notification buffer's page in BAR 2.
+/// Return the offset in BAR 2 of a pipe's page or a notification buffer's page.
 constexpr uint32_t PipePage(uint32_t pipe) { return pipe * kPageBytes; }
 constexpr uint32_t NbPage(uint32_t nb) { return (kMaxPipes + nb) * kPageBytes; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NICs as PCI functions: ids, BARs, and the contents of the BARs. Ensō's ids are the hardware's
-// (regs/enso.h); net_ipu's are from a range reserved for experiments. A driver finds its device by
-// these ids, and a model presents them on a bus (docs/vfio-user.md).
+// The NICs as PCI functions: ids, BARs, and the contents of the BARs. Ensō's ids are those of the
+// hardware (regs/enso.h), and net_ipu's are from a range reserved for experiments. A driver finds
+// its device by these ids, and a model presents them on a bus (docs/vfio-user.md).
 #pragma once
 
 #include <bit>

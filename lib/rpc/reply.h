@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reply headers of ONC-RPC version 2 (RFC 5531 section 9); the results, if any, follow them.
-// Verifiers are those of AUTH_NONE, as AUTH_NONE and AUTH_SYS require (RFC 5531 section 8.2).
+// Verifiers have the flavor AUTH_NONE, as AUTH_NONE and AUTH_SYS require (RFC 5531 section 8.2).
 #pragma once
 
 #include <cstdint>

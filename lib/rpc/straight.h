@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Executes straight steps of a signature table (table.h), in both directions. Nothing is checked
-// here: the caller must have checked that the bytes exist.
+// here, so the caller must have checked that the bytes exist.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,7 @@ class Parser : XReader {
     const Position position = token().position;
     Declaration declaration = ParseDeclaration(true);
     std::string name = declaration.name;
-    // C's `typedef struct a a;` defines nothing here.
+    // C's `typedef struct a a;` does not define anything here.
     if (name == declaration.type) {
       Expect(";");
       return;

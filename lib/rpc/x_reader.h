@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads expected tokens for the parser of `.x` files (x_parser.cc): signs, names, values.
+// Reads the tokens that the parser of `.x` files (x_parser.cc) expects: signs, names and values.
 #pragma once
 
 #include <cstdint>

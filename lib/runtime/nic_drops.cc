@@ -40,7 +40,7 @@ void AddDrops(const std::string& prefix, const Rows& rows, Endings* endings) {
   }
 }
 
-/// Drop statistics of models, their drivers and their wires.
+/// Drop statistics for models, their drivers and their wires.
 const Endings& ModelEndings() {
   static const Endings all = [] {
     Endings endings;
@@ -59,7 +59,8 @@ const Endings& ModelEndings() {
   return all;
 }
 
-/// Drop statistics of any port: the names of rte_eth_stats members in rte_eth_xstats_get.
+/// Drop statistics for any port: the names that rte_eth_xstats_get uses for members of
+/// rte_eth_stats.
 const Endings& PlainEndings() {
   static const Endings all{{"rx_missed_errors", "imissed", Dropped::kNic},
                            {"rx_errors", "ierrors", Dropped::kNic},

@@ -89,7 +89,7 @@ class Published {
 
   /// Returns the current tables for the writer; valid until its next Publish.
   const T& current() const { return *current_.load(std::memory_order_relaxed); }
-  /// Returns the pointer that an engine loads at rest.
+  /// Returns the pointer that an engine loads when it is at rest.
   const std::atomic<const T*>* pointer() const { return &current_; }
   QuietReaders& readers() { return readers_; }
 

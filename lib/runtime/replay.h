@@ -43,7 +43,7 @@ class ReplayFiles {
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
   /// Called by the outbox. Stores a copy until FlushSent.
   bool Send(const uint8_t* frame, uint32_t length);
-  /// Writes the stored frames with the time of the last frame.
+  /// Writes the stored frames with the timestamp of the last frame.
   void FlushSent();
   /// Closes the files, prints totals and writes the report. Returns the exit code: 1 if a file
   /// could not be read or written completely, or if the totals violate the conservation law.

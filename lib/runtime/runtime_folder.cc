@@ -32,7 +32,8 @@ std::string RunsFolder() {
   return std::string(slash == std::string_view::npos ? "" : own.substr(0, slash));
 }
 
-/// Opens the folder `name` without following links. Returns −1 if it is not a folder of this user.
+/// Opens the folder `name` without following links. Returns −1 if it is not a folder that this user
+/// owns.
 int OpenFolder(int at, const std::string& name) {
   const int fd = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat status {};
@@ -105,7 +106,7 @@ bool IsAlive(int run, const std::vector<std::string>& names) {
   return any(S_IFREG, HasRecordLock) || any(S_IFREG, HasFileLock) || any(S_IFSOCK, IsAnswered);
 }
 
-/// Removes the files "<prefix>map_<number>" of this user.
+/// Removes this user's files "<prefix>map_<number>".
 template <typename Remove>
 void RemoveHugepages(const std::string& prefix, const std::vector<std::string>& folders,
                      Remove may_go) {

@@ -79,8 +79,8 @@ int Session::StartEal(std::string* error) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   host::BlockRunSignals(line_.options.hangup);
-  // EAL's lines are shown if the user gave EAL a device. Otherwise users need only error lines
-  // about flags.
+  // EAL's log lines are shown if the user passed a device to EAL. Otherwise users need only error
+  // lines about flags.
   StartLog log(embedded_.empty() ? StartLog::Lines::kShown : StartLog::Lines::kKept);
   eal_ = log.StartEal(static_cast<int>(arguments.size()), argv.data());
   if (!eal_) {

@@ -193,7 +193,7 @@ class Session {
   PortStats opened_;  ///< Statistics read before the port was started.
   std::unique_ptr<nic::EthPort> exception_port_;
   std::vector<packet::Defragmenter> defragmenters_;  ///< One per worker, moved into the engines.
-  nic::AnyBinding binding_;  ///< Binding of the interface in the options; valid after OpenPorts.
+  nic::AnyBinding binding_;  ///< Binding of the selected interface; valid after OpenPorts.
   std::unique_ptr<Capture> capture_;
   std::unique_ptr<MetricsServer> metrics_;
 };

@@ -42,7 +42,7 @@ class Supervisor {
     std::FILE* text;        ///< Stream for lines and totals.
     const AppHooks* hooks;
     MetricsServer* metrics;  ///< Null for none.
-    PortStats opened;        ///< Statistics of the port before it could receive.
+    PortStats opened;        ///< Port statistics from before it could receive.
   };
 
   /// EAL must have at least one worker lcore for each element of `workers`.

@@ -33,7 +33,7 @@ enum class Phase : uint8_t {
   // Initiator:
   kIdle,    ///< Transaction `txid` is resolved, or there was none.
   kOffer,   ///< `txid` is offered.
-  kCancel,  ///< `txid` was offered and is cancelled.
+  kCancel,  ///< `txid` was offered and then cancelled.
   kCommit,  ///< Four messages: `txid` was validated and applied by the initiator.
   kAbort,   ///< Four messages: `txid` failed validation.
   // Responder:

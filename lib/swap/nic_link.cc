@@ -94,8 +94,8 @@ uint32_t NicLink::DequeueFrames(FrameToSend* frames, uint32_t max) {
       break;
     }
     const uint32_t end = send_at_ + std::min(max, send_count_ - send_at_);
-    // The cursor is stored before the frames are passed on, so that a later device does not send
-    // them again.
+    // The cursor is stored before the frames are passed on, so that a later device does not resend
+    // them.
     std::atomic_ref(region.header().cursor).store(end, std::memory_order_release);
     // The loop uses local copies, because stores to `frames` may alias members.
     const Geometry geometry = geometry_;

@@ -32,7 +32,7 @@ class Pacer {
 
   Pacer(const Setup& setup, uint64_t cycles_per_second, uint64_t now);
 
-  /// Returns the probability for the start of an epoch. `pkts` is the number of packets of the
+  /// Returns the probability for the start of an epoch. `pkts` is the number of packets in the
   /// previous epoch.
   double BeginEpoch(uint64_t pkts);
   /// Adapts the probability and returns it. `epoch` is the current epoch, which has counted `pkts`

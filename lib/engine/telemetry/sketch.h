@@ -104,10 +104,10 @@ class Sketch {
 /// This is 1 for three rows, so that the median remains, and about a quarter of a large number of
 /// rows.
 constexpr uint32_t TrimmedRows(uint32_t rows) { return (rows + 1) / 4; }
-/// Combines the readings of a flow's rows: returns the mean of the middle ones. Up to TrimmedRows
-/// readings may be arbitrarily too small, and as many may be too large. The median would tolerate
-/// at least as many, but its variance is a fifth higher. Reorders `values`; `rows` is at most
-/// kMaxRows.
+/// Combines a flow's readings from all rows by returning the mean of the middle ones. Up to
+/// TrimmedRows readings can be far too small, and as many far too large, without dominating the
+/// result. The median would tolerate at least as many, but its variance is a fifth higher. Reorders
+/// `values`; `rows` is at most kMaxRows.
 double MiddleOf(double* values, uint32_t rows);
 
 }  // namespace sluice::engine::telemetry

@@ -20,7 +20,7 @@ struct Sum {
   double value = 0;
   double variance = 0;
 
-  /// Converts the sum over the next level to the sum over this level. The next level contains half
+  /// Turns the sum over the next level into the sum over this level. The next level contains half
   /// of this level's flows: a flow that this level does not know contributes twice its term or 0.
   /// `known` is the sum over this level's known flows. `part` is that sum with the terms of flows
   /// in the next level subtracted instead of added. No unknown term exceeds `largest_unknown`.

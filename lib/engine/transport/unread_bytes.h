@@ -19,7 +19,7 @@ struct UnreadLimit {
 
 class UnreadBytes {
  public:
-  /// Returns the bytes and their number.
+  /// Return the bytes and their number.
   const uint8_t* data() const { return memory_.get() + begin_; }
   uint32_t size() const { return end_ - begin_; }
 
@@ -40,7 +40,7 @@ class UnreadBytes {
     begin_ = end_ = 0;
     if (capacity_ > kKeptBytes) Free(limit);
   }
-  /// Removes all bytes and returns the memory.
+  /// Removes all bytes and frees the memory.
   void Clear(UnreadLimit& limit) {
     begin_ = end_ = 0;
     Free(limit);

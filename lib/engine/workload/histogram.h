@@ -35,7 +35,7 @@ class Histogram {
     copy.max_ = Load(max_);
     return copy;
   }
-  /// As count(), but any thread may call it.
+  /// Like count(), but any thread may call it.
   uint64_t recorded() const { return Load(count_); }
   /// Subtracts an earlier snapshot of the same histogram. The minimum and maximum do not change.
   void Subtract(const Histogram& earlier) {

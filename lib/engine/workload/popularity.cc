@@ -8,7 +8,7 @@ namespace sluice::engine::workload {
 
 namespace {
 
-// Return (e^x - 1) / x and log(1 + x) / x, also for x = 0, so that exponent 1 needs no special
+// Return (e^x - 1) / x and log(1 + x) / x, even for x = 0, so that exponent 1 needs no special
 // case.
 double ExpRatio(double x) {
   return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2 * (1 + x / 3);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Accelerators in virtual time with one of two interfaces: a streaming buffer of messages, or a
-// ring of descriptors. Both process one message at a time, with a fixed time per message. Both add
-// one to the first byte of the data, so that a trace can distinguish results from inputs.
+// ring of descriptors. Accelerators of either kind process one message at a time, in a fixed time
+// per message, and add one to the first byte of the data, so that a trace can distinguish results
+// from inputs.
 #pragma once
 
 #include <array>

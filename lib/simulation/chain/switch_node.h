@@ -29,7 +29,7 @@ class Endpoint {
   /// Returns whether the endpoint accepts another TLP while `under_way` TLPs are on their way to
   /// it.
   virtual bool Takes(uint32_t /*under_way*/) const { return true; }
-  /// Called when the link may have room for more TLPs of this endpoint.
+  /// Called when the link may have room for more TLPs from this endpoint.
   virtual void MaySend() {}
 };
 

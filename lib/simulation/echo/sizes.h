@@ -16,8 +16,8 @@ inline constexpr uint32_t kRegister = 4;
 inline constexpr uint32_t kLine = 64;
 inline constexpr uint32_t kReadRequest = 512;  // Maximum size of a read request in bytes.
 
-/// Descriptor rings of a packetized NIC. Every field is at least 1; `fetch` is a multiple of both
-/// descriptor sizes.
+/// Descriptor rings of a packetized NIC. Every field must be at least 1, and `fetch` a multiple of
+/// both descriptor sizes.
 struct PacketRings {
   uint32_t rx_descriptor = 32;  ///< Bytes.
   uint32_t tx_descriptor = 16;  ///< Bytes.

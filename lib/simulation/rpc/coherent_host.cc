@@ -22,7 +22,7 @@ using device::rpc::CoreId;
 using device::rpc::Dispatcher;
 using device::rpc::ProcessId;
 
-/// Gives a free core to the process that has waited longest, and never preempts.
+/// Assigns a free core to the process that has waited longest. Never preempts.
 class FirstComeFirstServed : public device::rpc::Placement {
  public:
   void Wants(ProcessId process, bool, uint64_t) override { waiting_.push_back(process); }

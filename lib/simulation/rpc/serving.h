@@ -36,9 +36,9 @@ struct ServingCosts {
   fabric::Picoseconds interconnect_rtt = 0;  ///< Round-trip time of a coherent line.
   fabric::Picoseconds pcie_oneway = 0;
   fabric::Picoseconds interrupt = 0;  ///< Delay from the NIC's decision to the kernel's handler.
-  fabric::Picoseconds host_line = 0;  ///< Read of a line that a NIC has written.
-  fabric::Picoseconds store = 0;      ///< Store to a NIC register.
-  fabric::Picoseconds decode = 0;  ///< Decoding of a call and its reply, in software or hardware.
+  fabric::Picoseconds host_line = 0;  ///< Time to read a line that a NIC has written.
+  fabric::Picoseconds store = 0;      ///< Time to store to a NIC register.
+  fabric::Picoseconds decode = 0;     ///< Time to decode call and reply, in software or hardware.
   /// Time from the arrival of the arguments in a core until the core polls for the next call,
   /// without the handler.
   fabric::Picoseconds jump = 0;
@@ -72,7 +72,7 @@ struct ServingResults {
   /// first bit; ascending.
   std::vector<fabric::Picoseconds> latencies;
   uint64_t dropped = 0;
-  double calls_per_second = 0;  ///< Rate of answers while calls arrived.
+  double calls_per_second = 0;  ///< Calls answered per second while calls arrived.
   /// Number of polls by all cores that found nothing, per answered call.
   double idle_looks = 0;
 

@@ -86,7 +86,7 @@ class Machine {
   static constexpr Picoseconds kAgentRest = 100'000'000;
   /// Time resolution of an agent that measures time slices.
   static constexpr Picoseconds kAgentPoll = 500'000;
-  /// Interval between checks for an agent that is not attached yet.
+  /// Interval between checks whether an agent has attached.
   static constexpr Picoseconds kAttachPoll = 10'000'000;
 
   fabric::WindowParameters Window() const {

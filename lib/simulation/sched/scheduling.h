@@ -55,7 +55,7 @@ struct SchedulingParameters {
   /// Maximum interval at which an idle CPU polls for prestaged decisions, which send no interrupt.
   Picoseconds idle_look = 5'000'000;
 
-  double changes_per_second = 0;  ///< Poisson rate per waiting task.
+  double changes_per_second = 0;  ///< Poisson rate of changes per waiting task.
   Change change = Change::kAffinity;
   /// Whether each change of a waiting task is delayed until the task is on a CPU.
   bool freeze = false;
@@ -83,7 +83,7 @@ struct SchedulingResults {
   /// CPU time between tasks during those switches, and in polls for decisions while a task is on
   /// the CPU.
   Picoseconds off_task = 0;
-  uint64_t direct_switches = 0;     ///< Switches whose decision was ready at schedule().
+  uint64_t direct_switches = 0;     ///< Switches for which a decision was ready at schedule().
   Picoseconds direct_off_task = 0;  ///< CPU time of the direct switches.
 
   engine::sched::AgentCounters agent;

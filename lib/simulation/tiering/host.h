@@ -38,7 +38,7 @@ struct HostCounters {
   uint64_t deferred_regions = 0;
   uint64_t decisions = 0;
   std::array<uint64_t, kVerdicts> verdicts{};         ///< Verdicts on decisions.
-  std::array<uint64_t, kElementStatuses> elements{};  ///< Results of elements of valid decisions.
+  std::array<uint64_t, kElementStatuses> elements{};  ///< Results of elements in valid decisions.
   uint64_t watchdog_expired = 0;
   uint64_t introductions = 0;  ///< Number of geometry events sent to agents.
   uint64_t default_actions = 0;
@@ -276,7 +276,7 @@ class TieringHost {
   std::vector<ScanRecord> records_;  ///< Records in the piece that is being filled.
   std::vector<Vpn> hot_, cold_;
   std::array<uint64_t, 2> reported_{};  ///< Number of reported accesses, by tier.
-  uint64_t sent_ = 0;                   ///< Number of pieces of scans sent.
+  uint64_t sent_ = 0;                   ///< Number of scan pieces sent.
   uint64_t given_back_ = 0;
   uint32_t tick_ = 0;
   uint32_t heard_ = 0;  ///< Tick of the last valid decision or introduction.

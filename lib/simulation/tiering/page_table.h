@@ -21,7 +21,7 @@ namespace sluice::simulation::tiering {
 /// Result of an Element.
 enum class ElementStatus : uint8_t {
   kDone,
-  /// The kind, tier or arm is invalid; the range is empty, too long, or not within the table.
+  /// The kind, tier or arm is invalid; the range is empty, too long, or extends beyond the table.
   kMalformed,
   kNotMapped,  ///< A page is not mapped.
   kStale,      ///< A page changed after the agent's generation, or an earlier element moves it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Selects the pages that should change their tier, based on their access rates.
+// Selects the pages that should move to the other tier, based on their access rates.
 #pragma once
 
 #include <cstdint>
