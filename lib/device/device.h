@@ -101,9 +101,10 @@ class Device {
   /// devices also include the frames that they dropped. Returns 0 if there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
 
-  /// Called when the host process has died. Counts the frames that the device still holds for the
-  /// host, without accessing the host's memory. After this, only Counters may be called.
-  virtual void HostDied() {}
+  /// Called when the host's process has died. Counts the frames that the device still holds for the
+  /// host, without accessing the host's memory, and delivers the last frames that the device sends
+  /// to `sink`. Afterwards only Counters may be called.
+  virtual void HostDied(FrameSink& sink) { static_cast<void>(sink); }
 
   /// Returns all counters, always in the same order. Only the stepping thread may read the values.
   virtual std::span<const Counter> Counters() = 0;

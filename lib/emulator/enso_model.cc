@@ -2,6 +2,7 @@
 #include "emulator/enso_model.h"
 
 #include "device/enso/enso_nic.h"
+#include "device/transport/unit.h"
 #include "emulator/grid/enso_program.h"
 #include "emulator/model.h"
 #include "regs/enso.h"
@@ -31,7 +32,8 @@ std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar:
     *error = wrong;
     return nullptr;
   }
-  return std::make_unique<device::enso::EnsoNic>(memory, config);
+  return device::transport::WithUnit(std::make_unique<device::enso::EnsoNic>(memory, config), memory,
+                                     {.unit = regs::enso::kTransport});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "emulator/ipu_model.h"
 
 #include "device/ipu/ipu_nic.h"
+#include "device/transport/unit.h"
 #include "emulator/grid/ipu_program.h"
 #include "emulator/model.h"
 #include "regs/ipu.h"
@@ -11,7 +12,11 @@ namespace {
 
 std::unique_ptr<device::Device> MakeIpu(const SettingValues&, const bar::DmaSpace& memory,
                                         std::string*) {
-  return std::make_unique<device::ipu::IpuNic>(memory, device::ipu::IpuConfig{});
+  return device::transport::WithUnit(
+      std::make_unique<device::ipu::IpuNic>(memory, device::ipu::IpuConfig{}), memory,
+      {.unit = regs::ipu::kTransport,
+       .reset_offset = regs::ipu::kReset,
+       .reset_value = regs::ipu::kResetMagic});
 }
 
 }  // namespace

@@ -208,7 +208,7 @@ void RunningModel::Disconnect(bool died) {
   runner_->EnableWire(false);
   const Runner::Hold hold(*runner_);
   stepper_->SetInterrupts(nullptr);
-  if (died && device_ != nullptr) device_->HostDied();
+  if (died && device_ != nullptr) device_->HostDied(*stepper_);
   stepper_->Connect(nullptr, *idle_);
   device_.reset();
 }

@@ -10,26 +10,23 @@
 
 namespace sluice::packet {
 
-std::string AddressText(const Ipv4Address& address) {
-  char text[INET_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET, address.data(), text, sizeof(text));
-  return text;
+bool OwnAddresses::Add(const Ipv4Address& address) {
+  if (!IsHost(address) || ipv4_count_ == kMaxAddresses) return false;
+  ipv4_[ipv4_count_++] = address;
+  return true;
+}
+
+bool OwnAddresses::Add(const Ipv6Address& address) {
+  if (!IsHost(address) || ipv6_count_ == kMaxAddresses) return false;
+  ipv6_[ipv6_count_++] = address;
+  return true;
 }
 
 bool OwnAddresses::AddOne(const std::string& text) {
   Ipv4Address v4;
   Ipv6Address v6;
-  if (inet_pton(AF_INET, text.c_str(), v4.data()) == 1) {
-    if (!IsHost(v4) || ipv4_count_ == kMaxAddresses) return false;
-    ipv4_[ipv4_count_++] = v4;
-    return true;
-  }
-  if (inet_pton(AF_INET6, text.c_str(), v6.data()) == 1) {
-    if (!IsHost(v6) || ipv6_count_ == kMaxAddresses) return false;
-    ipv6_[ipv6_count_++] = v6;
-    return true;
-  }
-  return false;
+  if (inet_pton(AF_INET, text.c_str(), v4.data()) == 1) return Add(v4);
+  return inet_pton(AF_INET6, text.c_str(), v6.data()) == 1 && Add(v6);
 }
 
 bool OwnAddresses::Add(std::string_view list, std::string* error) {

@@ -29,6 +29,10 @@ class OwnAddresses {
   /// with one line in `error`, but keeps the addresses before the invalid one.
   bool Add(std::string_view list, std::string* error);
 
+  /// Add one address. Return false if it is not a unicast address, or if there is no room.
+  bool Add(const Ipv4Address& address);
+  bool Add(const Ipv6Address& address);
+
   void set_mac(const MacAddress& mac) { mac_ = mac; }
   const MacAddress& mac() const { return mac_; }
   std::span<const Ipv4Address> ipv4() const { return {ipv4_.data(), ipv4_count_}; }

@@ -41,7 +41,11 @@ inline constexpr uint32_t kTxHead = 0x14;   ///< NB page only. Set to tail when 
 inline constexpr uint32_t kTxMemLo = 0x18;  ///< NB page only.
 inline constexpr uint32_t kTxMemHi = 0x1c;
 
-/// Low bits of a pipe's rx_mem, which contain the number of its notification buffer.
+/// Register of the transport unit (transport.h), which only models have: two registers of the last
+/// pipe's page that the hardware does not use and reads as 0.
+inline constexpr uint32_t kTransport = PipePage(kMaxPipes - 1) + 0x10;
+
+/// Low bits of a pipe's rx_mem: the number of its notification buffer.
 inline constexpr uint64_t kPipeNbMask = (1u << 10) - 1;
 
 /// Default sizes; the JTAG tool can change them on hardware.

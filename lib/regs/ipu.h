@@ -56,6 +56,7 @@ inline constexpr uint32_t kPortCarrier = 1u << 0;
 /// RO, 8 bytes, in the format of kStationAddress: the address that was assigned to the device when
 /// it was created.
 inline constexpr uint32_t kPermanentAddress = 0x030;
+inline constexpr uint32_t kTransport = 0x038;  ///< Register of the transport unit (transport.h).
 
 /// Bits of kPortControl:
 inline constexpr uint32_t kPortReceive = 1u << 0;       ///< If clear, drops frames from the wire.

@@ -229,7 +229,7 @@ bool Stack::Impl::Start() {
                                                                      remote, local_port,
                                                                      remote_port, is_ipv6 != 0));
   };
-  started_ = tcp_.start(&calls, options_.max_connections, buckets_) != 0;
+  started_ = tcp_.start(&calls, options_.max_connections, buckets_, options_.window_bytes) != 0;
   return started_;
 }
 
@@ -669,6 +669,11 @@ std::unique_ptr<Stack> Stack::Create(const StackOptions& options, Events& events
                                      std::string* error) {
   if (options.max_connections == 0 || options.max_connections > kMaxConnections) {
     *error = "the number of connections must be 1 to " + std::to_string(kMaxConnections);
+    return nullptr;
+  }
+  if (options.window_bytes < kMinWindowBytes || options.window_bytes > kWindowBytes) {
+    *error = "the window must be " + std::to_string(kMinWindowBytes) + " to " +
+             std::to_string(kWindowBytes) + " bytes";
     return nullptr;
   }
   std::unique_ptr<Instance> instance = Instance::Load(error);

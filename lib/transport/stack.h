@@ -28,7 +28,10 @@ struct StackOptions {
   /// Maximum number of connections per peer address. Further SYNs are refused.
   uint32_t max_connections_per_peer = 16384;
   uint64_t seed = 0;  ///< Seeds initial sequence numbers (RFC 6528); should be random.
+  /// Maximum number of unread bytes of a connection, kMinWindowBytes … Stack::kWindowBytes.
+  uint32_t window_bytes = 256 * 1024;
 };
+inline constexpr uint32_t kMinWindowBytes = 4096;
 
 /// Number of a connection in its stack, less than StackOptions::max_connections. Numbers are reused
 /// after Events::Closed.
@@ -90,7 +93,7 @@ struct StackCounters {
 class Stack {
  public:
   static constexpr uint32_t kMaxConnections = 16384;
-  /// Maximum number of unread bytes per connection: the receive window.
+  /// Largest receive window: the maximum number of unread bytes of a connection.
   static constexpr uint32_t kWindowBytes = 256 * 1024;
   /// Maximum number of bytes per connection that are written but not acknowledged.
   static constexpr uint32_t kSendBytes = 256 * 1024;

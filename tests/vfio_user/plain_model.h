@@ -56,7 +56,7 @@ class PlainModel final : public HostedModel {
   void Disconnect(bool died) override {
     const Runner::Hold hold(*runner_);
     stepper_->SetInterrupts(nullptr);
-    if (died && device_ != nullptr) device_->HostDied();
+    if (died && device_ != nullptr) device_->HostDied(*stepper_);
     stepper_->Connect(nullptr, *idle_);
     device_.reset();
   }

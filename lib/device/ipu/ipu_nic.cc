@@ -349,7 +349,7 @@ void IpuNic::MemoryTaken() {
   }
 }
 
-void IpuNic::HostDied() {
+void IpuNic::HostDied(FrameSink& /*sink*/) {
   for (FrameEndpoint& endpoint : endpoints_) endpoint.Abandon(statistics_);
   with_endpoint_ = 0;
 }

@@ -54,7 +54,7 @@ class IpuNic final : public Device {
   void MemoryTaken() override;
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
-  void HostDied() override;
+  void HostDied(FrameSink& sink) override;
   std::span<const Counter> Counters() override;
 
  private:

@@ -15,6 +15,7 @@
 static struct tcp_upcalls upcalls;
 static struct netif netif; /* The only one. lwIP uses its MTU, but no address. */
 static u8_t argument_id;
+uint32_t tcp_window_bytes = TCP_WINDOW_BYTES;
 
 /* ---- Buckets. lwIP searches tcp_active_pcbs and tcp_tw_pcbs, the lists of one bucket. ---- */
 
@@ -342,8 +343,10 @@ static void end_input(struct tcp_pcb* pcb) {
 
 /* ---- The other functions of library.h. ---- */
 
-static int start(const struct tcp_upcalls* calls, uint32_t max_connections, uint32_t count) {
+static int start(const struct tcp_upcalls* calls, uint32_t max_connections, uint32_t count,
+                 uint32_t window) {
   upcalls = *calls;
+  tcp_window_bytes = window;
   netif.mtu = TCP_MTU;
   buckets = calloc(count, sizeof(*buckets));
   used = malloc(sizeof(*used) * (max_connections + 1));

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define TCP_NO_SLOT UINT32_MAX
-/* Limits of a connection, and the period of `tick`. */
+/* Largest limits of a connection, and the period of `tick`. */
 #define TCP_WINDOW_BYTES (256 * 1024)
 #define TCP_SEND_BYTES (256 * 1024)
 #define TCP_TICK_MS 50
@@ -72,9 +72,11 @@ struct tcp_upcalls {
 };
 
 struct tcp_library {
-  /* Called first. `buckets` is the number of buckets. Returns 0 if there is no memory. */
-  int (*start)(const struct tcp_upcalls* upcalls, uint32_t max_connections, uint32_t buckets);
-  /* Called last, when there are no connections. */
+  /* Called first. `buckets` is the number of buckets, and `window` the receive window in bytes.
+   * Returns 0 if there is no memory. */
+  int (*start)(const struct tcp_upcalls* upcalls, uint32_t max_connections, uint32_t buckets,
+               uint32_t window);
+  /* Called last, without connections. */
   void (*stop)(void);
   /* Runs the timers once. */
   void (*tick)(void);

@@ -65,7 +65,13 @@ void tcp_memory_free(void* block);
 #define TCP_MSS 1460
 #define LWIP_WND_SCALE 1
 #define TCP_RCV_SCALE 3
+/* init.c checks the largest window; the others use that of `start`. */
+#ifdef TCP_CHECK_OPTIONS
 #define TCP_WND TCP_WINDOW_BYTES
+#else
+extern uint32_t tcp_window_bytes;
+#define TCP_WND tcp_window_bytes
+#endif
 #define TCP_SND_BUF TCP_SEND_BYTES
 #define TCP_SND_QUEUELEN 512
 #define TCP_SNDLOWAT (2 * TCP_MSS + 1) /* Unused, but init.c checks its limits. */
@@ -75,7 +81,7 @@ void tcp_memory_free(void* block);
 
 /* A hole in the window costs one retransmission. Each segment after it occupies two pbufs. */
 #define TCP_QUEUE_OOSEQ 1
-#define TCP_OOSEQ_MAX_BYTES TCP_WND
+#define TCP_OOSEQ_MAX_BYTES TCP_WINDOW_BYTES
 #define TCP_OOSEQ_MAX_PBUFS 400
 #define LWIP_TCP_SACK_OUT 1
 #define LWIP_TCP_TIMESTAMPS 0

@@ -235,7 +235,7 @@ class Endpoints {
       const uint32_t control = Below(2) * kEndpointEnable;
       Both([&](auto& side) { side.Write(queue, kEndpointControl, control, 4); });
     } else if (Below(8) == 0) {
-      Both([&](auto& side) { side.nic.HostDied(); });
+      Both([&](auto& side) { side.nic.HostDied(side.sink); });
     } else if (Below(8) == 0) {
       Both([&](auto& side) { side.TakeMemory(); });
     }

@@ -213,7 +213,7 @@ void IpuCardNic::ServeEndpoints() {
   }
 }
 
-void IpuCardNic::HostDied() {
+void IpuCardNic::HostDied(FrameSink& /*sink*/) {
   emulator::kIpuProgram.host_died(*card_);
   exchanger_.begun = false;
 }

@@ -37,7 +37,7 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
   /// Runs turns of all queues until `budget` frames are sent or no block makes progress.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
-  void HostDied() override;
+  void HostDied(FrameSink& sink) override;
   std::span<const Counter> Counters() override;
 
   IpuCard& card() { return *card_; }

@@ -373,7 +373,7 @@ TEST(IpuEndpoint, WhatADeadHostHeldIsCounted) {
   host.Step();
   for (const int frame : {3, 4, 5}) host.Receive(PlainFrame(60, frame));
   const std::vector<uint8_t> memory(host.Memory().begin(), host.Memory().end());
-  host.nic.HostDied();
+  host.nic.HostDied(host.sink);
   const auto count = [&](uint32_t statistic) {
     return host.nic.ReadRegister(StatisticRegister(statistic), 8);
   };
@@ -382,7 +382,7 @@ TEST(IpuEndpoint, WhatADeadHostHeldIsCounted) {
   EXPECT_EQ(count(kStatLineTxDiscards), 0u);
   EXPECT_EQ(count(kStatRxFrames), count(kStatTxFrames) + 4);
   EXPECT_TRUE(std::ranges::equal(memory, host.Memory())) << "none of its memory is touched";
-  host.nic.HostDied();
+  host.nic.HostDied(host.sink);
   EXPECT_EQ(count(kStatLineLost), 1u) << "once";
 }
 
@@ -398,7 +398,7 @@ TEST(IpuEndpoint, WhatADeadHostHadHandedBackAndHasNotLeftIsCounted) {
   ASSERT_EQ(host.Wait().size(), 3u);
   host.end->Answer(host.frames, host.held);
   ASSERT_EQ(host.nic.Transmit(host.sink, 1), 1u) << "of the three";
-  host.nic.HostDied();
+  host.nic.HostDied(host.sink);
   EXPECT_EQ(host.nic.ReadRegister(StatisticRegister(kStatLineTxDiscards), 8), 2u);
   EXPECT_EQ(host.nic.ReadRegister(StatisticRegister(kStatLineLost), 8), 0u);
 }

@@ -48,7 +48,7 @@ class HostileHost {
     nic.WriteRegister(regs::ipu::kMaxFrame, 4, regs::ipu::kMaxFrameBytes);
     while (!input_.empty() && violation_ == nullptr) Step(nic);
     nic.Transmit(sink_, 1000);
-    nic.HostDied();
+    nic.HostDied(sink_);
     Judge(nic);
     return violation_;
   }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/nic_streams.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "packet/bytes.h"
+#include "packet/checksum.h"
+#include "packet/ethernet.h"
+#include "packet/parse.h"
+
+namespace sluice::transport {
+
+namespace layout = regs::transport;
+
+namespace {
+
+using RecordFrame = std::array<uint8_t, layout::kRecordBytes>;
+
+/// Headers of the host's records. The addresses, 192.0.0.8 (RFC 7600), never leave the NIC.
+constexpr RecordFrame MakeHeaders() {
+  RecordFrame frame{};
+  std::copy(layout::kUnitMac.begin(), layout::kUnitMac.end(), frame.begin());
+  constexpr std::array<uint8_t, 30> kHeaders{
+      0x08, 0x00,                                                              // IPv4
+      0x45, 0, 0, layout::kRecordBytes - 14, 0, 0, 0x40, 0, 64, 17, 0, 0,      // UDP, no fragments
+      192, 0, 0, 8, 192, 0, 0, 8,                                              // addresses
+      0, 9, 0, 9, 0, layout::kRecordBytes - 34, 0, 0};                         // no checksum
+  std::copy(kHeaders.begin(), kHeaders.end(), frame.begin() + 12);
+  uint32_t sum = 0;
+  for (size_t i = 14; i < 34; i += 2) sum += uint32_t{frame[i]} << 8 | frame[i + 1];
+  sum = ~((sum >> 16) + (sum & 0xffff));
+  frame[24] = static_cast<uint8_t>(sum >> 8);
+  frame[25] = static_cast<uint8_t>(sum);
+  return frame;
+}
+constexpr RecordFrame kHeaders = MakeHeaders();
+
+}  // namespace
+
+// ---- From the unit ----
+
+bool NicStreams::Input(const uint8_t* frame, uint32_t bytes) {
+  if (bytes < layout::kRecordBytes ||
+      std::memcmp(frame + 6, layout::kUnitMac.data(), layout::kUnitMac.size()) != 0) {
+    return false;
+  }
+  layout::Record record;
+  std::memcpy(&record, frame + layout::kRecordOffset, sizeof(record));
+  const ConnectionId id = record.connection;
+  if (id >= rings_.connections) return true;
+  if ((record.flags & layout::kOpened) != 0) {
+    Open(id, record, frame);
+  } else if (connections_[id].life == record.life) {
+    Update(id, record);
+  }
+  return true;
+}
+
+void NicStreams::Open(ConnectionId id, const layout::Record& record, const uint8_t* frame) {
+  Connection& c = connections_[id];
+  const bool was_untold = c.untold;
+  c = {};
+  c.untold = was_untold;
+  c.life = record.life;
+  c.open = true;
+  ++open_;
+  const Peer peer{record.peer, packet::LoadBe16(frame + 34), packet::LoadBe16(frame + 36)};
+  if (events_.Opened(id, peer)) {
+    ++counters_.opened;
+  } else {
+    ++counters_.refused;
+    c.open = false;
+    --open_;
+    c.flags = layout::kAbort;
+    Tell(id);
+  }
+}
+
+void NicStreams::Update(ConnectionId id, const layout::Record& record) {
+  Connection& c = connections_[id];
+  const uint16_t life = c.life;
+  const auto is_current = [&] { return c.open && c.life == life; };
+  const uint32_t arrived = record.counts.received - c.received;
+  if (is_current() && arrived != 0 && arrived <= rings_.ring_bytes - (c.received - c.consumed)) {
+    const uint8_t* const first = Ring(id, false) + (c.received & (rings_.ring_bytes - 1));
+    c.received += arrived;
+    events_.Received(id, first, arrived);
+  }
+  if (is_current() && record.counts.sent - c.taken <= c.written - c.taken) {
+    c.taken = record.counts.sent;
+    if (c.wants_room && Room(id) >= rings_.ring_bytes / 2) {
+      c.wants_room = false;
+      events_.RoomFreed(id);
+    }
+  }
+  if ((record.flags & layout::kHalfClosed) != 0 && is_current() && !c.half_closed) {
+    c.half_closed = true;
+    events_.HalfClosed(id);
+  }
+  if ((record.flags & layout::kClosed) != 0 && c.life == life) {
+    if (c.open) Close(id, static_cast<End>(std::min<uint8_t>(record.end, 3)));
+    c.flags = layout::kRelease;
+    Tell(id);
+  }
+}
+
+void NicStreams::Close(ConnectionId id, End end) {
+  connections_[id].open = false;
+  --open_;
+  switch (end) {
+    case End::kFinished:
+      ++counters_.finished;
+      break;
+    case End::kReset:
+      ++counters_.reset;
+      break;
+    case End::kTimedOut:
+      ++counters_.timed_out;
+      break;
+    case End::kAborted:
+      ++counters_.aborted;
+      break;
+  }
+  events_.Closed(id, end);
+}
+
+std::span<const uint8_t> NicStreams::Unread(ConnectionId id, bool* more) const {
+  const Connection& c = connections_[id];
+  const uint32_t offset = c.consumed & (rings_.ring_bytes - 1);
+  const uint32_t all = c.received - c.consumed;
+  const uint32_t contiguous = std::min(all, rings_.ring_bytes - offset);
+  *more = contiguous != all;
+  return {Ring(id, false) + offset, contiguous};
+}
+
+// ---- To the unit ----
+
+std::span<uint8_t> NicStreams::Space(ConnectionId id) const {
+  const uint32_t offset = connections_[id].written & (rings_.ring_bytes - 1);
+  return {Ring(id, true) + offset, std::min(Room(id), rings_.ring_bytes - offset)};
+}
+
+void NicStreams::Write(ConnectionId id, const uint8_t* data, uint32_t bytes) {
+  Connection& c = connections_[id];
+  const std::span<uint8_t> space = Space(id);
+  if (data != space.data()) {
+    const uint32_t first = std::min(bytes, static_cast<uint32_t>(space.size()));
+    std::memcpy(space.data(), data, first);
+    std::memcpy(Ring(id, true), data + first, bytes - first);
+  }
+  c.written += bytes;
+  c.wants_room |= Room(id) < rings_.ring_bytes / 2;
+}
+
+void NicStreams::Consume(ConnectionId id, uint32_t bytes) {
+  Connection& c = connections_[id];
+  if (!c.open) return;
+  c.consumed += bytes;
+  // The record of the next answer contains the count too.
+  if (c.consumed - c.told_consumed >= rings_.ring_bytes / 4) Tell(id);
+}
+
+void NicStreams::Finish(ConnectionId id) {
+  Connection& c = connections_[id];
+  if (!c.open || c.finished) return;
+  c.finished = true;
+  c.flags = layout::kFinish;
+  Tell(id);
+}
+
+void NicStreams::Abort(ConnectionId id) {
+  Connection& c = connections_[id];
+  if (!c.open) return;
+  c.flags = layout::kAbort;
+  Tell(id);
+  Close(id, End::kAborted);
+}
+
+void NicStreams::Tell(ConnectionId id) {
+  Connection& c = connections_[id];
+  if (c.untold || SendRecord(id)) return;
+  c.untold = true;
+  untold_.push_back(id);
+}
+
+bool NicStreams::SendRecord(ConnectionId id) {
+  Connection& c = connections_[id];
+  RecordFrame frame = kHeaders;
+  layout::Record record{};
+  record.flags = c.flags;
+  record.connection = static_cast<uint16_t>(id);
+  record.life = c.life;
+  record.counts = {c.consumed, c.written};
+  std::memcpy(frame.data() + layout::kRecordOffset, &record, sizeof(record));
+  if (!events_.Output(frame.data(), layout::kRecordBytes)) {
+    ++counters_.output_failed;
+    return false;
+  }
+  c.told_consumed = c.consumed;
+  c.told_written = c.written;
+  return true;
+}
+
+void NicStreams::Retry() {
+  while (!untold_.empty()) {
+    const ConnectionId id = untold_.back();
+    if (!SendRecord(id)) return;
+    connections_[id].untold = false;
+    untold_.pop_back();
+  }
+}
+
+}  // namespace sluice::transport
