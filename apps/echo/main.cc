@@ -40,9 +40,11 @@ using sluice::runtime::CheckTcp;
 using sluice::runtime::CheckTcpPort;
 using sluice::runtime::CommandLine;
 using sluice::runtime::Complaint;
-using sluice::runtime::HasTcpClients;
-using sluice::runtime::RunTcp;
+using sluice::runtime::FindingsOf;
+using sluice::runtime::PortStats;
+using sluice::runtime::ReadClients;
 using sluice::runtime::Session;
+using sluice::runtime::TcpServer;
 using sluice::runtime::WorkerInfo;
 
 // Runs `Echo` on all workers, without a neighbor engine if there are no addresses.
@@ -52,13 +54,32 @@ int RunEcho(Session& session) {
   return session.Run([](const WorkerInfo& info) { return WithNeighbor<Echo>(info.own, Echo()); });
 }
 
+// Makes TCP clients the traffic of the embedded NIC. They connect to the first IPv4 address of
+// --ip; see Complaint.
+bool AddClients(CommandLine& line, Complaint complaint) {
+  sluice::runtime::Options& options = line.options;
+  const auto server = ServerOfClients(options.own, sluice::echo::kClientAddress, complaint);
+  if (!server) return false;
+  options.wire = "library:libsluice_echo_wire.so+" + FLAGS_clients +
+                 "+port=" + std::to_string(FLAGS_tcp_port) + "+ip=" + *server;
+  options.wire_flag = "clients";
+  options.traffic = "clients";
+  return true;
+}
+
 // Returns the bytes of TCP connections. `clients`: the embedded NIC has clients.
-int RunStreamEcho(Session& session, bool clients) {
+int RunStreamEcho(Session& session, TcpServer& server, bool clients) {
   AppHooks hooks;
-  if (clients) AddClientResults(session, hooks);
-  return RunTcp(
-      session, {static_cast<uint16_t>(FLAGS_tcp_port)},
-      [](const WorkerInfo&) { return StreamEcho(); }, std::move(hooks));
+  if (clients) {
+    hooks.findings = [&] { return FindingsOf(ReadClients(PortStats::Read(session.port()))); };
+    hooks.report = [&](nlohmann::ordered_json& report) {
+      const PortStats port = PortStats::Read(session.port());
+      report["clients"]["answered"] = ReadClients(port).answered;
+      report["clients"]["latency_us"] = ClientLatency(port);
+    };
+  }
+  return server.Run(
+      session, [](const WorkerInfo&) { return StreamEcho(); }, std::move(hooks));
 }
 
 // Checks the flags; see Complaint.
@@ -93,9 +114,11 @@ int main(int argc, char** argv) {
   }
   line->options.promiscuous |= !tcp;
   line->options.answers = !tcp;
+  TcpServer server({static_cast<uint16_t>(FLAGS_tcp_port)});
+  if (tcp) server.Prepare(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
-  if (tcp) return RunStreamEcho(*session, clients);
+  if (tcp) return RunStreamEcho(*session, server, clients);
   return FLAGS_mode == "increment" ? RunEcho<IncrementEcho>(*session)
                                    : RunEcho<ReflectEcho>(*session);
 }

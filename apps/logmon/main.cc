@@ -40,8 +40,8 @@ using sluice::logmon::WallClock;
 using sluice::logmon::Worker;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
-using sluice::runtime::RunTcp;
 using sluice::runtime::Session;
+using sluice::runtime::TcpServer;
 using sluice::runtime::WorkerInfo;
 
 // Maximum wait for missing bytes of a TCP stream: several retransmissions.
@@ -125,6 +125,8 @@ int main(int argc, char** argv) {
 
   std::FILE* const text = line->options.Text();
   const uint64_t seed = line->options.SeedOrRandom();
+  TcpServer server({settings->server_port});
+  if (settings->server_port != 0) server.Prepare(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   capture.reset();
   if (session == nullptr) return exit_code;
@@ -145,8 +147,8 @@ int main(int argc, char** argv) {
   };
   AppHooks hooks = MakeHooks(collector, *settings);
   if (settings->server_port != 0) {
-    exit_code = RunTcp(
-        *session, {settings->server_port},
+    exit_code = server.Run(
+        *session,
         [&](const WorkerInfo& info) {
           return SyslogWorker(*rules, settings->monitor, make_recorder(info.worker),
                               collector.batches(info.worker));

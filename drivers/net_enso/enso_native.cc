@@ -9,6 +9,8 @@
 #include "net_enso/enso_nb.h"
 #include "net_enso/enso_port.h"
 #include "net_enso/rte_pmd_enso.h"
+#include "regs/enso.h"
+#include "transport_unit.h"
 
 using sluice::net_enso::Device;
 using sluice::net_enso::FallbackOwner;
@@ -45,6 +47,14 @@ int WithDevice(uint16_t port_id, Call call) {
 extern "C" {
 
 bool rte_pmd_enso_supported(uint16_t port_id) { return DeviceOf(port_id) != nullptr; }
+
+int rte_pmd_enso_transport(uint16_t port_id, const void* configuration) {
+  return WithDevice(port_id, [configuration](Device& device) {
+    if (device.backend().model() == nullptr) return -ENOTSUP;
+    return sluice::drivers::ConfigureTransport(device.bar(), sluice::regs::enso::kTransport,
+                                               configuration);
+  });
+}
 
 int rte_pmd_enso_nb_open(uint16_t port_id, rte_pmd_enso_nb** nb) {
   return WithDevice(port_id, [nb](Device& device) { return device.OpenNb(nb); });

@@ -78,6 +78,16 @@ struct rte_pmd_enso_span {
 bool rte_pmd_enso_supported(uint16_t port_id);
 
 /**
+ * Configures the transport unit of a model NIC, which ends TCP connections in the NIC
+ * (docs/transport.md). Control path; reads registers.
+ * @param configuration A struct of lib/regs/transport.h in memory of DPDK, which the unit reads
+ *   during the call; null ends the unit's work. Both reset all connections.
+ * @return 0; -ENOTSUP: the NIC has no transport unit, as all hardware; -EINVAL: the unit rejects
+ *   the configuration; -EIO: the device does not respond; -ENODEV: not a net_enso port.
+ */
+int rte_pmd_enso_transport(uint16_t port_id, const void* configuration);
+
+/**
  * Opens a notification buffer on a probed port.
  * @return 0, or -ENODEV (not a net_enso port), -ENOSPC (all are in use), -ENOMEM,
  *   -EIO (the device does not respond, or it lost its power after other buffers were

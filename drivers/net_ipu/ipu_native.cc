@@ -8,6 +8,8 @@
 #include "net_ipu/ipu_adapter.h"
 #include "net_ipu/ipu_region.h"
 #include "net_ipu/ipu_wrap.h"
+#include "regs/ipu.h"
+#include "transport_unit.h"
 
 using sluice::net_ipu::kEthdevOps;
 using sluice::net_ipu::Log;
@@ -58,6 +60,14 @@ extern "C" {
 bool rte_pmd_ipu_supported(uint16_t port_id) {
   return IsModelPort(port_id) || (rte_eth_dev_is_valid_port(port_id) != 0 &&
                                   sluice::net_ipu::IsWrapper(&rte_eth_devices[port_id]));
+}
+
+int rte_pmd_ipu_transport(uint16_t port_id, const void* configuration) {
+  if (!IsModelPort(port_id)) return -ENOTSUP;
+  sluice::net_ipu::Adapter& adapter = sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]);
+  if (adapter.addressing != sluice::net_ipu::Addresses::kVirtual) return -ENOTSUP;
+  return sluice::drivers::ConfigureTransport(adapter.registers, sluice::regs::ipu::kTransport,
+                                             configuration);
 }
 
 int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue, const rte_pmd_ipu_link_conf* conf,

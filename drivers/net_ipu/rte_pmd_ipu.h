@@ -29,6 +29,16 @@ extern "C" {
  * called by any thread. */
 bool rte_pmd_ipu_supported(uint16_t port_id);
 
+/**
+ * Configures the transport unit of a model NIC, which ends TCP connections in the NIC
+ * (docs/transport.md). Control path; reads registers.
+ * @param configuration A struct of lib/regs/transport.h in memory of DPDK, which the unit reads
+ *   during the call; null ends the unit's work. Both reset all connections.
+ * @return 0; -ENOTSUP: the NIC has no transport unit, as all hardware; -EINVAL: the unit rejects
+ *   the configuration; -EIO: the device does not respond.
+ */
+int rte_pmd_ipu_transport(uint16_t port_id, const void* configuration);
+
 /* ------------------------------------------------------------------ links */
 
 struct rte_pmd_ipu_link;

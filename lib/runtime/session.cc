@@ -162,6 +162,7 @@ int Session::OpenPorts(std::string* error) {
   if (rte_eth_macaddr_get(port_, &mac) == 0) {
     own_.set_mac(packet::Load<packet::MacAddress>(mac.addr_bytes));
   }
+  if (line_.prepare && (prepared_ = line_.prepare(port_, own_, error)) == nullptr) return 1;
   const auto workers = static_cast<uint16_t>(options.workers);
   if (exception_) {
     exception_port_ =
@@ -284,6 +285,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
 }
 
 Session::~Session() {
+  prepared_.reset();
   capture_.reset();
   defragmenters_.clear();
   binding_.emplace<0>();  // Closes the previous binding.

@@ -190,7 +190,8 @@ class Session {
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   packet::OwnAddresses own_;
-  PortStats opened_;  ///< Statistics read before the port was started.
+  std::shared_ptr<void> prepared_;  ///< Result of CommandLine::prepare.
+  PortStats opened_;  ///< Statistics before the port was started.
   std::unique_ptr<nic::EthPort> exception_port_;
   std::vector<packet::Defragmenter> defragmenters_;  ///< One per worker, moved into the engines.
   nic::AnyBinding binding_;  ///< Binding of the selected interface; valid after OpenPorts.

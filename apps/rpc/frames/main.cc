@@ -42,8 +42,8 @@ using sluice::runtime::BadFlag;
 using sluice::runtime::FindingsOf;
 using sluice::runtime::PortStats;
 using sluice::runtime::ReadClients;
-using sluice::runtime::RunTcp;
 using sluice::runtime::Session;
+using sluice::runtime::TcpServer;
 using sluice::runtime::WorkerInfo;
 
 // Loads the functions of all services into this process. Returns false and sets `error` on failure.
@@ -73,17 +73,21 @@ int ServeFrames(Session& session, const Services& services, std::vector<Counts>&
       std::move(hooks));
 }
 
-int ServeStreams(Session& session, const FrameSettings& settings, const Services& services,
+int ServeStreams(Session& session, TcpServer& server, const Services& services,
                  std::vector<Counts>& counts, AppHooks& hooks) {
-  std::set<uint16_t> ports;
-  for (const auto& files : settings.services) ports.insert(files.port);
-  return RunTcp(
-      session, {ports.begin(), ports.end()},
-      [&](const WorkerInfo& info) { return StreamServer(services, counts[info.worker]); },
+  return server.Run(
+      session, [&](const WorkerInfo& info) { return StreamServer(services, counts[info.worker]); },
       std::move(hooks));
 }
 
-int Run(Session& session, const FrameSettings& settings, const Services& services) {
+std::vector<uint16_t> PortsOf(const FrameSettings& settings) {
+  std::set<uint16_t> ports;
+  for (const auto& files : settings.services) ports.insert(files.port);
+  return {ports.begin(), ports.end()};
+}
+
+int Run(Session& session, TcpServer& server, const FrameSettings& settings,
+        const Services& services) {
   std::vector<Counts> counts(session.workers(), Counts{});
   AppHooks hooks;
   hooks.line = [&] { return sluice::rpc_app::ClientLine(PortStats::Read(session.port())); };
@@ -96,7 +100,7 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
     report["services"] = std::move(names);
     sluice::rpc_app::Extend(PortStats::Read(session.port()), counts, report);
   };
-  const int exit_code = settings.tcp ? ServeStreams(session, settings, services, counts, hooks)
+  const int exit_code = settings.tcp ? ServeStreams(session, server, services, counts, hooks)
                                      : ServeFrames(session, services, counts, hooks);
   if (!settings.clients || exit_code != 0) return exit_code;
   const PortStats port = PortStats::Read(session.port());
@@ -119,7 +123,9 @@ int main(int argc, char** argv) {
   Services services;
   std::vector<std::unique_ptr<ServiceFunctions>> loaded;
   if (!Load(*settings, &services, &loaded, &fix)) return BadFlag("services", fix);
+  TcpServer server(PortsOf(*settings));
+  if (settings->tcp) server.Prepare(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
-  return Run(*session, *settings, services);
+  return Run(*session, server, *settings, services);
 }

@@ -4,14 +4,22 @@
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
+#include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "runtime/metric_values.h"
 #include "transport/stack.h"
 
-DEFINE_uint32(tcp_connections, sluice::transport::Stack::kMaxConnections,
-              "TCP: maximum number of connections of a worker");
+DEFINE_string(tcp_on, "host",
+              "where TCP runs: host (in the workers) or nic (in the transport unit of a model NIC)");
+DEFINE_uint32(tcp_connections, 0,
+              "TCP: maximum number of connections of a worker or, with --tcp_on=nic, of the NIC; 0: "
+              "16384, with --tcp_on=nic 1024");
+DEFINE_uint32(tcp_ring, 64,
+              "--tcp_on=nic: size in KiB of each of the two rings of a connection: 4, 8, 16, 32, "
+              "64, 128 or 256");
 DEFINE_uint32(tcp_connections_per_peer, 0,
               "TCP: maximum number of connections of one client address; 0: no further limit");
 
@@ -22,10 +30,24 @@ using engine::TcpCounter;
 using engine::TcpCounts;
 using transport::Stack;
 
+namespace {
+
+/// Default of --tcp_connections with --tcp_on=nic, whose rings occupy memory from the start.
+constexpr uint32_t kNicConnections = 1024;
+
+bool RunsInNic() { return FLAGS_tcp_on == "nic"; }
+
+}  // namespace
+
 bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complaint) {
   return complaint.Check(
-             FLAGS_tcp_connections >= 1 && FLAGS_tcp_connections <= Stack::kMaxConnections,
-             "tcp_connections", "give 1 to " + std::to_string(Stack::kMaxConnections)) &&
+             FLAGS_tcp_connections <= Stack::kMaxConnections, "tcp_connections",
+             "give 1 to " + std::to_string(Stack::kMaxConnections) + ", or 0 for the default") &&
+         complaint.Check(FLAGS_tcp_on == "host" || FLAGS_tcp_on == "nic", "tcp_on",
+                         "give host or nic") &&
+         complaint.Check(std::has_single_bit(FLAGS_tcp_ring) && FLAGS_tcp_ring >= 4 &&
+                             FLAGS_tcp_ring <= regs::transport::kMaxRing / 1024,
+                         "tcp_ring", "give 4, 8, 16, 32, 64, 128 or 256 (KiB)") &&
          complaint.Check(!line.options.own.empty(), "ip",
                          "give an address: TCP clients connect to it") &&
          complaint.Check(
@@ -34,19 +56,50 @@ bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complain
              "again");
 }
 
-bool CheckTcpPort(uint32_t port, std::string_view flag, Complaint complaint) {
-  return complaint.Check(port >= 1 && port <= 65535, flag, "give 1 to 65535");
+void TcpServer::Prepare(CommandLine& line) {
+  if (!RunsInNic()) return;
+  line.prepare = [this](uint16_t port, const packet::OwnAddresses& own, std::string* error) {
+    return StartUnit(port, own, error);
+  };
 }
 
-engine::TcpHostOptions TcpOptions(std::vector<uint16_t> ports, const packet::OwnAddresses& own) {
+engine::TcpHostOptions TcpServer::Options(const packet::OwnAddresses& own) const {
   std::random_device random;
+  const uint32_t usual = RunsInNic() ? kNicConnections : Stack::kMaxConnections;
+  const uint32_t connections = FLAGS_tcp_connections != 0 ? FLAGS_tcp_connections : usual;
   const uint32_t per_peer = FLAGS_tcp_connections_per_peer;
   return {.stack = {.own = own,
-                    .max_connections = FLAGS_tcp_connections,
-                    .max_connections_per_peer = per_peer != 0 ? per_peer : FLAGS_tcp_connections,
+                    .max_connections = connections,
+                    .max_connections_per_peer = per_peer != 0 ? per_peer : connections,
                     .seed = uint64_t{random()} << 32 | random()},
-          .ports = std::move(ports),
+          .ports = ports_,
           .cycles_per_second = rte_get_tsc_hz()};
+}
+
+std::shared_ptr<void> TcpServer::StartUnit(uint16_t port, const packet::OwnAddresses& own,
+                                           std::string* error) {
+  options_ = Options(own);
+  regs::transport::Configuration configuration{};
+  if (ports_.size() > configuration.ports.size()) {
+    *error = "a transport unit serves at most " + std::to_string(configuration.ports.size()) +
+             " ports";
+    return nullptr;
+  }
+  configuration.seed = options_.stack.seed;
+  configuration.connections = options_.stack.max_connections;
+  configuration.connections_per_peer = options_.stack.max_connections_per_peer;
+  configuration.ring_bytes = FLAGS_tcp_ring * 1024;
+  configuration.port_count = static_cast<uint16_t>(ports_.size());
+  configuration.ipv4_count = static_cast<uint8_t>(own.ipv4().size());
+  configuration.ipv6_count = static_cast<uint8_t>(own.ipv6().size());
+  configuration.mac = own.mac();
+  std::ranges::copy(ports_, configuration.ports.begin());
+  std::ranges::copy(own.ipv4(), configuration.ipv4.begin());
+  std::ranges::copy(own.ipv6(), configuration.ipv6.begin());
+  std::shared_ptr<nic::TransportUnit> unit = nic::TransportUnit::Open(port, configuration, error);
+  if (unit == nullptr) return nullptr;
+  options_.rings = {unit->rings(), configuration.connections, configuration.ring_bytes};
+  return unit;
 }
 
 void AddTcpCounts(std::span<const TcpCounts> counts, AppHooks& hooks) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A run whose workers serve byte streams over TCP. TCP runs in the workers, on any interface.
+// A run whose workers serve byte streams over TCP, on any interface. TCP runs in the workers or in
+// the transport unit of a model NIC.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -14,6 +16,7 @@
 #include "engine/neighbor/neighbor.h"
 #include "engine/transport/tcp_counts.h"
 #include "engine/transport/tcp_host.h"
+#include "nic/transport_unit.h"
 #include "packet/own_addresses.h"
 #include "runtime/command_line.h"
 #include "runtime/hooks.h"
@@ -26,50 +29,71 @@ namespace sluice::runtime {
 /// that selects TCP.
 bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complaint);
 
-/// Checks the TCP port that the application's flag `flag` selects; see Complaint.
-bool CheckTcpPort(uint32_t port, std::string_view flag, Complaint complaint);
-
-/// Returns the options of one worker's host: the flags of TCP, a random seed and `own`.
-engine::TcpHostOptions TcpOptions(std::vector<uint16_t> ports, const packet::OwnAddresses& own);
-
-/// Adds the TCP counters to the statistics line, the report and the metrics. `counts` must outlive
-/// the run.
+/// Adds the counters of TCP to the statistics line, the report and the metrics. `counts` must
+/// outlive the run.
 void AddTcpCounts(std::span<const engine::TcpCounts> counts, AppHooks& hooks);
 
-/// Like Session::Run, for byte-stream engines, which `make_streams(const WorkerInfo&)` creates.
-/// They accept connections to these TCP ports. Frames that are neither for TCP nor for the
-/// session's neighbor engine go to the exception port.
-template <typename MakeStreams>
-int RunTcp(Session& session, const std::vector<uint16_t>& ports, MakeStreams make_streams,
-           AppHooks hooks = {}) {
-  using Host = engine::TcpHost<std::invoke_result_t<MakeStreams&, const WorkerInfo&>>;
-  if (session.workers() > 1 && !session.has_queues()) {
-    return BadFlag("workers",
-                   "give 1: pipes of this NIC do not keep all frames of a TCP connection "
-                   "with one worker");
-  }
-  std::vector<engine::TcpCounts> counts(session.workers());
-  std::vector<Host> hosts;
-  for (uint32_t worker = 0; worker < session.workers(); ++worker) {
-    std::string error;
-    auto host = Host::Create(
-        TcpOptions(ports, session.own()), counts[worker],
-        [&] {
-          return make_streams(WorkerInfo{worker, session.own()});
-        },
-        &error);
-    if (!host) {
-      std::fprintf(stderr, "%s\n", error.c_str());
-      return 1;
+/// The server of a run. Prepare must be called before Session::Start, and Run after it; the object
+/// must outlive the session's run.
+class TcpServer {
+ public:
+  /// Connections to these ports are accepted.
+  explicit TcpServer(std::vector<uint16_t> ports) : ports_(std::move(ports)) {}
+  /// Makes Session::Start start the NIC's transport unit if the flags select it.
+  void Prepare(CommandLine& line);
+  /// Like Session::Run, for engines for byte streams, which `make_streams(const WorkerInfo&)`
+  /// creates. Frames that are neither for TCP nor for the session's neighbor engine go to the
+  /// exception port.
+  template <typename MakeStreams>
+  int Run(Session& session, MakeStreams make_streams, AppHooks hooks = {}) {
+    if (options_.rings.memory != nullptr) {
+      return RunOn<transport::NicStreams>(session, make_streams, std::move(hooks));
     }
-    hosts.push_back(*std::move(host));
+    if (session.workers() > 1 && !session.has_queues()) {
+      return BadFlag("workers",
+                     "give 1: pipes of this NIC do not keep all frames of a TCP connection with "
+                     "one worker");
+    }
+    options_ = Options(session.own());
+    return RunOn<transport::Stack>(session, make_streams, std::move(hooks));
   }
-  AddTcpCounts(counts, hooks);
-  return session.Run(
-      [&](const WorkerInfo& info) {
-        return engine::WithNeighbor<Host>(info.own, std::move(hosts[info.worker]));
-      },
-      std::move(hooks));
-}
+
+ private:
+  /// Returns the options of one worker's host: the flags of TCP, a random seed and `own`.
+  engine::TcpHostOptions Options(const packet::OwnAddresses& own) const;
+  std::shared_ptr<void> StartUnit(uint16_t port, const packet::OwnAddresses& own,
+                                  std::string* error);
+
+  /// Run, with TCP in `Tcp`; see engine::TcpHost.
+  template <typename Tcp, typename MakeStreams>
+  int RunOn(Session& session, MakeStreams& make_streams, AppHooks hooks) {
+    using Host = engine::TcpHost<std::invoke_result_t<MakeStreams&, const WorkerInfo&>, Tcp>;
+    std::vector<engine::TcpCounts> counts(session.workers());
+    std::vector<Host> hosts;
+    for (uint32_t worker = 0; worker < session.workers(); ++worker) {
+      std::string error;
+      auto host = Host::Create(
+          options_, counts[worker],
+          [&] {
+            return make_streams(WorkerInfo{worker, session.own()});
+          },
+          &error);
+      if (!host) {
+        std::fprintf(stderr, "%s\n", error.c_str());
+        return 1;
+      }
+      hosts.push_back(*std::move(host));
+    }
+    AddTcpCounts(counts, hooks);
+    return session.Run(
+        [&](const WorkerInfo& info) {
+          return engine::WithNeighbor<Host>(info.own, std::move(hosts[info.worker]));
+        },
+        std::move(hooks));
+  }
+
+  const std::vector<uint16_t> ports_;
+  engine::TcpHostOptions options_;  ///< Has rings if TCP runs in the NIC.
+};
 
 }  // namespace sluice::runtime

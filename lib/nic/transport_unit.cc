@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/transport_unit.h"
+
+#include <rte_errno.h>
+#include <rte_memzone.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "net_enso/rte_pmd_enso.h"
+#include "net_ipu/rte_pmd_ipu.h"
+#include "nic/eth_port.h"
+
+namespace sluice::nic {
+namespace {
+
+using regs::transport::Configuration;
+using regs::transport::RingsOf;
+
+/// The configuration comes first in the memory, and the rings begin at the next page.
+constexpr size_t kRingsOffset = 4096;
+static_assert(sizeof(Configuration) <= kRingsOffset);
+
+int Configure(uint16_t port, const void* configuration) {
+  if (rte_pmd_enso_supported(port)) return rte_pmd_enso_transport(port, configuration);
+  return rte_pmd_ipu_transport(port, configuration);
+}
+
+}  // namespace
+
+std::unique_ptr<TransportUnit> TransportUnit::Open(uint16_t port, Configuration configuration,
+                                                   std::string* error) {
+  const size_t bytes = kRingsOffset + RingsOf(configuration.connections, configuration.ring_bytes);
+  const std::string name = "sluice_transport_" + std::to_string(port);
+  const rte_memzone* const memory =
+      rte_memzone_reserve_aligned(name.c_str(), bytes, SOCKET_ID_ANY, 0, kRingsOffset);
+  if (memory == nullptr) {
+    *error = "cannot allocate " + std::to_string(bytes >> 20) +
+             " MiB for the rings of connections (" + rte_strerror(rte_errno) +
+             "): give fewer --tcp_connections or a smaller --tcp_ring";
+    return nullptr;
+  }
+  std::unique_ptr<TransportUnit> unit(new TransportUnit(port, memory));
+  configuration.rings = reinterpret_cast<uint64_t>(unit->rings());
+  std::memcpy(memory->addr, &configuration, sizeof(configuration));
+  switch (Configure(port, memory->addr)) {
+    case 0:
+      return unit;
+    case -ENOTSUP:
+      *error = PortText(port) + " has no transport unit; only models of NICs have one: omit " +
+               "--tcp_on=nic";
+      break;
+    case -EINVAL:
+      *error = PortText(port) + ": its transport unit rejects the configuration";
+      break;
+    default:
+      *error = PortText(port) + " does not respond";
+  }
+  return nullptr;
+}
+
+TransportUnit::~TransportUnit() {
+  Configure(port_, nullptr);
+  rte_memzone_free(memory_);
+}
+
+uint8_t* TransportUnit::rings() const {
+  return static_cast<uint8_t*>(memory_->addr) + kRingsOffset;
+}
+
+}  // namespace sluice::nic
