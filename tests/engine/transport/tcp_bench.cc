@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a worker that echoes messages on TCP connections, for callgrind: TcpHost with StreamEcho,
-// with frames in memory. The client runs in the same thread, so the count is the same on every run.
-// Only WorkerTcp is counted. In each round, the next 32 connections in turn send a message.
+// A worker that echoes messages of TCP connections, for callgrind: TcpHost with StreamEcho, on
+// frames in memory. The client runs in the same thread, so the count is the same on every run.
+// WorkerTcp contains the worker's instructions and, with `nic`, UnitReceive and UnitTransmit those of
+// the NIC's transport unit. In each round 32 messages are sent, in turns of all connections.
 //
-//   tcp_bench CONNECTIONS BYTES MESSAGES
+//   tcp_bench CONNECTIONS BYTES MESSAGES [nic [RING_KIB]]
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "engine/echo/stream_echo.h"
+#include "engine/transport/nic_lab.h"
 #include "engine/transport/tcp_host.h"
 #include "packet/own_addresses.h"
 #include "transport/stack.h"
@@ -25,8 +27,7 @@ namespace {
 using namespace sluice;  // NOLINT
 using transport::ConnectionId;
 using transport::Stack;
-using Host = engine::TcpHost<engine::StreamEcho>;
-using Frames = std::vector<std::vector<uint8_t>>;
+using test::Frames;
 
 constexpr uint16_t kPort = 7;
 constexpr uint32_t kBurst = 32;
@@ -77,7 +78,8 @@ struct Client final : transport::Events {
   std::unique_ptr<Stack> stack;  // Last, because its destructor sends frames.
 };
 
-/// The work that a worker does for the frames that it received.
+/// The work of a worker on the frames that it received.
+template <typename Host>
 [[gnu::noinline]] void WorkerTcp(Host& host, Frames& frames, uint64_t now) {
   for (auto& bytes : frames) {
     packet::Frame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), 0, 0};
@@ -86,33 +88,60 @@ struct Client final : transport::Events {
   host.AtRest(now);
 }
 
-/// Carries frames between the ends until neither sends any.
-void Exchange(Host& host, Sent& sent, Client& client, uint64_t now) {
+/// The work of the NIC on frames from the wire and from the host.
+[[gnu::noinline]] void UnitReceive(test::NicLab& nic, const Frames& frames) {
+  if (nic.Receive(frames) != frames.size()) Fail("the NIC has no room");
+}
+[[gnu::noinline]] Frames UnitTransmit(test::NicLab& nic, Frames frames) {
+  return nic.Send(std::move(frames));
+}
+
+/// Frames that the worker received and sent.
+struct Crossings {
+  uint64_t frames = 0, bytes = 0;
+  void Add(const Frames& added) {
+    frames += added.size();
+    for (const auto& frame : added) bytes += frame.size();
+  }
+};
+
+/// Carries frames until no end sends any. `nic` may be null.
+template <typename Host>
+void Exchange(Host& host, test::NicLab* nic, Sent& sent, Client& client, Crossings& crossings,
+              uint64_t now) {
   while (!client.frames.empty() || !sent.frames.empty()) {
     Frames received = std::exchange(client.frames, {});
-    sent.frames.reserve(2 * received.size());
+    if (nic != nullptr) {
+      UnitReceive(*nic, received);
+      received = nic->ToHost();
+    }
+    sent.frames.reserve(2 * received.size() + 64);
+    crossings.Add(received);
     WorkerTcp(host, received, now);
-    for (const auto& frame : std::exchange(sent.frames, {})) {
+    Frames answers = std::exchange(sent.frames, {});
+    crossings.Add(answers);
+    if (nic != nullptr) answers = UnitTransmit(*nic, std::move(answers));
+    for (const auto& frame : answers) {
       client.stack->Input(frame.data(), static_cast<uint32_t>(frame.size()));
     }
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  const auto number = [&](int i) {
-    return static_cast<uint32_t>(std::strtoul(argv[i], nullptr, 10));
-  };
-  const uint32_t connections = number(1), bytes = number(2), messages = number(3);
+template <typename Tcp>
+int Run(uint32_t connections, uint32_t bytes, uint32_t messages, uint32_t ring_bytes) {
   std::string error;
   engine::TcpCounts counts;
   engine::TcpHostOptions options;
   options.stack = {.own = Addresses(kServerMac, "10.0.0.1"), .seed = 1};
   options.ports = {kPort};
   options.cycles_per_second = kCyclesPerSecond;
-  auto host = Host::Create(
+  std::unique_ptr<test::NicLab> nic;
+  if (ring_bytes != 0) {
+    nic = std::make_unique<test::NicLab>(
+        test::ConfigurationOf(options.stack.own, options.ports, connections, ring_bytes));
+    options.rings = nic->rings;
+  }
+  auto host = engine::TcpHost<engine::StreamEcho, Tcp>::Create(
       options, counts, [] { return engine::StreamEcho(); }, &error);
   if (!host) Fail(error);
   Sent sent;
@@ -123,31 +152,64 @@ int main(int argc, char** argv) {
   if (client.stack == nullptr) Fail(error);
 
   uint64_t now = kCyclesPerSecond;
+  const auto exchange = [&](Crossings& crossings) {
+    if (nic != nullptr) nic->unit->SetTime(now);
+    Exchange(*host, nic.get(), sent, client, crossings, now);
+    now += kCyclesPerSecond / 100'000;
+    client.stack->Advance(now);
+  };
+  Crossings opening, crossings;
   packet::StreamPeer peer;
   peer.address = packet::ToIpv4Mapped({10, 0, 0, 1});
   peer.port = kPort;
   for (uint32_t i = 0; i < connections; ++i) {
     peer.local_port = static_cast<uint16_t>(1024 + i);
     if (!client.stack->Connect(peer, kServerMac)) Fail("cannot connect");
-    Exchange(*host, sent, client, now);
+    exchange(opening);
   }
   if (client.opened.size() != connections) Fail("not all connections opened");
 
   const std::vector<uint8_t> message(bytes, 'x');
-  uint32_t next = 0;
-  for (uint32_t done = 0; done < messages; done += kBurst) {
-    for (uint32_t i = 0; i < kBurst; ++i) {
-      const ConnectionId id = client.opened[next++ % connections];
-      if (client.stack->Room(id) < bytes) Fail("no room");
-      client.stack->Write(id, message.data(), bytes);
-      client.stack->Flush(id);
+  const uint32_t burst = std::min(kBurst, messages);
+  const uint32_t shares = (burst + connections - 1) / connections;  // Messages of a connection.
+  uint32_t next = 0, sent_messages = 0;
+  while (sent_messages < messages) {
+    for (uint32_t done = 0; done != bytes;) {
+      uint32_t part = bytes - done;
+      for (uint32_t i = 0; i < burst; ++i) {
+        part = std::min(part, client.stack->Room(client.opened[(next + i) % connections]) / shares);
+      }
+      for (uint32_t i = 0; i < burst; ++i) {
+        const ConnectionId id = client.opened[(next + i) % connections];
+        client.stack->Write(id, message.data() + done, part);
+        client.stack->Flush(id);
+      }
+      done += part;
+      exchange(crossings);
     }
-    Exchange(*host, sent, client, now);
-    now += kCyclesPerSecond / 100'000;
-    client.stack->Advance(now);
+    next += burst;
+    sent_messages += burst;
   }
-  const uint32_t sent_messages = (messages + kBurst - 1) / kBurst * kBurst;
+  for (uint32_t i = 0; i < 100 && client.received != uint64_t{sent_messages} * bytes; ++i) {
+    now += kCyclesPerSecond / 20;
+    client.stack->Advance(now);
+    exchange(crossings);
+  }
   if (client.received != uint64_t{sent_messages} * bytes) Fail("not all bytes returned");
-  std::printf("%u requests\n", sent_messages);
+  std::printf("%u requests, %.2f frames and %.0f bytes each\n", sent_messages,
+              static_cast<double>(crossings.frames) / sent_messages,
+              static_cast<double>(crossings.bytes) / sent_messages);
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const auto number = [&](int i) {
+    return static_cast<uint32_t>(std::strtoul(argv[i], nullptr, 10));
+  };
+  if (argc == 4) return Run<Stack>(number(1), number(2), number(3), 0);
+  return Run<transport::NicStreams>(number(1), number(2), number(3),
+                                    1024 * (argc > 5 ? number(5) : 64));
 }
