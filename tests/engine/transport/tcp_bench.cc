@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "engine/echo/stream_echo.h"
-#include "engine/transport/nic_lab.h"
+#include "device/transport/nic_lab.h"
 #include "engine/transport/tcp_host.h"
 #include "packet/own_addresses.h"
 #include "transport/stack.h"

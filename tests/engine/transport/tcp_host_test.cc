@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "engine/echo/stream_echo.h"
-#include "engine/transport/nic_lab.h"
+#include "device/transport/nic_lab.h"
 #include "nic/fake_queue.h"
 #include "packet/byte_stream.h"
 #include "packet/own_addresses.h"

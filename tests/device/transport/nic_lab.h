@@ -58,8 +58,10 @@ class NicLab final : public device::FrameSink {
   Frames Send(Frames frames) {
     nic_->from_host = std::move(frames);
     unit->Transmit(*this, 1000);
-    return std::exchange(to_wire_, {});
+    return ToWire();
   }
+  /// Returns the frames that were delivered to the wire.
+  Frames ToWire() { return std::exchange(to_wire_, {}); }
   uint64_t Count(std::string_view name) {
     for (const device::Counter& counter : unit->Counters()) {
       if (counter.name == name) return counter.value;
