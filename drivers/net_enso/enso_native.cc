@@ -56,6 +56,13 @@ int rte_pmd_enso_transport(uint16_t port_id, const void* configuration) {
   });
 }
 
+int rte_pmd_enso_transport_active(uint16_t port_id) {
+  return WithDevice(port_id, [](Device& device) {
+    if (device.backend().model() == nullptr) return -ENOTSUP;
+    return sluice::drivers::TransportIsActive(device.bar(), sluice::regs::enso::kTransport);
+  });
+}
+
 int rte_pmd_enso_nb_open(uint16_t port_id, rte_pmd_enso_nb** nb) {
   return WithDevice(port_id, [nb](Device& device) { return device.OpenNb(nb); });
 }

@@ -86,6 +86,11 @@ bool rte_pmd_enso_supported(uint16_t port_id);
  *   the configuration; -EIO: the device does not respond; -ENODEV: not a net_enso port.
  */
 int rte_pmd_enso_transport(uint16_t port_id, const void* configuration);
+/**
+ * Returns whether the transport unit works: 1, or 0 if it has no configuration, for example because
+ * the device lost its power; or a negative errno as above. Control path; reads a register.
+ */
+int rte_pmd_enso_transport_active(uint16_t port_id);
 
 /**
  * Opens a notification buffer on a probed port.

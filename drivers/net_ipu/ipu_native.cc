@@ -33,6 +33,12 @@ bool IsModelPort(uint16_t port_id) {
   return rte_eth_dev_is_valid_port(port_id) != 0 && rte_eth_devices[port_id].dev_ops == &kEthdevOps;
 }
 
+/// Returns whether the port is a model that is not on a PCI bus.
+bool HasVirtualAddresses(uint16_t port_id) {
+  return IsModelPort(port_id) && sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]).addressing ==
+                                     sluice::net_ipu::Addresses::kVirtual;
+}
+
 constexpr uint32_t kDefaultOverflowLines = 512;
 
 static_assert(RTE_PMD_IPU_ENDPOINT_MAX_FRAMES == sluice::coherent::FrameHost::kMaxFrames &&
@@ -63,11 +69,16 @@ bool rte_pmd_ipu_supported(uint16_t port_id) {
 }
 
 int rte_pmd_ipu_transport(uint16_t port_id, const void* configuration) {
-  if (!IsModelPort(port_id)) return -ENOTSUP;
-  sluice::net_ipu::Adapter& adapter = sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]);
-  if (adapter.addressing != sluice::net_ipu::Addresses::kVirtual) return -ENOTSUP;
-  return sluice::drivers::ConfigureTransport(adapter.registers, sluice::regs::ipu::kTransport,
-                                             configuration);
+  if (!HasVirtualAddresses(port_id)) return -ENOTSUP;
+  return sluice::drivers::ConfigureTransport(
+      sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]).registers, sluice::regs::ipu::kTransport,
+      configuration);
+}
+
+int rte_pmd_ipu_transport_active(uint16_t port_id) {
+  if (!HasVirtualAddresses(port_id)) return -ENOTSUP;
+  return sluice::drivers::TransportIsActive(
+      sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]).registers, sluice::regs::ipu::kTransport);
 }
 
 int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue, const rte_pmd_ipu_link_conf* conf,

@@ -38,6 +38,11 @@ bool rte_pmd_ipu_supported(uint16_t port_id);
  *   the configuration; -EIO: the device does not respond.
  */
 int rte_pmd_ipu_transport(uint16_t port_id, const void* configuration);
+/**
+ * Returns whether the transport unit works: 1, or 0 if it has no configuration, for example because
+ * the device lost its power; or a negative errno as above. Control path; reads a register.
+ */
+int rte_pmd_ipu_transport_active(uint16_t port_id);
 
 /* ------------------------------------------------------------------ links */
 

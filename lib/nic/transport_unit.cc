@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "net_enso/rte_pmd_enso.h"
 #include "net_ipu/rte_pmd_ipu.h"
@@ -24,6 +25,11 @@ static_assert(sizeof(Configuration) <= kRingsOffset);
 int Configure(uint16_t port, const void* configuration) {
   if (rte_pmd_enso_supported(port)) return rte_pmd_enso_transport(port, configuration);
   return rte_pmd_ipu_transport(port, configuration);
+}
+
+int IsActive(uint16_t port) {
+  if (rte_pmd_enso_supported(port)) return rte_pmd_enso_transport_active(port);
+  return rte_pmd_ipu_transport_active(port);
 }
 
 }  // namespace
@@ -62,6 +68,20 @@ std::unique_ptr<TransportUnit> TransportUnit::Open(uint16_t port, Configuration 
 TransportUnit::~TransportUnit() {
   Configure(port_, nullptr);
   rte_memzone_free(memory_);
+}
+
+void TransportUnit::Watch() {
+  const int active = IsActive(port_);
+  if (active == 1) return;
+  // First, so that workers end the old connections before the unit opens new ones.
+  if (!std::exchange(lost_, true)) losses_.fetch_add(1, std::memory_order_release);
+  if (active != 0) return;
+  Configuration configuration;
+  std::memcpy(&configuration, memory_->addr, sizeof(configuration));
+  configuration.first_life = static_cast<uint16_t>(losses_.load(std::memory_order_relaxed) *
+                                                   (regs::transport::kLifeBits + 1));
+  std::memcpy(memory_->addr, &configuration, sizeof(configuration));
+  lost_ = Configure(port_, memory_->addr) != 0;
 }
 
 uint8_t* TransportUnit::rings() const {

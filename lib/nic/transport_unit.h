@@ -4,6 +4,7 @@
 // Control path, main thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,12 +29,19 @@ class TransportUnit {
 
   /// Returns the rings of connection 0, which those of the others follow.
   uint8_t* rings() const;
+  /// Starts the unit again if the device has lost its power. Call it from time to time.
+  void Watch();
+  /// Returns the number of times that Watch has seen the unit without connections; any thread may
+  /// read it.
+  const std::atomic<uint32_t>& losses() const { return losses_; }
 
  private:
   TransportUnit(uint16_t port, const rte_memzone* memory) : port_(port), memory_(memory) {}
 
   const uint16_t port_;
   const rte_memzone* const memory_;
+  bool lost_ = false;
+  std::atomic<uint32_t> losses_{0};
 };
 
 }  // namespace sluice::nic

@@ -39,7 +39,7 @@ struct Configuration {
   uint8_t ipv6_count;             ///< At most kMaxAddresses.
   std::array<uint16_t, 16> ports;  ///< Ports that accept connections, not 0.
   std::array<uint8_t, 6> mac;      ///< The port's MAC address, first octet first.
-  std::array<uint8_t, 2> reserved;
+  uint16_t first_life;             ///< Record::life of the first connections; kLifeBits are 0.
   std::array<std::array<uint8_t, 4>, 16> ipv4;
   std::array<std::array<uint8_t, 16>, 16> ipv6;
 };
@@ -69,6 +69,9 @@ inline constexpr uint8_t kFinish = 1u << 3;   ///< The host sends no byte after 
 inline constexpr uint8_t kAbort = 1u << 4;    ///< Reset the connection.
 inline constexpr uint8_t kRelease = 1u << 5;  ///< After kClosed: the host no longer uses the rings.
 
+/// Bits of Record::life that count. The others differ between successive configurations of a host.
+inline constexpr uint16_t kLifeBits = 0x0fff;
+
 /// The position of one end in both rings of a connection. Counts of bytes begin at 0 and wrap. A
 /// record replaces the earlier ones of its sender, except one with kOpened, which contains no
 /// counts.
@@ -76,7 +79,8 @@ struct [[gnu::packed]] Record {
   uint8_t flags;
   uint8_t end;          ///< With kClosed: the value of transport::End.
   uint16_t connection;  ///< Less than Configuration::connections.
-  /// Number of earlier connections with this number, modulo 2^16. Records of other lives are stale.
+  /// Configuration::first_life, and in kLifeBits the number of earlier connections with this number.
+  /// Records of other lives are stale.
   uint16_t life;
   struct [[gnu::packed]] Counts {
     uint32_t received;  ///< From the unit: bytes written. From the host: bytes processed.

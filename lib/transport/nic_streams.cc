@@ -59,10 +59,12 @@ bool NicStreams::Input(const uint8_t* frame, uint32_t bytes) {
 
 void NicStreams::Open(ConnectionId id, const layout::Record& record, const uint8_t* frame) {
   Connection& c = connections_[id];
+  if (c.open) Close(id, End::kReset);  // The unit lost it; Watch has not noticed yet.
   const bool was_untold = c.untold;
   c = {};
   c.untold = was_untold;
   c.life = record.life;
+  c.losses = Losses();
   c.open = true;
   ++open_;
   const Peer peer{record.peer, packet::LoadBe16(frame + 34), packet::LoadBe16(frame + 36)};
@@ -123,6 +125,15 @@ void NicStreams::Close(ConnectionId id, End end) {
       break;
   }
   events_.Closed(id, end);
+}
+
+void NicStreams::Watch() {
+  const uint32_t losses = Losses();
+  if (losses == losses_) return;
+  losses_ = losses;
+  for (ConnectionId id = 0; id < rings_.connections; ++id) {
+    if (connections_[id].open && connections_[id].losses != losses) Close(id, End::kReset);
+  }
 }
 
 std::span<const uint8_t> NicStreams::Unread(ConnectionId id, bool* more) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,6 +21,9 @@ struct Rings {
   uint8_t* memory;       ///< 2 · connections · ring_bytes bytes.
   uint32_t connections;  ///< As in regs::transport::Configuration.
   uint32_t ring_bytes;
+  /// Changes whenever the unit has lost all connections, because the device lost its power. Null if
+  /// that is not reported.
+  const std::atomic<uint32_t>* losses = nullptr;
 };
 
 class NicStreams {
@@ -27,12 +31,17 @@ class NicStreams {
   /// `events` must outlive the object; Output sends records instead of segments. Workers share
   /// `rings`: the NIC steers all records of a connection to one worker.
   NicStreams(const Rings& rings, Events& events)
-      : rings_(rings), events_(events), connections_(rings.connections) {}
+      : rings_(rings),
+        losses_(Losses()),
+        events_(events),
+        connections_(rings.connections) {}
   NicStreams(const NicStreams&) = delete;
   NicStreams& operator=(const NicStreams&) = delete;
 
   /// Processes a record from the unit. Returns false if the frame is not a record.
   bool Input(const uint8_t* frame, uint32_t bytes);
+  /// Ends all connections with End::kReset if the unit has lost them. Called from time to time.
+  void Watch();
   /// Sends the records for which the interface had no room before. Cheap if there are none.
   void Retry();
 
@@ -75,10 +84,14 @@ class NicStreams {
     bool untold = false;      ///< In untold_.
     uint8_t flags = 0;        ///< Flags of the next record: kFinish, kAbort, kRelease.
     uint16_t life = 0;
+    uint32_t losses = 0;  ///< losses_ when it was opened.
     uint32_t received = 0, consumed = 0, told_consumed = 0;
     uint32_t written = 0, taken = 0, told_written = 0;
   };
 
+  uint32_t Losses() const {
+    return rings_.losses != nullptr ? rings_.losses->load(std::memory_order_acquire) : 0;
+  }
   uint8_t* Ring(ConnectionId id, bool to_send) const {
     return rings_.memory + regs::transport::RingsOf(id, rings_.ring_bytes) +
            (to_send ? rings_.ring_bytes : 0);
@@ -90,6 +103,7 @@ class NicStreams {
   bool SendRecord(ConnectionId id);
 
   const Rings rings_;
+  uint32_t losses_;  ///< Value of Rings::losses for which connections were ended.
   Events& events_;
   std::vector<Connection> connections_;
   std::vector<ConnectionId> untold_;  ///< Connections whose record could not be sent.

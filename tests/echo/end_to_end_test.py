@@ -88,10 +88,12 @@ class EndToEnd(unittest.TestCase):
     @unittest.skipUnless(TCP, "this build has no TCP")
     def test_tcp_clients_get_every_byte_back(self):
         for iface in INTERFACES:
-            for clients in ("connections=16+bytes=64", "connections=100+bytes=30000"):
-                with self.subTest(iface=iface, clients=clients):
+            for clients, place in (("connections=16+bytes=64", "host"),
+                                   ("connections=100+bytes=30000", "host"),
+                                   ("connections=100+bytes=30000", "nic")):
+                with self.subTest(iface=iface, clients=clients, place=place):
                     report = run("--transport=tcp", f"--clients={clients}", f"--iface={iface}",
-                                 "--duration_s=1")
+                                 f"--tcp_on={place}", "--duration_s=1")
                     self.assertEqual(report["rx_pkts"] + report["sent_pkts"],
                                      report["tx_pkts"] + report["consumed_pkts"]
                                      + sum(report["drops"].values()))

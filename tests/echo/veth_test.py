@@ -156,10 +156,12 @@ class Veth(unittest.TestCase):
         ipu = f"--vdev=net_af_packet0,iface={PAIR.here}", "--vdev=net_ipu0,wire=port:net_af_packet0"
         enso = (f"--vdev=net_af_packet0,iface={PAIR.here}", f"--vdev=net_pcap0,iface={PAIR.here}",
                 "--vdev=net_enso0,wire=port:net_af_packet0")
+        streaming = ("streaming", enso, ("--exception_port=net_pcap0",))
+        nic = ("--tcp_on=nic",)
         for iface, devices, more in (("packetized", ipu, ()), ("bilateral", ipu, ()),
-                                     ("coherent", ipu, ()),
-                                     ("streaming", enso, ("--exception_port=net_pcap0",))):
-            with self.subTest(iface=iface), veth(partial_checksums=False), \
+                                     ("coherent", ipu, ()), streaming, ("bilateral", ipu, nic),
+                                     (*streaming[:2], streaming[2] + nic)):
+            with self.subTest(iface=iface, more=more), veth(partial_checksums=False), \
                     echo(*devices, "--", f"--iface={iface}", "--transport=tcp", *more) as report:
                 self.assertEqual(PAIR.run("python3", "-c", TCP_CLIENT, SERVER).strip(), "20")
             sent = sum(number * 20000 + 1 for number in range(20))

@@ -247,8 +247,10 @@ class EachInterface(Clients):
     def test_tcp(self):
         for interface, vdevs in (("packetized", (PCAP,)), ("bilateral", (PCAP, IPU)),
                                  ("coherent", (PCAP, IPU))):
+            place = "nic" if interface == "bilateral" else "host"
             with self.subTest(interface), PAIR.up(CLIENT + "/24", CLIENT6 + "/64"), \
-                    self.serving(interface, *vdevs, flags=["--transport=tcp"]) as report:
+                    self.serving(interface, *vdevs,
+                                 flags=["--transport=tcp", f"--tcp_on={place}"]) as report:
                 for address in SERVER, SERVER6:
                     for protocol in "tcp!", "tcp":
                         said = there(sys.executable, str(HERE / "wire_client.py"), protocol,

@@ -82,9 +82,9 @@ BAD = {
         --transport=smtp
         --tcp_port=0 --transport=tcp --ip=10.0.0.1
         --tcp_port=65536 --transport=tcp --ip=10.0.0.1
-        --ip=10.0.0.1 --transport=tcp
-        --ip=fd00::1 --transport=tcp
-        --tcp_connections=0 --transport=tcp --ip=10.0.0.1
+        --tcp_on=fpga --transport=tcp --ip=10.0.0.1
+        --tcp_ring=3 --transport=tcp --ip=10.0.0.1
+        --tcp_ring=512 --transport=tcp --ip=10.0.0.1
         --tcp_connections=16385 --transport=tcp --ip=10.0.0.1
         --tcp_connections_per_peer=x
         --clients=connections=0 --transport=tcp
@@ -189,7 +189,7 @@ BAD = {
         --transport=smtp
         --tcp_port=0 --transport=tcp --ip=10.0.0.1
         --pass_on=true --transport=tcp --ip=10.0.0.1
-        --tcp_connections=0 --transport=tcp --ip=10.0.0.1
+        --tcp_on=fpga --transport=tcp --ip=10.0.0.1
         --tcp_connections_per_peer=x
         --test_filter='{{ $.'
         --ip=10.0.0.1.1

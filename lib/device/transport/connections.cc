@@ -26,7 +26,8 @@ bool IsValid(const layout::Configuration& c) {
          c.connections_per_peer >= 1 && std::has_single_bit(c.ring_bytes) &&
          c.ring_bytes >= layout::kMinRing && c.ring_bytes <= layout::kMaxRing &&
          c.port_count >= 1 && c.port_count <= layout::kMaxPorts &&
-         c.ipv4_count <= layout::kMaxAddresses && c.ipv6_count <= layout::kMaxAddresses;
+         c.ipv4_count <= layout::kMaxAddresses && c.ipv6_count <= layout::kMaxAddresses &&
+         (c.first_life & layout::kLifeBits) == 0;
 }
 
 /// Returns the addresses; there are at most kMaxAddresses of each family.
@@ -69,6 +70,7 @@ Connections::Connections(const layout::Configuration& configuration, const bar::
       slot_of_(configuration.connections) {
   // The connection that ended last is reused first, because its rings are in the caches.
   for (uint32_t i = configuration.connections; i-- > 0;) free_.push_back(i);
+  for (Slot& slot : slots_) slot.life = configuration.first_life;
 }
 
 std::unique_ptr<Connections> Connections::Create(const layout::Configuration& configuration,
@@ -260,7 +262,8 @@ void Connections::TakeRecord(const WireFrame& frame) {
   if ((record.flags & layout::kRelease) != 0) {
     if (slot.state != State::kClosed || slot.changed) return Reject(number);
     slot.state = State::kFree;
-    ++slot.life;
+    slot.life = static_cast<uint16_t>((slot.life & ~layout::kLifeBits) |
+                                      ((slot.life + 1) & layout::kLifeBits));
     free_.push_back(number);
     return;
   }

@@ -141,7 +141,9 @@ class TcpHost final : public packet::Engine {
       if (now - last_tick < cycles_per_tick) [[likely]]
         return;
       last_tick = now;
-      if constexpr (!kHasRings) {
+      if constexpr (kHasRings) {
+        stack->Watch();
+      } else {
         const auto ns = static_cast<unsigned __int128>(now) * 1'000'000'000 / cycles_per_second;
         stack->Advance(static_cast<uint64_t>(ns));
       }

@@ -56,6 +56,13 @@ bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complain
              "again");
 }
 
+void TcpServer::WatchUnit(AppHooks& hooks) {
+  hooks.link_seen = [unit = unit_, inner = std::move(hooks.link_seen)](bool up) {
+    unit->Watch();
+    if (inner) inner(up);
+  };
+}
+
 void TcpServer::Prepare(CommandLine& line) {
   if (!RunsInNic()) return;
   line.prepare = [this](uint16_t port, const packet::OwnAddresses& own, std::string* error) {
@@ -98,7 +105,9 @@ std::shared_ptr<void> TcpServer::StartUnit(uint16_t port, const packet::OwnAddre
   std::ranges::copy(own.ipv6(), configuration.ipv6.begin());
   std::shared_ptr<nic::TransportUnit> unit = nic::TransportUnit::Open(port, configuration, error);
   if (unit == nullptr) return nullptr;
-  options_.rings = {unit->rings(), configuration.connections, configuration.ring_bytes};
+  options_.rings = {unit->rings(), configuration.connections, configuration.ring_bytes,
+                    &unit->losses()};
+  unit_ = unit.get();
   return unit;
 }
 

@@ -46,7 +46,8 @@ class TcpServer {
   /// exception port.
   template <typename MakeStreams>
   int Run(Session& session, MakeStreams make_streams, AppHooks hooks = {}) {
-    if (options_.rings.memory != nullptr) {
+    if (unit_ != nullptr) {
+      WatchUnit(hooks);
       return RunOn<transport::NicStreams>(session, make_streams, std::move(hooks));
     }
     if (session.workers() > 1 && !session.has_queues()) {
@@ -63,6 +64,9 @@ class TcpServer {
   engine::TcpHostOptions Options(const packet::OwnAddresses& own) const;
   std::shared_ptr<void> StartUnit(uint16_t port, const packet::OwnAddresses& own,
                                   std::string* error);
+
+  /// Makes the main thread start the unit again after it was lost.
+  void WatchUnit(AppHooks& hooks);
 
   /// Run, with TCP in `Tcp`; see engine::TcpHost.
   template <typename Tcp, typename MakeStreams>
@@ -93,7 +97,8 @@ class TcpServer {
   }
 
   const std::vector<uint16_t> ports_;
-  engine::TcpHostOptions options_;  ///< Has rings if TCP runs in the NIC.
+  engine::TcpHostOptions options_;
+  nic::TransportUnit* unit_ = nullptr;  ///< Null if TCP runs in the workers. The session owns it.
 };
 
 }  // namespace sluice::runtime
