@@ -71,14 +71,15 @@ bool rte_pmd_ipu_supported(uint16_t port_id) {
 int rte_pmd_ipu_transport(uint16_t port_id, const void* configuration) {
   if (!HasVirtualAddresses(port_id)) return -ENOTSUP;
   return sluice::drivers::ConfigureTransport(
-      sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]).registers, sluice::regs::ipu::kTransport,
-      configuration);
+      sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]).registers,
+      sluice::regs::ipu::kTransport, configuration);
 }
 
 int rte_pmd_ipu_transport_active(uint16_t port_id) {
   if (!HasVirtualAddresses(port_id)) return -ENOTSUP;
   return sluice::drivers::TransportIsActive(
-      sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]).registers, sluice::regs::ipu::kTransport);
+      sluice::net_ipu::AdapterOf(&rte_eth_devices[port_id]).registers,
+      sluice::regs::ipu::kTransport);
 }
 
 int rte_pmd_ipu_link_open(uint16_t port_id, uint16_t queue, const rte_pmd_ipu_link_conf* conf,

@@ -32,8 +32,8 @@ std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar:
     *error = wrong;
     return nullptr;
   }
-  return device::transport::WithUnit(std::make_unique<device::enso::EnsoNic>(memory, config), memory,
-                                     {.unit = regs::enso::kTransport});
+  return device::transport::WithUnit(std::make_unique<device::enso::EnsoNic>(memory, config),
+                                     memory, {.unit = regs::enso::kTransport});
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registers and formats of the transport unit, which ends TCP connections in the NIC. Sluice defines
-// them; the models contain the unit, and no hardware does. All multi-byte fields are little-endian,
-// except the headers of a record's frame.
+// Registers and formats of the transport unit, which ends TCP connections in the NIC. Sluice
+// defines them; the models contain the unit, and no hardware does. All multi-byte fields are
+// little-endian, except the headers of a record's frame.
 //
 // Each connection has two rings in host memory: the unit writes received bytes into the first and
 // reads bytes to send from the second. Unit and host exchange records about the rings. A record is
@@ -29,14 +29,14 @@ inline constexpr uint32_t kStatusRejected = 1u << 2;  ///< The last configuratio
 
 /// Limits and addresses of the unit. Unused elements of arrays are ignored.
 struct Configuration {
-  uint64_t rings;                 ///< Bus address of the rings; see RingsOf.
-  uint64_t seed;                  ///< Seeds initial sequence numbers; should be random.
-  uint32_t connections;           ///< 1 … kMaxConnections.
-  uint32_t connections_per_peer;  ///< 1 … connections.
-  uint32_t ring_bytes;            ///< Size of each ring: a power of two, kMinRing … kMaxRing.
-  uint16_t port_count;            ///< 1 … kMaxPorts.
-  uint8_t ipv4_count;             ///< At most kMaxAddresses.
-  uint8_t ipv6_count;             ///< At most kMaxAddresses.
+  uint64_t rings;                  ///< Bus address of the rings; see RingsOf.
+  uint64_t seed;                   ///< Seeds initial sequence numbers; should be random.
+  uint32_t connections;            ///< 1 … kMaxConnections.
+  uint32_t connections_per_peer;   ///< 1 … connections.
+  uint32_t ring_bytes;             ///< Size of each ring: a power of two, kMinRing … kMaxRing.
+  uint16_t port_count;             ///< 1 … kMaxPorts.
+  uint8_t ipv4_count;              ///< At most kMaxAddresses.
+  uint8_t ipv6_count;              ///< At most kMaxAddresses.
   std::array<uint16_t, 16> ports;  ///< Ports that accept connections, not 0.
   std::array<uint8_t, 6> mac;      ///< The port's MAC address, first octet first.
   uint16_t first_life;             ///< Record::life of the first connections; kLifeBits are 0.
@@ -79,8 +79,8 @@ struct [[gnu::packed]] Record {
   uint8_t flags;
   uint8_t end;          ///< With kClosed: the value of transport::End.
   uint16_t connection;  ///< Less than Configuration::connections.
-  /// Configuration::first_life, and in kLifeBits the number of earlier connections with this number.
-  /// Records of other lives are stale.
+  /// Configuration::first_life, and in kLifeBits the number of earlier connections with this
+  /// number. Records of other lives are stale.
   uint16_t life;
   struct [[gnu::packed]] Counts {
     uint32_t received;  ///< From the unit: bytes written. From the host: bytes processed.

@@ -23,9 +23,9 @@ struct CommandLine {
   std::vector<std::string> eal;  ///< The user's EAL arguments, without the program name.
   bool own_port = false;         ///< Whether `eal` names a device.
   Options options;
-  /// Called once the port and its addresses are known, before the port is started. Returns an object
-  /// that the session destroys after its run, or null, with one line in `error`, if the run cannot
-  /// start. May be empty.
+  /// Called once the port and its addresses are known, before the port is started. Returns an
+  /// object that the session destroys after its run, or null, with one line in `error`, if the run
+  /// cannot start. May be empty.
   std::function<std::shared_ptr<void>(uint16_t port, const packet::OwnAddresses& own,
                                       std::string* error)>
       prepare = nullptr;

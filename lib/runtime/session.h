@@ -191,7 +191,7 @@ class Session {
   std::optional<uint16_t> exception_;
   packet::OwnAddresses own_;
   std::shared_ptr<void> prepared_;  ///< Result of CommandLine::prepare.
-  PortStats opened_;  ///< Statistics before the port was started.
+  PortStats opened_;                ///< Statistics before the port was started.
   std::unique_ptr<nic::EthPort> exception_port_;
   std::vector<packet::Defragmenter> defragmenters_;  ///< One per worker, moved into the engines.
   nic::AnyBinding binding_;  ///< Binding of the selected interface; valid after OpenPorts.

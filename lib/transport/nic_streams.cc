@@ -21,11 +21,21 @@ using RecordFrame = std::array<uint8_t, layout::kRecordBytes>;
 constexpr RecordFrame MakeHeaders() {
   RecordFrame frame{};
   std::copy(layout::kUnitMac.begin(), layout::kUnitMac.end(), frame.begin());
-  constexpr std::array<uint8_t, 30> kHeaders{
-      0x08, 0x00,                                                              // IPv4
-      0x45, 0, 0, layout::kRecordBytes - 14, 0, 0, 0x40, 0, 64, 17, 0, 0,      // UDP, no fragments
-      192, 0, 0, 8, 192, 0, 0, 8,                                              // addresses
-      0, 9, 0, 9, 0, layout::kRecordBytes - 34, 0, 0};                         // no checksum
+  constexpr std::array<uint8_t, 30> kHeaders{0x08, 0x00,  // IPv4
+                                             0x45, 0,
+                                             0,    layout::kRecordBytes - 14,
+                                             0,    0,
+                                             0x40, 0,
+                                             64,   17,
+                                             0,    0,  // UDP, no fragments
+                                             192,  0,
+                                             0,    8,
+                                             192,  0,
+                                             0,    8,  // addresses
+                                             0,    9,
+                                             0,    9,
+                                             0,    layout::kRecordBytes - 34,
+                                             0,    0};  // no checksum
   std::copy(kHeaders.begin(), kHeaders.end(), frame.begin() + 12);
   uint32_t sum = 0;
   for (size_t i = 14; i < 34; i += 2) sum += uint32_t{frame[i]} << 8 | frame[i + 1];

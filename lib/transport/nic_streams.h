@@ -31,10 +31,7 @@ class NicStreams {
   /// `events` must outlive the object; Output sends records instead of segments. Workers share
   /// `rings`: the NIC steers all records of a connection to one worker.
   NicStreams(const Rings& rings, Events& events)
-      : rings_(rings),
-        losses_(Losses()),
-        events_(events),
-        connections_(rings.connections) {}
+      : rings_(rings), losses_(Losses()), events_(events), connections_(rings.connections) {}
   NicStreams(const NicStreams&) = delete;
   NicStreams& operator=(const NicStreams&) = delete;
 
@@ -79,10 +76,10 @@ class NicStreams {
   struct Connection {
     bool open = false;
     bool half_closed = false;
-    bool finished = false;    ///< Finish was called.
+    bool finished = false;  ///< Finish was called.
     bool wants_room = false;
-    bool untold = false;      ///< In untold_.
-    uint8_t flags = 0;        ///< Flags of the next record: kFinish, kAbort, kRelease.
+    bool untold = false;  ///< In untold_.
+    uint8_t flags = 0;    ///< Flags of the next record: kFinish, kAbort, kRelease.
     uint16_t life = 0;
     uint32_t losses = 0;  ///< losses_ when it was opened.
     uint32_t received = 0, consumed = 0, told_consumed = 0;

@@ -77,8 +77,7 @@ std::unique_ptr<Connections> Connections::Create(const layout::Configuration& co
                                                  const bar::DmaSpace& memory, Tally& tally,
                                                  Outgoing& outgoing) {
   if (!IsValid(configuration)) return nullptr;
-  std::unique_ptr<Connections> made(
-      new Connections(configuration, memory, tally, outgoing));
+  std::unique_ptr<Connections> made(new Connections(configuration, memory, tally, outgoing));
   const StackOptions options{.own = OwnOf(configuration),
                              .max_connections = configuration.connections,
                              .max_connections_per_peer = configuration.connections_per_peer,
@@ -103,10 +102,8 @@ uint8_t* Connections::At(uint32_t number, bool to_send, uint32_t position, uint3
   const uint32_t ring = configuration_.ring_bytes;
   const uint32_t offset = position & (ring - 1);
   *bytes = std::min(*bytes, ring - offset);
-  uint8_t* const at =
-      memory_.TranslateLocal(configuration_.rings + layout::RingsOf(number, ring) +
-                                 (to_send ? ring : 0) + offset,
-                             *bytes);
+  uint8_t* const at = memory_.TranslateLocal(
+      configuration_.rings + layout::RingsOf(number, ring) + (to_send ? ring : 0) + offset, *bytes);
   if (at == nullptr) ++tally_[static_cast<uint32_t>(Event::kFaults)];
   return at;
 }

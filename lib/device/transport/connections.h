@@ -70,15 +70,16 @@ class Connections final : public ::sluice::transport::Events {
   /// A connection as the host knows it. It outlives that of TCP until the host releases it.
   struct Slot {
     State state = State::kFree;
-    uint8_t flags = 0;    ///< kHalfClosed, kClosed; kOpened until that record is written.
+    uint8_t flags = 0;  ///< kHalfClosed, kClosed; kOpened until that record is written.
     uint8_t end = 0;
     bool changed = false;  ///< In changed_.
     bool finish = false;   ///< The host sends no byte after `written`.
     uint16_t life = 0;
     uint32_t id = 0;  ///< Number of the connection in stack_, if open.
-    uint32_t received = 0, processed = 0;  ///< Bytes written by the unit, and processed by the host.
-    uint32_t written = 0, taken = 0;       ///< Bytes written by the host, and read by the unit.
-    uint32_t reported = 0;                 ///< `taken` in the last record.
+    uint32_t received = 0,
+             processed = 0;           ///< Bytes written by the unit, and processed by the host.
+    uint32_t written = 0, taken = 0;  ///< Bytes written by the host, and read by the unit.
+    uint32_t reported = 0;            ///< `taken` in the last record.
     ::sluice::transport::Peer peer;
   };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transport unit of a NIC model (regs/transport.h): it ends TCP connections between the wire and
-// the NIC, and passes their bytes to the host through rings in host memory. Frames that are not TCP
-// segments to a port of the unit pass through unchanged. The unit surrounds the model of a NIC, so
-// the NIC steers its records like other frames, to any queue, pipe, link or endpoint.
+// The transport unit of a NIC model (regs/transport.h): it ends TCP connections between the wire
+// and the NIC, and passes their bytes to the host through rings in host memory. Frames that are not
+// TCP segments to a port of the unit pass through unchanged. The unit surrounds the model of a NIC,
+// so the NIC steers its records like other frames, to any queue, pipe, link or endpoint.
 #pragma once
 
 #include <memory>

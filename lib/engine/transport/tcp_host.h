@@ -40,8 +40,6 @@ template <packet::ByteStreamEngine Streams, typename Tcp = transport::Stack>
 class TcpHost final : public packet::Engine {
  public:
   static constexpr bool kOwnFramesOnly = true;
-  /// Received bytes stay in the connection's ring until they are consumed.
-  static constexpr bool kHasRings = std::is_same_v<Tcp, transport::NicStreams>;
 
   /// Creates the stack. `counts` must outlive the engine. `make()` constructs `Streams` in place.
   /// On failure returns nullopt and sets `error` to one line.
@@ -86,6 +84,9 @@ class TcpHost final : public packet::Engine {
   }
 
  private:
+  /// Received bytes stay in the connection's ring until they are consumed.
+  static constexpr bool kHasRings = std::is_same_v<Tcp, transport::NicStreams>;
+
   struct Connection {
     typename Streams::Connection state;
     UnreadBytes unread;
@@ -184,9 +185,9 @@ class TcpHost final : public packet::Engine {
     const uint64_t cycles_per_second;
     const uint64_t cycles_per_tick;
     uint64_t last_tick = 0;
-    std::vector<Connection> connections;      ///< By ConnectionId.
-    std::vector<uint8_t> room;                ///< Bytes that an engine writes in a turn.
-    std::unique_ptr<Tcp> stack;               ///< Last, because its destructor sends frames.
+    std::vector<Connection> connections;  ///< By ConnectionId.
+    std::vector<uint8_t> room;            ///< Bytes that an engine writes in a turn.
+    std::unique_ptr<Tcp> stack;           ///< Last, because its destructor sends frames.
   };
 
   explicit TcpHost(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -310,9 +311,9 @@ uint32_t TcpHost<Streams, Tcp>::Core::Turns(transport::ConnectionId id, const ui
       stack->Abort(id);
       return used;
     }
-    // A stream that has ended is finished once the engine has processed all that it can.
-    connection.finished = turn.after == packet::AfterTurn::kFinish ||
-                          (ended && !progress && !short_of_room);
+    // A stream that ended is finished once the engine has processed all that it can.
+    connection.finished =
+        turn.after == packet::AfterTurn::kFinish || (ended && !progress && !short_of_room);
     progress &= used != bytes || ended;
   }
   if (connection.finished) {

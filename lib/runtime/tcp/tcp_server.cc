@@ -12,11 +12,13 @@
 #include "runtime/metric_values.h"
 #include "transport/stack.h"
 
-DEFINE_string(tcp_on, "host",
-              "where TCP runs: host (in the workers) or nic (in the transport unit of a model NIC)");
-DEFINE_uint32(tcp_connections, 0,
-              "TCP: maximum number of connections of a worker or, with --tcp_on=nic, of the NIC; 0: "
-              "16384, with --tcp_on=nic 1024");
+DEFINE_string(
+    tcp_on, "host",
+    "where TCP runs: host (in the workers) or nic (in the transport unit of a model NIC)");
+DEFINE_uint32(
+    tcp_connections, 0,
+    "TCP: maximum number of connections of a worker or, with --tcp_on=nic, of the NIC; 0: "
+    "16384, with --tcp_on=nic 1024");
 DEFINE_uint32(tcp_ring, 64,
               "--tcp_on=nic: size in KiB of each of the two rings of a connection: 4, 8, 16, 32, "
               "64, 128 or 256");
@@ -88,8 +90,8 @@ std::shared_ptr<void> TcpServer::StartUnit(uint16_t port, const packet::OwnAddre
   options_ = Options(own);
   regs::transport::Configuration configuration{};
   if (ports_.size() > configuration.ports.size()) {
-    *error = "a transport unit serves at most " + std::to_string(configuration.ports.size()) +
-             " ports";
+    *error =
+        "a transport unit serves at most " + std::to_string(configuration.ports.size()) + " ports";
     return nullptr;
   }
   configuration.seed = options_.stack.seed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transport unit in front of a NIC in memory. The peer is a stack of TCP; the host is this test,
-// which writes and reads records byte by byte.
+// The transport unit in front of a NIC in memory. The peer is a stack of TCP; the host is this
+// test, which writes and reads records byte by byte.
 #include "device/transport/unit.h"
 
 #include <gtest/gtest.h>
@@ -53,8 +53,8 @@ layout::Configuration Usual(uint32_t connections = 4) {
 struct Remote final : Events {
   Remote() {
     std::string error;
-    stack = Stack::Create({.own = Addresses(kPeerMac, "10.0.0.2,fd00::2"), .seed = 1}, *this,
-                          &error);
+    stack =
+        Stack::Create({.own = Addresses(kPeerMac, "10.0.0.2,fd00::2"), .seed = 1}, *this, &error);
     EXPECT_NE(stack, nullptr) << error;
   }
   bool Output(const uint8_t* frame, uint32_t bytes) override {
@@ -214,13 +214,14 @@ TEST(TransportUnit, ReportsANewConnectionAndItsBytes) {
   const Bytes& frame = lab.to_host[0];
   // Ethernet, IPv4 of 50 bytes from the peer, UDP with both ports.
   EXPECT_EQ(Bytes(frame.begin(), frame.begin() + 42),
-            (Bytes{2, 0, 0, 0, 0, 1, 0x02, 0x53, 0x6c, 0x75, 0x54, 0x43, 8, 0,  //
-                   0x45, 0, 0, 50, 0, 0, 0x40, 0, 64, 17, 0x26, 0xb9, 10, 0, 0, 2, 10, 0, 0, 1,
-                   1234 >> 8, 1234 & 255, 0, kPort, 0, 30, 0, 0}));
+            (Bytes{2,    0, 0,  0,  0, 1, 0x02,      0x53,       0x6c, 0x75,  0x54, 0x43, 8,  0,  //
+                   0x45, 0, 0,  50, 0, 0, 0x40,      0,          64,   17,    0x26, 0xb9, 10, 0,
+                   0,    2, 10, 0,  0, 1, 1234 >> 8, 1234 & 255, 0,    kPort, 0,    30,   0,  0}));
   // Flags, end, connection, life, and the peer's address.
-  EXPECT_EQ(Bytes(frame.begin() + 42, frame.end()),
-            (Bytes{layout::kOpened, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0,
-                   0, 2}));
+  EXPECT_EQ(
+      Bytes(frame.begin() + 42, frame.end()),
+      (Bytes{
+          layout::kOpened, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2}));
   lab.Send(0, "hello");
   EXPECT_EQ(lab.to_host.size(), 2u);
   EXPECT_EQ(lab.Last().flags, 0);

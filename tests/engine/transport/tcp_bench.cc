@@ -2,8 +2,8 @@
 //
 // A worker that echoes messages of TCP connections, for callgrind: TcpHost with StreamEcho, on
 // frames in memory. The client runs in the same thread, so the count is the same on every run.
-// WorkerTcp contains the worker's instructions and, with `nic`, UnitReceive and UnitTransmit those of
-// the NIC's transport unit. In each round 32 messages are sent, in turns of all connections.
+// WorkerTcp contains the worker's instructions and, with `nic`, UnitReceive and UnitTransmit those
+// of the NIC's transport unit. In each round 32 messages are sent, in turns of all connections.
 //
 //   tcp_bench CONNECTIONS BYTES MESSAGES [nic [RING_KIB]]
 #include <algorithm>
@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/echo/stream_echo.h"
 #include "device/transport/nic_lab.h"
+#include "engine/echo/stream_echo.h"
 #include "engine/transport/tcp_host.h"
 #include "packet/own_addresses.h"
 #include "transport/stack.h"
@@ -25,9 +25,9 @@
 namespace {
 
 using namespace sluice;  // NOLINT
+using test::Frames;
 using transport::ConnectionId;
 using transport::Stack;
-using test::Frames;
 
 constexpr uint16_t kPort = 7;
 constexpr uint32_t kBurst = 32;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TcpHost over a queue in memory, with a stack of TCP as the client. The file is compiled twice: TCP
-// of the server runs on the host or, with TCP_IN_NIC, in the transport unit of a NIC.
+// TcpHost over a queue in memory, with a stack of TCP as the client. The file is compiled twice:
+// TCP of the server runs on the host or, with TCP_IN_NIC, in the transport unit of a NIC.
 #include "engine/transport/tcp_host.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/echo/stream_echo.h"
 #include "device/transport/nic_lab.h"
+#include "engine/echo/stream_echo.h"
 #include "nic/fake_queue.h"
 #include "packet/byte_stream.h"
 #include "packet/own_addresses.h"
