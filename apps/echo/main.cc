@@ -40,9 +40,7 @@ using sluice::runtime::CheckTcp;
 using sluice::runtime::CheckTcpPort;
 using sluice::runtime::CommandLine;
 using sluice::runtime::Complaint;
-using sluice::runtime::FindingsOf;
-using sluice::runtime::PortStats;
-using sluice::runtime::ReadClients;
+using sluice::runtime::HasTcpClients;
 using sluice::runtime::Session;
 using sluice::runtime::TcpServer;
 using sluice::runtime::WorkerInfo;
@@ -54,30 +52,10 @@ int RunEcho(Session& session) {
   return session.Run([](const WorkerInfo& info) { return WithNeighbor<Echo>(info.own, Echo()); });
 }
 
-// Makes TCP clients the traffic of the embedded NIC. They connect to the first IPv4 address of
-// --ip; see Complaint.
-bool AddClients(CommandLine& line, Complaint complaint) {
-  sluice::runtime::Options& options = line.options;
-  const auto server = ServerOfClients(options.own, sluice::echo::kClientAddress, complaint);
-  if (!server) return false;
-  options.wire = "library:libsluice_echo_wire.so+" + FLAGS_clients +
-                 "+port=" + std::to_string(FLAGS_tcp_port) + "+ip=" + *server;
-  options.wire_flag = "clients";
-  options.traffic = "clients";
-  return true;
-}
-
 // Returns the bytes of TCP connections. `clients`: the embedded NIC has clients.
 int RunStreamEcho(Session& session, TcpServer& server, bool clients) {
   AppHooks hooks;
-  if (clients) {
-    hooks.findings = [&] { return FindingsOf(ReadClients(PortStats::Read(session.port()))); };
-    hooks.report = [&](nlohmann::ordered_json& report) {
-      const PortStats port = PortStats::Read(session.port());
-      report["clients"]["answered"] = ReadClients(port).answered;
-      report["clients"]["latency_us"] = ClientLatency(port);
-    };
-  }
+  if (clients) AddClientResults(session, hooks);
   return server.Run(
       session, [](const WorkerInfo&) { return StreamEcho(); }, std::move(hooks));
 }

@@ -56,8 +56,8 @@ using sluice::runtime::AddClientResults;
 using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::PortStats;
-using sluice::runtime::RunTcp;
 using sluice::runtime::Session;
+using sluice::runtime::TcpServer;
 using sluice::runtime::Unavailable;
 using sluice::runtime::WorkerInfo;
 
@@ -90,6 +90,8 @@ int main(int argc, char** argv) {
   auto& store = *made;
   line->options.hangup = !FLAGS_snapshot.empty();
   std::FILE* const text = line->options.Text();
+  TcpServer server({settings->service.memcached_port});
+  if (settings->tcp) server.Prepare(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   Persistence persistence(store, FLAGS_snapshot);
@@ -144,8 +146,8 @@ int main(int argc, char** argv) {
   };
   if (settings->tcp) {
     if (settings->clients) AddClientResults(*session, hooks);
-    exit_code = RunTcp(
-        *session, {settings->service.memcached_port},
+    exit_code = server.Run(
+        *session,
         [&](const WorkerInfo&) { return StreamServer(store, settings->service, rte_get_tsc_hz()); },
         std::move(hooks));
   } else {

@@ -10,6 +10,12 @@
 
 namespace sluice::packet {
 
+std::string AddressText(const Ipv4Address& address) {
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, address.data(), text, sizeof(text));
+  return text;
+}
+
 bool OwnAddresses::Add(const Ipv4Address& address) {
   if (!IsHost(address) || ipv4_count_ == kMaxAddresses) return false;
   ipv4_[ipv4_count_++] = address;

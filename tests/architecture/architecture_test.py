@@ -65,6 +65,8 @@ LAYERS = [
     ("lib/packet", ["packet", "pcap", *WIRE_STRUCTS]),
     ("lib/rpc", ["rpc", "packet"]),
     ("lib/transport", ["transport", "packet", "regs/transport.h"]),
+    ("lib/transport/clients", ["transport", "packet", "engine/workload/*.h", "emulator/wire.h",
+                               "emulator/options.h", "emulator/client_counts.h"]),
     ("lib/transport/lwip", ["lwip"]),
     ("lib/engine", ["engine", "packet", "absl"]),
     ("lib/engine/chain", ["engine", "device/switch/*.h", "config", "json"]),

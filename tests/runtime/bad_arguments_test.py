@@ -82,6 +82,8 @@ BAD = {
         --transport=smtp
         --tcp_port=0 --transport=tcp --ip=10.0.0.1
         --tcp_port=65536 --transport=tcp --ip=10.0.0.1
+        --ip=10.0.0.1 --transport=tcp
+        --ip=fd00::1 --transport=tcp
         --tcp_on=fpga --transport=tcp --ip=10.0.0.1
         --tcp_ring=3 --transport=tcp --ip=10.0.0.1
         --tcp_ring=512 --transport=tcp --ip=10.0.0.1
@@ -125,7 +127,7 @@ BAD = {
         --mica_port=1024 --transport=tcp --ip=10.0.0.1
         --memcached_port=0 --transport=tcp --ip=10.0.0.1
         --workers=2 --transport=tcp --ip=10.0.0.1
-        --tcp_connections=0 --transport=tcp --ip=10.0.0.1
+        --tcp_on=fpga --transport=tcp --ip=10.0.0.1
         --clients=connections=0 --transport=tcp
         --ip=10.0.0.1 --transport=tcp
         --register=nowhere --ip=10.0.0.2

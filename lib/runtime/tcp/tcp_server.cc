@@ -58,6 +58,10 @@ bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complain
              "again");
 }
 
+bool CheckTcpPort(uint32_t port, std::string_view flag, Complaint complaint) {
+  return complaint.Check(port >= 1 && port <= 65535, flag, "give 1 to 65535");
+}
+
 void TcpServer::WatchUnit(AppHooks& hooks) {
   hooks.link_seen = [unit = unit_, inner = std::move(hooks.link_seen)](bool up) {
     unit->Watch();

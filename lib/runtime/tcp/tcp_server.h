@@ -29,6 +29,9 @@ namespace sluice::runtime {
 /// that selects TCP.
 bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complaint);
 
+/// Checks the TCP port that the application's flag `flag` selects; see Complaint.
+bool CheckTcpPort(uint32_t port, std::string_view flag, Complaint complaint);
+
 /// Adds the counters of TCP to the statistics line, the report and the metrics. `counts` must
 /// outlive the run.
 void AddTcpCounts(std::span<const engine::TcpCounts> counts, AppHooks& hooks);
