@@ -2,7 +2,9 @@
 //
 // TCP clients of sluice-echo as the wire of a model NIC, library:libsluice_echo_wire.so: see
 // stream_clients.h. The default port is 7. An answer is the request.
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "packet/bytes.h"

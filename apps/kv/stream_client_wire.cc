@@ -3,8 +3,9 @@
 // TCP clients of sluice-kv as the wire of a model NIC, library:libsluice_kv_tcp_wire.so: see
 // stream_clients.h. The default port is 11211. Each connection stores a value of `bytes` bytes
 // under its own key, reads it, and so on, by memcached's text protocol.
-#include <cstring>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "packet/bytes.h"
@@ -17,42 +18,55 @@ using transport::Exchange;
 
 class StoreAndRead final : public transport::Dialogue {
  public:
-  explicit StoreAndRead(uint32_t bytes) : value_(bytes, 0), bytes_(std::to_string(bytes)) {}
+  explicit StoreAndRead(uint32_t bytes) : bytes_(bytes) {}
 
   uint64_t RequestBytes(const Exchange& exchange) override { return Request(exchange).size(); }
   uint64_t AnswerBytes(const Exchange& exchange) override { return Answer(exchange).size(); }
   void WriteRequest(const Exchange& exchange, uint64_t at, std::span<uint8_t> to) override {
-    std::memcpy(to.data(), Request(exchange).data() + at, to.size());
+    const Text text = Request(exchange);
+    for (uint8_t& byte : to) byte = text.At(at++);
   }
   bool IsAnswer(const Exchange& exchange, uint64_t at, std::span<const uint8_t> bytes) override {
-    return std::memcmp(bytes.data(), Answer(exchange).data() + at, bytes.size()) == 0;
+    const Text text = Answer(exchange);
+    bool right = exchange.written == RequestBytes(exchange);
+    for (const uint8_t byte : bytes) right &= byte == text.At(at++);
+    return right;
   }
 
  private:
-  static bool Stores(const Exchange& exchange) { return exchange.number % 2 == 0; }
-  const std::string& Request(const Exchange& exchange) {
-    if (!Stores(exchange)) return text_ = "get " + Key(exchange) + "\r\n";
-    return text_ = "set " + Key(exchange) + " 0 0 " + bytes_ + "\r\n" + Value(exchange) + "\r\n";
-  }
-  const std::string& Answer(const Exchange& exchange) {
-    if (Stores(exchange)) return text_ = "STORED\r\n";
-    return text_ =
-               "VALUE " + Key(exchange) + " 0 " + bytes_ + "\r\n" + Value(exchange) + "\r\nEND\r\n";
-  }
-  static std::string Key(const Exchange& exchange) { return std::to_string(exchange.key); }
-  // Returns the value that the exchange stores or reads.
-  const std::string& Value(const Exchange& exchange) {
-    uint64_t at = exchange.key * uint64_t{31} + exchange.number / 2;
-    for (char& byte : value_) {
-      byte = static_cast<char>(at + (at >> 8));
-      ++at;
+  /// A request or an answer: a value between other bytes.
+  struct Text {
+    std::string before;
+    uint64_t value_bytes = 0;
+    std::string after;
+    uint64_t first = 0;  ///< Determines the value.
+
+    uint64_t size() const { return before.size() + value_bytes + after.size(); }
+    uint8_t At(uint64_t at) const {
+      if (at < before.size()) return static_cast<uint8_t>(before[at]);
+      at -= before.size();
+      if (at >= value_bytes) return static_cast<uint8_t>(after[at - value_bytes]);
+      return static_cast<uint8_t>(first + at + (at >> 8));
     }
-    return value_;
+  };
+
+  static bool Stores(const Exchange& exchange) { return exchange.number % 2 == 0; }
+  static uint64_t First(const Exchange& exchange) {
+    return exchange.key * uint64_t{31} + exchange.number / 2;
+  }
+  Text Request(const Exchange& exchange) const {
+    const std::string key = std::to_string(exchange.key);
+    if (!Stores(exchange)) return {"get " + key + "\r\n", 0, "", 0};
+    return {"set " + key + " 0 0 " + std::to_string(bytes_) + "\r\n", bytes_, "\r\n",
+            First(exchange)};
+  }
+  Text Answer(const Exchange& exchange) const {
+    if (Stores(exchange)) return {"STORED\r\n", 0, "", 0};
+    return {"VALUE " + std::to_string(exchange.key) + " 0 " + std::to_string(bytes_) + "\r\n",
+            bytes_, "\r\nEND\r\n", First(exchange)};
   }
 
-  std::string value_;
-  std::string bytes_;  ///< Length of a value.
-  std::string text_;   ///< The last request or answer.
+  uint64_t bytes_;  ///< Length of a value.
 };
 
 }  // namespace
