@@ -58,7 +58,8 @@ class StageHost {
 
   const StageSpec& spec() const { return spec_; }
   device::stage::LinkMemory& link() { return memory().link; }
-  /// Returns the phase since the last start. A process may write any value.
+  /// Returns the phase that the stage last reported; kStarting after each start. The value is not
+  /// trusted: a stage's process can write anything.
   Phase phase() { return memory().phase.load(std::memory_order_acquire); }
   /// Returns the reason why the stage is not ready, in printable ASCII: the stage's own message, or
   /// how its process ended.

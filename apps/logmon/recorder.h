@@ -21,8 +21,8 @@ class Recorder {
 
   void OnMatch(const engine::logmon::Source& source, const engine::logmon::SyslogHeader* header,
                const engine::logmon::MatchedLine& line, uint64_t now);
-  /// Call it between bursts, before a batch may be handed over. `lines`: number of complete lines
-  /// since the worker's start, matching or not.
+  /// Counts the new lines and updates the current minute. Call it between bursts, before
+  /// Handover::AtRest. `lines`: number of complete lines since the worker's start, matching or not.
   void AtRest(uint64_t now, uint64_t lines);
 
   uint64_t shown_lines() const { return shown_lines_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of a ring in either direction: descriptors in a memzone that the device reads and writes,
-// and mbuf pointers next to the queue's state.
+// Memory for RX and TX rings: the descriptors, in a memzone that the device reads and writes, and
+// the mbuf pointers, which, like the queue's state, are in memory from rte_zmalloc.
 #pragma once
 
 #include <rte_malloc.h>

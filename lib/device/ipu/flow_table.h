@@ -40,7 +40,7 @@ struct FlowEntry {
   uint64_t cleared_bytes = 0;
 };
 
-/// A rule's timeout and the cookie that reports it.
+/// A rule's timeout, and the cookie that identifies the rule when it is reported as aged.
 struct FlowAge {
   uint64_t patience_ns = 0;  ///< 0: the rule does not age.
   uint64_t cookie = 0;       ///< In the format of kFlowCookie.

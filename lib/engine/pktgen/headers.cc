@@ -30,8 +30,8 @@ bool IsIcmp(const HeaderSpec& spec) {
   return spec.protocol != packet::kProtocolUdp && spec.protocol != packet::kProtocolTcp;
 }
 
-/// Writes the IP header and the upper header of a packet of `bytes` bytes. If `summed` is set, also
-/// writes the checksum of the upper protocol.
+/// Writes the IP header and the transport header of a packet of `bytes` bytes. If `summed` is set,
+/// also writes the transport checksum.
 void WritePacket(const HeaderSpec& spec, uint64_t n, uint8_t* ip, uint32_t bytes, bool summed) {
   const bool v6 = spec.ip_version == 6;
   const uint32_t header = v6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;

@@ -50,7 +50,7 @@ inline constexpr std::array kTcpCounters{
     TcpCounter{"rx_segments", "TCP segments received.", &TcpCounts::rx_segments},
     TcpCounter{"tx_segments", "TCP segments sent.", &TcpCounts::tx_segments},
     TcpCounter{"retransmitted", "Segments sent again.", &TcpCounts::retransmitted},
-    TcpCounter{"bad_segments", "Segments with a wrong checksum, length or state.",
+    TcpCounter{"bad_segments", "Segments with a wrong checksum or length.",
                &TcpCounts::bad_segments},
     TcpCounter{"output_failed", "Segments that the interface had no room for.",
                &TcpCounts::output_failed},

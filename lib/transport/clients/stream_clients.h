@@ -53,7 +53,7 @@ struct Exchange {
   uint64_t written = 0;  ///< Number of bytes of the request that were written.
 };
 
-/// The requests of clients, and the answers that are right. Both are functions of the exchange.
+/// The clients' requests and the correct answers. Both depend only on the exchange.
 class Dialogue {
  public:
   virtual ~Dialogue() = default;

@@ -30,7 +30,8 @@ struct TaggedLine {
   std::string_view gained;   ///< F-MLFGAINED: if not empty, a login succeeded.
   std::string_view forget;   ///< F-MLFFORGET: if not empty, the session ends.
   std::string_view user;
-  /// Candidates for the host that failed; host() is the first with data.
+  /// The groups that can name the offending host. host() returns the first that took part in the
+  /// match, even if its text is empty.
   std::string_view ip4, ip6, dns, id;
 
   std::string_view host() const;
