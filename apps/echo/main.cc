@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   line->options.promiscuous |= !tcp;
   line->options.answers = !tcp;
   TcpServer server({static_cast<uint16_t>(FLAGS_tcp_port)});
-  if (tcp) server.Prepare(*line);
+  if (tcp) server.Prepare<StreamEcho>(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   if (tcp) return RunStreamEcho(*session, server, clients);

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   line->options.hangup = !FLAGS_snapshot.empty();
   std::FILE* const text = line->options.Text();
   TcpServer server({settings->service.memcached_port});
-  if (settings->tcp) server.Prepare(*line);
+  if (settings->tcp) server.Prepare<StreamServer>(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   Persistence persistence(store, FLAGS_snapshot);

@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   std::FILE* const text = line->options.Text();
   const uint64_t seed = line->options.SeedOrRandom();
   TcpServer server({settings->server_port});
-  if (settings->server_port != 0) server.Prepare(*line);
+  if (settings->server_port != 0) server.Prepare<SyslogWorker>(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   capture.reset();
   if (session == nullptr) return exit_code;

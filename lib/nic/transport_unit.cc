@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <utility>
 
 #include "net_enso/rte_pmd_enso.h"
@@ -49,7 +50,7 @@ std::unique_ptr<TransportUnit> TransportUnit::Open(uint16_t port, Configuration 
   std::unique_ptr<TransportUnit> unit(new TransportUnit(port, memory));
   configuration.rings = reinterpret_cast<uint64_t>(unit->rings());
   std::memcpy(memory->addr, &configuration, sizeof(configuration));
-  switch (Configure(port, memory->addr)) {
+  switch (unit->Start()) {
     case 0:
       return unit;
     case -ENOTSUP:
@@ -70,18 +71,27 @@ TransportUnit::~TransportUnit() {
   rte_memzone_free(memory_);
 }
 
-void TransportUnit::Watch() {
-  const int active = IsActive(port_);
-  if (active == 1) return;
-  // First, so that workers end the old connections before the unit opens new ones.
-  if (!std::exchange(lost_, true)) losses_.fetch_add(1, std::memory_order_release);
-  if (active != 0) return;
+int TransportUnit::Start() {
+  std::random_device random;
+  // A locally administered address of one station.
+  const uint64_t mac = ((uint64_t{random()} << 32 | random()) & 0xffff'ffff'fffc) | 2;
+  // First, so that workers know the unit's address before it opens connections.
+  unit_mac_.store(mac, std::memory_order_release);
   Configuration configuration;
   std::memcpy(&configuration, memory_->addr, sizeof(configuration));
-  configuration.first_life = static_cast<uint16_t>(losses_.load(std::memory_order_relaxed) *
-                                                   (regs::transport::kLifeBits + 1));
+  std::memcpy(configuration.unit_mac.data(), &mac, configuration.unit_mac.size());
   std::memcpy(memory_->addr, &configuration, sizeof(configuration));
-  lost_ = Configure(port_, memory_->addr) != 0;
+  return Configure(port_, memory_->addr);
+}
+
+void TransportUnit::Watch() {
+  const int active = IsActive(port_);
+  if (active == 0) {
+    Start();
+  } else if (active < 0 && std::exchange(gone_, true) == false) {
+    unit_mac_.store(0, std::memory_order_release);  // Workers end the connections now.
+  }
+  if (active >= 0) gone_ = false;
 }
 
 uint8_t* TransportUnit::rings() const {

@@ -31,17 +31,19 @@ class TransportUnit {
   uint8_t* rings() const;
   /// Starts the unit again if the device has lost its power. Call it from time to time.
   void Watch();
-  /// Returns the number of times that Watch has seen the unit without connections; any thread may
-  /// read it.
-  const std::atomic<uint32_t>& losses() const { return losses_; }
+  /// Returns the unit's MAC address, first octet in the lowest byte, which changes when the unit
+  /// loses its connections. Any thread may read it.
+  const std::atomic<uint64_t>& unit_mac() const { return unit_mac_; }
 
  private:
   TransportUnit(uint16_t port, const rte_memzone* memory) : port_(port), memory_(memory) {}
+  /// Chooses a new MAC address and starts the unit. Returns 0 or a negative errno.
+  int Start();
 
   const uint16_t port_;
   const rte_memzone* const memory_;
-  bool lost_ = false;
-  std::atomic<uint32_t> losses_{0};
+  bool gone_ = false;
+  std::atomic<uint64_t> unit_mac_{0};
 };
 
 }  // namespace sluice::nic

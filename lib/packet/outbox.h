@@ -26,6 +26,9 @@ class Outbox {
   static constexpr Outbox To(Interface& interface) {
     Outbox outbox;
     outbox.context_ = &interface;
+    if constexpr (requires { interface.counters().tx_full; }) {
+      outbox.unsent_ = &interface.counters().tx_full;
+    }
     outbox.send_ = [](void* context, const uint8_t* frame, uint32_t length) {
       return static_cast<Interface*>(context)->Send(frame, length);
     };
@@ -36,9 +39,13 @@ class Outbox {
   /// is queued; it may still be lost if the transmit side is stuck. Returns false if the frame is
   /// not sent, in which case the interface counts it.
   bool Send(const uint8_t* frame, uint32_t length) const { return send_(context_, frame, length); }
+  /// Returns the number of frames that the interface has not sent for lack of room, including those
+  /// for which Send returned true. Always 0 if the interface does not count them.
+  uint64_t unsent() const { return unsent_ != nullptr ? *unsent_ : 0; }
 
  private:
   void* context_ = nullptr;
+  const uint64_t* unsent_ = nullptr;
   bool (*send_)(void* context, const uint8_t* frame,
                 uint32_t length) = [](void*, const uint8_t*, uint32_t) { return false; };
 };

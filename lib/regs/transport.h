@@ -39,14 +39,17 @@ struct Configuration {
   uint8_t ipv6_count;              ///< At most kMaxAddresses.
   std::array<uint16_t, 16> ports;  ///< Ports that accept connections, not 0.
   std::array<uint8_t, 6> mac;      ///< The port's MAC address, first octet first.
-  uint16_t first_life;             ///< Record::life of the first connections; kLifeBits are 0.
+  /// The unit's MAC address: the source of its records, and the destination of the host's. A random
+  /// address that is unknown on the wire. The unit drops frames from the wire that come from it.
+  std::array<uint8_t, 6> unit_mac;
+  std::array<uint8_t, 4> reserved;
   std::array<std::array<uint8_t, 4>, 16> ipv4;
   std::array<std::array<uint8_t, 16>, 16> ipv6;
 };
 inline constexpr uint32_t kMaxConnections = 16384;
 inline constexpr uint32_t kMinRing = 4096, kMaxRing = 262144;
 inline constexpr uint32_t kMaxPorts = 16, kMaxAddresses = 16;
-static_assert(sizeof(Configuration) == 392);
+static_assert(sizeof(Configuration) == 400);
 
 /// Returns the offset of a connection's rings from Configuration::rings: first the ring of received
 /// bytes, then that of bytes to send. Byte n of a connection is at n modulo the size of the ring.
@@ -55,10 +58,6 @@ constexpr uint64_t RingsOf(uint32_t connection, uint32_t ring_bytes) {
 }
 
 // ------------------------------------------------------------------ records
-
-/// MAC address of the unit: source of its records, and destination of the host's. The unit drops
-/// frames from the wire that come from this address.
-inline constexpr std::array<uint8_t, 6> kUnitMac{0x02, 0x53, 0x6c, 0x75, 0x54, 0x43};
 
 /// Bits of Record::flags from the unit:
 inline constexpr uint8_t kOpened = 1u << 0;      ///< A new connection, and Record::peer.
@@ -69,9 +68,6 @@ inline constexpr uint8_t kFinish = 1u << 3;   ///< The host sends no byte after 
 inline constexpr uint8_t kAbort = 1u << 4;    ///< Reset the connection.
 inline constexpr uint8_t kRelease = 1u << 5;  ///< After kClosed: the host no longer uses the rings.
 
-/// Bits of Record::life that count. The others differ between successive configurations of a host.
-inline constexpr uint16_t kLifeBits = 0x0fff;
-
 /// The position of one end in both rings of a connection. Counts of bytes begin at 0 and wrap. A
 /// record replaces the earlier ones of its sender, except one with kOpened, which contains no
 /// counts.
@@ -79,8 +75,8 @@ struct [[gnu::packed]] Record {
   uint8_t flags;
   uint8_t end;          ///< With kClosed: the value of transport::End.
   uint16_t connection;  ///< Less than Configuration::connections.
-  /// Configuration::first_life, and in kLifeBits the number of earlier connections with this
-  /// number. Records of other lives are stale.
+  /// Number of earlier connections with this number, modulo 2^16. Records of other lives are stale,
+  /// and are ignored.
   uint16_t life;
   struct [[gnu::packed]] Counts {
     uint32_t received;  ///< From the unit: bytes written. From the host: bytes processed.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "packet/bytes.h"
 #include "packet/checksum.h"
@@ -17,10 +18,10 @@ namespace {
 
 using RecordFrame = std::array<uint8_t, layout::kRecordBytes>;
 
-/// Headers of the host's records. The addresses, 192.0.0.8 (RFC 7600), never leave the NIC.
+/// Headers of the host's records, without MAC addresses. The IP addresses, 192.0.0.8 (RFC 7600),
+/// never leave the NIC.
 constexpr RecordFrame MakeHeaders() {
   RecordFrame frame{};
-  std::copy(layout::kUnitMac.begin(), layout::kUnitMac.end(), frame.begin());
   constexpr std::array<uint8_t, 30> kHeaders{0x08, 0x00,  // IPv4
                                              0x45, 0,
                                              0,    layout::kRecordBytes - 14,
@@ -45,16 +46,16 @@ constexpr RecordFrame MakeHeaders() {
   return frame;
 }
 constexpr RecordFrame kHeaders = MakeHeaders();
+constexpr uint64_t kMacMask = (uint64_t{1} << 48) - 1;
 
 }  // namespace
 
 // ---- From the unit ----
 
 bool NicStreams::Input(const uint8_t* frame, uint32_t bytes) {
-  if (bytes < layout::kRecordBytes ||
-      std::memcmp(frame + 6, layout::kUnitMac.data(), layout::kUnitMac.size()) != 0) {
-    return false;
-  }
+  if (bytes < layout::kRecordBytes) return false;
+  Watch();  // The unit may have been started again.
+  if ((packet::Load<uint64_t>(frame + 6) & kMacMask) != unit_mac_) return false;
   layout::Record record;
   std::memcpy(&record, frame + layout::kRecordOffset, sizeof(record));
   const ConnectionId id = record.connection;
@@ -69,12 +70,10 @@ bool NicStreams::Input(const uint8_t* frame, uint32_t bytes) {
 
 void NicStreams::Open(ConnectionId id, const layout::Record& record, const uint8_t* frame) {
   Connection& c = connections_[id];
-  if (c.open) Close(id, End::kReset);  // The unit lost it; Watch has not noticed yet.
   const bool was_untold = c.untold;
   c = {};
   c.untold = was_untold;
   c.life = record.life;
-  c.losses = Losses();
   c.open = true;
   ++open_;
   const Peer peer{record.peer, packet::LoadBe16(frame + 34), packet::LoadBe16(frame + 36)};
@@ -137,12 +136,12 @@ void NicStreams::Close(ConnectionId id, End end) {
   events_.Closed(id, end);
 }
 
-void NicStreams::Watch() {
-  const uint32_t losses = Losses();
-  if (losses == losses_) return;
-  losses_ = losses;
+void NicStreams::EndAll(uint64_t new_mac) {
+  unit_mac_ = new_mac;
+  untold_.clear();
   for (ConnectionId id = 0; id < rings_.connections; ++id) {
-    if (connections_[id].open && connections_[id].losses != losses) Close(id, End::kReset);
+    if (connections_[id].open) Close(id, End::kReset);
+    connections_[id] = {};
   }
 }
 
@@ -201,6 +200,7 @@ void NicStreams::Abort(ConnectionId id) {
 void NicStreams::Tell(ConnectionId id) {
   Connection& c = connections_[id];
   if (c.untold || SendRecord(id)) return;
+  ++counters_.output_failed;
   c.untold = true;
   untold_.push_back(id);
 }
@@ -208,19 +208,24 @@ void NicStreams::Tell(ConnectionId id) {
 bool NicStreams::SendRecord(ConnectionId id) {
   Connection& c = connections_[id];
   RecordFrame frame = kHeaders;
+  packet::Store(frame.data(), unit_mac_);
   layout::Record record{};
   record.flags = c.flags;
   record.connection = static_cast<uint16_t>(id);
   record.life = c.life;
   record.counts = {c.consumed, c.written};
   std::memcpy(frame.data() + layout::kRecordOffset, &record, sizeof(record));
-  if (!events_.Output(frame.data(), layout::kRecordBytes)) {
-    ++counters_.output_failed;
-    return false;
-  }
+  if (!events_.Output(frame.data(), layout::kRecordBytes)) return false;
   c.told_consumed = c.consumed;
   c.told_written = c.written;
   return true;
+}
+
+void NicStreams::Repeat() {
+  for (ConnectionId id = 0; id < rings_.connections; ++id) {
+    Connection& c = connections_[id];
+    if ((c.open || c.flags != 0) && !std::exchange(c.untold, true)) untold_.push_back(id);
+  }
 }
 
 void NicStreams::Retry() {

@@ -21,9 +21,9 @@ struct Rings {
   uint8_t* memory;       ///< 2 · connections · ring_bytes bytes.
   uint32_t connections;  ///< As in regs::transport::Configuration.
   uint32_t ring_bytes;
-  /// Changes whenever the unit has lost all connections, because the device lost its power. Null if
-  /// that is not reported.
-  const std::atomic<uint32_t>* losses = nullptr;
+  /// The unit's MAC address, first octet in the lowest byte. A new address means that the unit has
+  /// lost all connections, because the device lost its power.
+  const std::atomic<uint64_t>* unit_mac;
 };
 
 class NicStreams {
@@ -31,14 +31,19 @@ class NicStreams {
   /// `events` must outlive the object; Output sends records instead of segments. Workers share
   /// `rings`: the NIC steers all records of a connection to one worker.
   NicStreams(const Rings& rings, Events& events)
-      : rings_(rings), losses_(Losses()), events_(events), connections_(rings.connections) {}
+      : rings_(rings), unit_mac_(UnitMac()), events_(events), connections_(rings.connections) {}
   NicStreams(const NicStreams&) = delete;
   NicStreams& operator=(const NicStreams&) = delete;
 
   /// Processes a record from the unit. Returns false if the frame is not a record.
   bool Input(const uint8_t* frame, uint32_t bytes);
   /// Ends all connections with End::kReset if the unit has lost them. Called from time to time.
-  void Watch();
+  void Watch() {
+    if (const uint64_t mac = UnitMac(); mac != unit_mac_) [[unlikely]]
+      EndAll(mac);
+  }
+  /// Sends the last record of each connection again, because some records were lost.
+  void Repeat();
   /// Sends the records for which the interface had no room before. Cheap if there are none.
   void Retry();
 
@@ -81,14 +86,12 @@ class NicStreams {
     bool untold = false;  ///< In untold_.
     uint8_t flags = 0;    ///< Flags of the next record: kFinish, kAbort, kRelease.
     uint16_t life = 0;
-    uint32_t losses = 0;  ///< losses_ when it was opened.
     uint32_t received = 0, consumed = 0, told_consumed = 0;
     uint32_t written = 0, taken = 0, told_written = 0;
   };
 
-  uint32_t Losses() const {
-    return rings_.losses != nullptr ? rings_.losses->load(std::memory_order_acquire) : 0;
-  }
+  uint64_t UnitMac() const { return rings_.unit_mac->load(std::memory_order_acquire); }
+  void EndAll(uint64_t new_mac);
   uint8_t* Ring(ConnectionId id, bool to_send) const {
     return rings_.memory + regs::transport::RingsOf(id, rings_.ring_bytes) +
            (to_send ? rings_.ring_bytes : 0);
@@ -100,7 +103,7 @@ class NicStreams {
   bool SendRecord(ConnectionId id);
 
   const Rings rings_;
-  uint32_t losses_;  ///< Value of Rings::losses for which connections were ended.
+  uint64_t unit_mac_;  ///< The unit that knows the connections.
   Events& events_;
   std::vector<Connection> connections_;
   std::vector<ConnectionId> untold_;  ///< Connections whose record could not be sent.

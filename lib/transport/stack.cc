@@ -644,7 +644,7 @@ uint32_t Stack::Impl::Room(ConnectionId id) const {
 void Stack::Impl::Write(ConnectionId id, const uint8_t* data, uint32_t bytes) {
   tcp_pcb* pcb = OpenPcb(id);
   if (pcb == nullptr) return;
-  if (!tcp_.write(pcb, data, bytes)) return Abort(id);
+  if (bytes != 0 && !tcp_.write(pcb, data, bytes)) return Abort(id);
   if (Room(id) < kSendBytes / 2) connections_[id].wants_room = true;
 }
 

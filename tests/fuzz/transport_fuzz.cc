@@ -136,7 +136,7 @@ class UnitPlay {
   /// Sends a record, of which some are possible.
   void SendRecord() {
     std::vector<uint8_t> frame(layout::kRecordBytes, 0);
-    std::copy(layout::kUnitMac.begin(), layout::kUnitMac.end(), frame.begin());
+    std::copy(test::kUnitMac.begin(), test::kUnitMac.end(), frame.begin());
     layout::Record record{};
     record.flags = choices_.Byte();
     record.connection = choices_.Byte() % (kConnections + 1);
@@ -152,7 +152,7 @@ class UnitPlay {
     for (const auto& frame : nic_.ToHost()) {
       layout::Record record;
       if (frame.size() != layout::kRecordBytes ||
-          std::memcmp(&frame[6], layout::kUnitMac.data(), layout::kUnitMac.size()) != 0) {
+          std::memcmp(&frame[6], test::kUnitMac.data(), test::kUnitMac.size()) != 0) {
         continue;  // A frame that is not TCP.
       }
       std::memcpy(&record, &frame[layout::kRecordOffset], sizeof(record));

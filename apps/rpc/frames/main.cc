@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   std::vector<std::unique_ptr<ServiceFunctions>> loaded;
   if (!Load(*settings, &services, &loaded, &fix)) return BadFlag("services", fix);
   TcpServer server(PortsOf(*settings));
-  if (settings->tcp) server.Prepare(*line);
+  if (settings->tcp) server.Prepare<StreamServer>(*line);
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   return Run(*session, server, *settings, services);

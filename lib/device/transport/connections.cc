@@ -27,7 +27,7 @@ bool IsValid(const layout::Configuration& c) {
          c.ring_bytes >= layout::kMinRing && c.ring_bytes <= layout::kMaxRing &&
          c.port_count >= 1 && c.port_count <= layout::kMaxPorts &&
          c.ipv4_count <= layout::kMaxAddresses && c.ipv6_count <= layout::kMaxAddresses &&
-         (c.first_life & layout::kLifeBits) == 0;
+         (c.unit_mac[0] & 1) == 0 && c.unit_mac != c.mac;
 }
 
 /// Returns the addresses; there are at most kMaxAddresses of each family.
@@ -57,7 +57,8 @@ uint32_t Outgoing::Deliver(FrameSink& sink) {
   }
   sink.Deliver(frames_);
   bytes_.clear();
-  return static_cast<uint32_t>(std::exchange(lengths_, {}).size());
+  lengths_.clear();
+  return static_cast<uint32_t>(frames_.size());
 }
 
 Connections::Connections(const layout::Configuration& configuration, const bar::DmaSpace& memory,
@@ -70,7 +71,6 @@ Connections::Connections(const layout::Configuration& configuration, const bar::
       slot_of_(configuration.connections) {
   // The connection that ended last is reused first, because its rings are in the caches.
   for (uint32_t i = configuration.connections; i-- > 0;) free_.push_back(i);
-  for (Slot& slot : slots_) slot.life = configuration.first_life;
 }
 
 std::unique_ptr<Connections> Connections::Create(const layout::Configuration& configuration,
@@ -109,18 +109,18 @@ uint8_t* Connections::At(uint32_t number, bool to_send, uint32_t position, uint3
 }
 
 bool Connections::Output(const uint8_t* frame, uint32_t bytes) {
-  return outgoing_.Append(frame, bytes);
+  const bool appended = outgoing_.Append(frame, bytes);
+  tally_[static_cast<uint32_t>(Event::kTxSegments)] += appended;
+  return appended;
 }
 
 bool Connections::Opened(uint32_t id, const Peer& peer) {
   if (free_.empty()) return false;  // The host has not released enough connections.
   const uint32_t number = free_.back();
   free_.pop_back();
-  const Slot old = slots_[number];
   slots_[number] = {.state = State::kOpen,
                     .flags = layout::kOpened,
-                    .changed = old.changed,
-                    .life = old.life,
+                    .life = slots_[number].life,
                     .id = id,
                     .peer = peer};
   slot_of_[id] = number;
@@ -166,7 +166,7 @@ void Connections::Write(uint32_t number, bool opened, Frame& frame) const {
   uint8_t* const bytes = frame.data();
   frame.fill(0);
   packet::Store(bytes, configuration_.mac);
-  packet::Store(bytes + 6, layout::kUnitMac);
+  packet::Store(bytes + 6, configuration_.unit_mac);
   packet::StoreBe16(bytes + 12, packet::kEtherTypeIpv4);
   uint8_t* const ip = bytes + packet::kEthernetHeaderBytes;
   constexpr uint32_t kIpBytes = layout::kRecordBytes - packet::kEthernetHeaderBytes;
@@ -250,8 +250,8 @@ void Connections::TakeRecord(const WireFrame& frame) {
   }
   std::memcpy(&record, frame.data + layout::kRecordOffset, sizeof(record));
   const uint32_t number = record.connection;
-  if (number >= slots_.size() || slots_[number].state == State::kFree ||
-      slots_[number].life != record.life) {
+  if (number < slots_.size() && slots_[number].life != record.life) return;
+  if (number >= slots_.size() || slots_[number].state == State::kFree) {
     ++tally_[static_cast<uint32_t>(Event::kBadRecords)];
     return;
   }
@@ -259,8 +259,7 @@ void Connections::TakeRecord(const WireFrame& frame) {
   if ((record.flags & layout::kRelease) != 0) {
     if (slot.state != State::kClosed || slot.changed) return Reject(number);
     slot.state = State::kFree;
-    slot.life = static_cast<uint16_t>((slot.life & ~layout::kLifeBits) |
-                                      ((slot.life + 1) & layout::kLifeBits));
+    ++slot.life;
     free_.push_back(number);
     return;
   }
@@ -298,6 +297,7 @@ void Connections::Pump(uint32_t number) {
   if (slot.finish && slot.taken == slot.written) {
     stack_->Finish(slot.id);
   } else if (!was_empty) {
+    if (slot.taken != slot.written) stack_->Write(slot.id, nullptr, 0);  // Calls RoomFreed later.
     stack_->Flush(slot.id);
   }
   // The host waits for room only after it has filled half of the ring.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <span>
@@ -48,6 +49,10 @@ class Connections final : public ::sluice::transport::Events {
   /// Processes a frame from the wire. Returns false if it is not a segment for the unit.
   bool Input(const WireFrame& frame) { return stack_->Input(frame.data, frame.length); }
   void Advance(uint64_t now_ns) { stack_->Advance(now_ns); }
+  /// Returns whether the six bytes at `mac` are the unit's MAC address.
+  bool IsUnit(const uint8_t* mac) const {
+    return std::memcmp(mac, configuration_.unit_mac.data(), configuration_.unit_mac.size()) == 0;
+  }
   /// Processes a frame that the host sent to the unit.
   void TakeRecord(const WireFrame& frame);
   /// Passes records about all changes to `nic`, as far as it has room.

@@ -20,10 +20,6 @@ namespace {
 namespace layout = regs::transport;
 using ::sluice::transport::Stack;
 
-bool HasUnitMac(const uint8_t* mac) {
-  return std::memcmp(mac, layout::kUnitMac.data(), layout::kUnitMac.size()) == 0;
-}
-
 /// Returns false for IPv4 packets of other protocols and for frames that are not IP.
 bool MayBeTcp(const WireFrame& frame) {
   if (frame.length < packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes) return false;
@@ -47,10 +43,7 @@ class Unit final : public Device {
       if (offset == placement_.unit && bytes == 8) Configure(value);
       return;
     }
-    if (placement_.reset_value != 0 && offset == placement_.reset_offset &&
-        value == placement_.reset_value) {
-      Configure(0);
-    }
+    if (Resets(offset, value) || (bytes == 8 && Resets(offset + 4, value >> 32))) Configure(0);
     nic_->WriteRegister(offset, bytes, value);
   }
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override {
@@ -64,14 +57,17 @@ class Unit final : public Device {
   void SetTime(uint64_t now_ns) override {
     now_ns_ = now_ns;
     nic_->SetTime(now_ns);
-    if (connections_ != nullptr) connections_->Advance(now_ns);
+    if (connections_ != nullptr && mastering_) connections_->Advance(now_ns);
   }
   void SetInterrupts(InterruptSink* sink) override { nic_->SetInterrupts(sink); }
   void SetPermanentAddress(std::span<const uint8_t, 6> address) override {
     nic_->SetPermanentAddress(address);
   }
   void SetCarrier(bool up) override { nic_->SetCarrier(up); }
-  void SetMastering(bool on) override { nic_->SetMastering(on); }
+  void SetMastering(bool on) override {
+    mastering_ = on;
+    nic_->SetMastering(on);
+  }
   void MemoryTaken() override { nic_->MemoryTaken(); }
 
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
@@ -91,7 +87,7 @@ class Unit final : public Device {
     void Deliver(std::span<const WireFrame> frames) override {
       size_t first = 0;
       for (size_t i = 0; i < frames.size(); ++i) {
-        if (frames[i].length < layout::kUnitMac.size() || !HasUnitMac(frames[i].data)) continue;
+        if (frames[i].length < 6 || !connections_.IsUnit(frames[i].data)) continue;
         if (i != first) wire_.Deliver(frames.subspan(first, i - first));
         connections_.TakeRecord(frames[i]);
         first = i + 1;
@@ -105,12 +101,15 @@ class Unit final : public Device {
   };
 
   uint64_t& Count(Event event) { return tally_[static_cast<uint32_t>(event)]; }
+  bool Resets(uint32_t offset, uint64_t value) const {
+    return placement_.reset_value != 0 && offset == placement_.reset_offset &&
+           static_cast<uint32_t>(value) == placement_.reset_value;
+  }
   void Configure(uint64_t bus);
   /// Adds the counters of TCP to `tally`.
   void AddTcp(Tally& tally) const {
     const ::sluice::transport::StackCounters& tcp = connections_->tcp();
     tally[static_cast<uint32_t>(Event::kRxSegments)] += tcp.rx_segments;
-    tally[static_cast<uint32_t>(Event::kTxSegments)] += tcp.tx_segments;
     tally[static_cast<uint32_t>(Event::kRetransmitted)] += tcp.retransmitted;
     tally[static_cast<uint32_t>(Event::kOpened)] += tcp.opened;
     tally[static_cast<uint32_t>(Event::kRefused)] += tcp.refused;
@@ -121,6 +120,7 @@ class Unit final : public Device {
   const Placement placement_;
   uint64_t now_ns_ = 0;
   bool rejected_ = false;
+  bool mastering_ = true;
   Tally tally_{};
   std::vector<Counter> counters_;  ///< Those of nic_, and the unit's.
   Outgoing outgoing_;
@@ -135,7 +135,8 @@ void Unit::Configure(uint64_t bus) {
   rejected_ = false;
   if (bus == 0) return;
   layout::Configuration configuration;
-  const uint8_t* const from = memory_.TranslateLocal(bus, sizeof(configuration));
+  const uint8_t* const from =
+      mastering_ ? memory_.TranslateLocal(bus, sizeof(configuration)) : nullptr;
   if (from != nullptr) {
     std::memcpy(&configuration, from, sizeof(configuration));
     connections_ = Connections::Create(configuration, memory_, tally_, outgoing_);
@@ -156,7 +157,7 @@ uint32_t Unit::Receive(std::span<const WireFrame> frames, bool pause) {
   };
   for (size_t i = 0; i < frames.size() && has_room; ++i) {
     const WireFrame& frame = frames[i];
-    const bool forged = frame.length >= 12 && HasUnitMac(frame.data + 6);
+    const bool forged = frame.length >= 12 && connections_->IsUnit(frame.data + 6);
     if (!forged && !MayBeTcp(frame)) continue;
     pass_until(i);  // First, because the frame is offered again if the NIC has no room.
     if (!has_room) break;

@@ -50,7 +50,7 @@ class TcpHost final : public packet::Engine {
     if constexpr (kHasRings) {
       if (Streams::kMaxAnswerBytes > options.rings.ring_bytes / 2) {
         *error = "rings of " + std::to_string(options.rings.ring_bytes) +
-                 " bytes are too small for the longest answer: give fewer connections";
+                 " bytes are too small for the longest answer: give a larger --tcp_ring";
         return std::nullopt;
       }
       core->stack = std::make_unique<Tcp>(options.rings, *core);
@@ -90,6 +90,7 @@ class TcpHost final : public packet::Engine {
   struct Connection {
     typename Streams::Connection state;
     UnreadBytes unread;
+    uint32_t in_both = 0;  ///< Bytes at the end of `unread` that are in the ring, too.
     bool open = false;
     bool ended = false;       ///< The peer will send no more bytes.
     bool finished = false;    ///< Nothing more will be sent; further bytes are discarded.
@@ -144,6 +145,7 @@ class TcpHost final : public packet::Engine {
       last_tick = now;
       if constexpr (kHasRings) {
         stack->Watch();
+        if (std::exchange(unsent, outbox.unsent()) != outbox.unsent()) stack->Repeat();
       } else {
         const auto ns = static_cast<unsigned __int128>(now) * 1'000'000'000 / cycles_per_second;
         stack->Advance(static_cast<uint64_t>(ns));
@@ -159,10 +161,17 @@ class TcpHost final : public packet::Engine {
     void ContinueInRing(transport::ConnectionId id);
     uint32_t Turns(transport::ConnectionId id, const uint8_t* data, uint32_t bytes, bool ended,
                    bool consume = true);
+    /// Aborts a connection after the engine has processed `used` of its bytes.
+    void Abort(transport::ConnectionId id, uint32_t used, bool in_ring) {
+      if constexpr (kHasRings) {
+        in_ring ? stack->Consume(id, used) : connections[id].unread.Remove(used, limit);
+      }
+      stack->Abort(id);
+    }
     /// Returns the number of bytes that the engine has not processed.
     uint32_t Left(transport::ConnectionId id) const {
       uint32_t left = connections[id].unread.size();
-      if constexpr (kHasRings) left += stack->UnreadBytes(id);
+      if constexpr (kHasRings) left += stack->UnreadBytes(id) - connections[id].in_both;
       return left;
     }
     /// Returns memory for the engine's next bytes.
@@ -185,6 +194,7 @@ class TcpHost final : public packet::Engine {
     const uint64_t cycles_per_second;
     const uint64_t cycles_per_tick;
     uint64_t last_tick = 0;
+    uint64_t unsent = 0;                  ///< Value of Outbox::unsent at the last tick.
     std::vector<Connection> connections;  ///< By ConnectionId.
     std::vector<uint8_t> room;            ///< Bytes that an engine writes in a turn.
     std::unique_ptr<Tcp> stack;           ///< Last, because its destructor sends frames.
@@ -234,6 +244,8 @@ template <packet::ByteStreamEngine Streams, typename Tcp>
 void TcpHost<Streams, Tcp>::Core::ContinueInRing(transport::ConnectionId id) {
   Connection& connection = connections[id];
   UnreadBytes& unread = connection.unread;
+  // Otherwise the copies of a connection whose peer does not read would grow.
+  if (connection.needs_room && stack->Room(id) < Streams::kMaxAnswerBytes) return;
   uint32_t copied = 4096;  // Bytes of the ring that are appended to `unread` at once.
   for (;;) {
     bool more;
@@ -262,7 +274,9 @@ void TcpHost<Streams, Tcp>::Core::ContinueInRing(transport::ConnectionId id) {
       continue;
     }
     const uint32_t before = unread.size();
+    connection.in_both = rest;
     const uint32_t used = Turns(id, unread.data(), before, connection.ended && !more, false);
+    connection.in_both = 0;
     if (!connection.open) return;
     if (before - used <= rest) {
       // The bytes that are left are still in the ring.
@@ -300,7 +314,7 @@ uint32_t TcpHost<Streams, Tcp>::Core::Turns(transport::ConnectionId id, const ui
     }
     used += turn.consumed;
     if (turn.after == packet::AfterTurn::kAbort) {
-      stack->Abort(id);
+      Abort(id, used, consume);
       return used;
     }
     const bool short_of_room = room_bytes < Streams::kMaxAnswerBytes;
@@ -308,7 +322,7 @@ uint32_t TcpHost<Streams, Tcp>::Core::Turns(transport::ConnectionId id, const ui
     connection.needs_room = !progress && short_of_room;
     if (!progress && !short_of_room && bytes - used >= Streams::kMaxRequestBytes) {
       ++counts.request_too_long;
-      stack->Abort(id);
+      Abort(id, used, consume);
       return used;
     }
     // A stream that ended is finished once the engine has processed all that it can.

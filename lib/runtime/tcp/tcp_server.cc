@@ -18,10 +18,10 @@ DEFINE_string(
 DEFINE_uint32(
     tcp_connections, 0,
     "TCP: maximum number of connections of a worker or, with --tcp_on=nic, of the NIC; 0: "
-    "16384, with --tcp_on=nic 1024");
-DEFINE_uint32(tcp_ring, 64,
-              "--tcp_on=nic: size in KiB of each of the two rings of a connection: 4, 8, 16, 32, "
-              "64, 128 or 256");
+    "16384 or, with --tcp_on=nic, as many as 128 MiB of rings serve");
+DEFINE_uint32(tcp_ring, 0,
+              "--tcp_on=nic: size in KiB of each of the two rings of a connection, a power of two "
+              "from 4 to 256; 0: 64, or as many as the longest answer needs");
 DEFINE_uint32(tcp_connections_per_peer, 0,
               "TCP: maximum number of connections of one client address; 0: no further limit");
 
@@ -34,8 +34,9 @@ using transport::Stack;
 
 namespace {
 
-/// Default of --tcp_connections with --tcp_on=nic, whose rings occupy memory from the start.
-constexpr uint32_t kNicConnections = 1024;
+/// Default of the memory of the rings, which they occupy from the start.
+constexpr uint32_t kRingsBytes = 128 << 20;
+constexpr uint32_t kUsualRing = 64 << 10;
 
 bool RunsInNic() { return FLAGS_tcp_on == "nic"; }
 
@@ -47,9 +48,10 @@ bool CheckTcp(const CommandLine& line, std::string_view flag, Complaint complain
              "give 1 to " + std::to_string(Stack::kMaxConnections) + ", or 0 for the default") &&
          complaint.Check(FLAGS_tcp_on == "host" || FLAGS_tcp_on == "nic", "tcp_on",
                          "give host or nic") &&
-         complaint.Check(std::has_single_bit(FLAGS_tcp_ring) && FLAGS_tcp_ring >= 4 &&
-                             FLAGS_tcp_ring <= regs::transport::kMaxRing / 1024,
-                         "tcp_ring", "give 4, 8, 16, 32, 64, 128 or 256 (KiB)") &&
+         complaint.Check(
+             FLAGS_tcp_ring == 0 || (std::has_single_bit(FLAGS_tcp_ring) && FLAGS_tcp_ring >= 4 &&
+                                     FLAGS_tcp_ring <= regs::transport::kMaxRing / 1024),
+             "tcp_ring", "give 4, 8, 16, 32, 64, 128 or 256 (KiB), or 0") &&
          complaint.Check(!line.options.own.empty(), "ip",
                          "give an address: TCP clients connect to it") &&
          complaint.Check(
@@ -69,8 +71,10 @@ void TcpServer::WatchUnit(AppHooks& hooks) {
   };
 }
 
-void TcpServer::Prepare(CommandLine& line) {
+void TcpServer::PrepareFor(CommandLine& line, uint32_t answer_bytes) {
   if (!RunsInNic()) return;
+  ring_bytes_ = FLAGS_tcp_ring != 0 ? FLAGS_tcp_ring * 1024
+                                    : std::max(kUsualRing, std::bit_ceil(2 * answer_bytes));
   line.prepare = [this](uint16_t port, const packet::OwnAddresses& own, std::string* error) {
     return StartUnit(port, own, error);
   };
@@ -78,7 +82,9 @@ void TcpServer::Prepare(CommandLine& line) {
 
 engine::TcpHostOptions TcpServer::Options(const packet::OwnAddresses& own) const {
   std::random_device random;
-  const uint32_t usual = RunsInNic() ? kNicConnections : Stack::kMaxConnections;
+  const uint32_t usual = RunsInNic()
+                             ? std::min(kRingsBytes / (2 * ring_bytes_), Stack::kMaxConnections)
+                             : Stack::kMaxConnections;
   const uint32_t connections = FLAGS_tcp_connections != 0 ? FLAGS_tcp_connections : usual;
   const uint32_t per_peer = FLAGS_tcp_connections_per_peer;
   return {.stack = {.own = own,
@@ -101,7 +107,7 @@ std::shared_ptr<void> TcpServer::StartUnit(uint16_t port, const packet::OwnAddre
   configuration.seed = options_.stack.seed;
   configuration.connections = options_.stack.max_connections;
   configuration.connections_per_peer = options_.stack.max_connections_per_peer;
-  configuration.ring_bytes = FLAGS_tcp_ring * 1024;
+  configuration.ring_bytes = ring_bytes_;
   configuration.port_count = static_cast<uint16_t>(ports_.size());
   configuration.ipv4_count = static_cast<uint8_t>(own.ipv4().size());
   configuration.ipv6_count = static_cast<uint8_t>(own.ipv6().size());
@@ -112,7 +118,7 @@ std::shared_ptr<void> TcpServer::StartUnit(uint16_t port, const packet::OwnAddre
   std::shared_ptr<nic::TransportUnit> unit = nic::TransportUnit::Open(port, configuration, error);
   if (unit == nullptr) return nullptr;
   options_.rings = {unit->rings(), configuration.connections, configuration.ring_bytes,
-                    &unit->losses()};
+                    &unit->unit_mac()};
   unit_ = unit.get();
   return unit;
 }

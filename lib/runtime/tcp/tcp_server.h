@@ -42,8 +42,12 @@ class TcpServer {
  public:
   /// Connections to these ports are accepted.
   explicit TcpServer(std::vector<uint16_t> ports) : ports_(std::move(ports)) {}
-  /// Makes Session::Start start the NIC's transport unit if the flags select it.
-  void Prepare(CommandLine& line);
+  /// Makes Session::Start start the NIC's transport unit if the flags select it. `Streams` is the
+  /// engine that Run will run.
+  template <packet::ByteStreamEngine Streams>
+  void Prepare(CommandLine& line) {
+    PrepareFor(line, Streams::kMaxAnswerBytes);
+  }
   /// Like Session::Run, for engines for byte streams, which `make_streams(const WorkerInfo&)`
   /// creates. Frames that are neither for TCP nor for the session's neighbor engine go to the
   /// exception port.
@@ -63,6 +67,8 @@ class TcpServer {
   }
 
  private:
+  /// Prepare for an engine that needs room for `answer_bytes` bytes.
+  void PrepareFor(CommandLine& line, uint32_t answer_bytes);
   /// Returns the options of one worker's host: the flags of TCP, a random seed and `own`.
   engine::TcpHostOptions Options(const packet::OwnAddresses& own) const;
   std::shared_ptr<void> StartUnit(uint16_t port, const packet::OwnAddresses& own,
@@ -100,6 +106,7 @@ class TcpServer {
   }
 
   const std::vector<uint16_t> ports_;
+  uint32_t ring_bytes_ = 0;
   engine::TcpHostOptions options_;
   nic::TransportUnit* unit_ = nullptr;  ///< Null if TCP runs in the workers. The session owns it.
 };

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +28,9 @@ namespace sluice::test {
 
 using Frames = std::vector<std::vector<uint8_t>>;
 
+/// The address of units in tests.
+inline constexpr std::array<uint8_t, 6> kUnitMac{0x02, 0x53, 0x6c, 0x75, 0x54, 0x43};
+
 /// Host memory, and the unit in front of a NIC that only passes frames on.
 class NicLab final : public device::FrameSink {
  public:
@@ -42,7 +47,10 @@ class NicLab final : public device::FrameSink {
     configuration.rings = kBus + sizeof(wanted);
     std::memcpy(memory_.data(), &configuration, sizeof(configuration));
     unit->WriteRegister(kRegister, 8, kBus);
-    rings = {memory_.data() + sizeof(wanted), wanted.connections, wanted.ring_bytes};
+    uint64_t mac = 0;
+    std::memcpy(&mac, kUnitMac.data(), kUnitMac.size());
+    unit_mac_ = mac;
+    rings = {memory_.data() + sizeof(wanted), wanted.connections, wanted.ring_bytes, &unit_mac_};
   }
   /// Offers frames from the wire. Returns the number of frames accepted.
   uint32_t Receive(const Frames& frames) {
@@ -112,6 +120,7 @@ class NicLab final : public device::FrameSink {
     size_t room = SIZE_MAX;
   };
 
+  std::atomic<uint64_t> unit_mac_{0};
   std::vector<uint8_t> memory_;
   PlainNic* nic_;
   Frames to_wire_;
@@ -122,6 +131,7 @@ inline regs::transport::Configuration ConfigurationOf(const packet::OwnAddresses
                                                       std::vector<uint16_t> ports,
                                                       uint32_t connections, uint32_t ring_bytes) {
   regs::transport::Configuration configuration{};
+  configuration.unit_mac = kUnitMac;
   configuration.seed = 2;
   configuration.connections = configuration.connections_per_peer = connections;
   configuration.ring_bytes = ring_bytes;
