@@ -234,8 +234,8 @@ void System::Kill(Watched& stage, uint64_t now) {
   stage.next_kill_ns = now + settings_.kill_ns;
 }
 
-/// Returns whether the stage has completed no step for hang_ns even though it had a CPU. It counts as
-/// having had a CPU if it waited for one for less than a quarter of the second half of hang_ns.
+/// Returns whether the stage has completed no step for hang_ns even though it had a CPU. It counts
+/// as having had a CPU if it waited for one for less than a quarter of the second half of hang_ns.
 bool System::Hangs(Watched& stage, uint64_t now) {
   StageHost& host = *stage.host;
   const uint64_t half = settings_.hang_ns / 2;

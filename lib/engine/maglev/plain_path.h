@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The fast path for plain packets (packet/plain.h) of established connections. The packets are
-// rewritten in place, or get an outer header that can be built in advance (PlainOuter). A burst is divided into pieces, so that memory that is not
-// in a cache is prefetched for many frames at once:
+// rewritten in place, or get an outer header that can be built in advance (PlainOuter). A burst is
+// divided into pieces, so that memory that is not in a cache is prefetched for many frames at once:
 //
 //   fetch     [ piece 2 ]   prefetches the frames
 //   look      [ piece 1 ]   reads and hashes the headers, prefetches the connections

@@ -282,6 +282,9 @@ void TcpHost<Streams, Tcp>::Core::ContinueInRing(transport::ConnectionId id) {
       // The bytes that are left are still in the ring.
       stack->Consume(id, rest - (before - used));
       unread.Remove(before, limit);
+    } else if (connection.needs_room) {
+      unread.RemoveLast(rest);
+      unread.Remove(used, limit);
     } else {
       stack->Consume(id, rest);
       unread.Remove(used, limit);

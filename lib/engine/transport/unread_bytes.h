@@ -40,6 +40,8 @@ class UnreadBytes {
     begin_ = end_ = 0;
     if (capacity_ > kKeptBytes) Free(limit);
   }
+  /// Removes the last `count` bytes, at most size().
+  void RemoveLast(uint32_t count) { end_ -= count; }
   /// Removes all bytes and frees the memory.
   void Clear(UnreadLimit& limit) {
     begin_ = end_ = 0;

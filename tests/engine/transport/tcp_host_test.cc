@@ -131,6 +131,10 @@ struct Lab {
       }
       test::Frames from_host = queue.Sent();
       moved |= !from_host.empty();
+      if (lose) {
+        queue.counters().tx_full += from_host.size();
+        from_host.clear();
+      }
       if (nic) from_host = nic->Send(std::move(from_host));
       for (const auto& frame : from_host) {
         // A segment of a connection that the client has aborted is not processed.
@@ -172,6 +176,7 @@ struct Lab {
   const std::string& received(ConnectionId id) const { return client.connections[id].received; }
   std::optional<End> end(ConnectionId id) const { return client.connections[id].end; }
 
+  bool lose = false;  ///< The interface loses the frames of the host, and counts them.
   std::optional<test::NicLab> nic;
   nic::FakeQueue queue;
   TcpCounts counts;
@@ -370,6 +375,48 @@ TEST(TcpHost, KeepsBytesInOrderInSmallRings) {
   const std::string bytes = RandomText(1 << 20);
   echo.Send(other, bytes);
   EXPECT_TRUE(echo.received(other) == bytes);
+}
+
+/// A peer that does not read blocks the engine; requests then wait in the ring, not in memory.
+TEST(TcpHost, CopiesNothingForAPeerThatDoesNotRead) {
+  Lab<LineLengths> lab(kInNic ? 1 << 16 : 1 << 20, 16384);
+  const ConnectionId id = lab.Connect();
+  lab.client.reads = false;
+  std::string text, answers;
+  for (uint32_t line = 1; line <= 150'000; ++line) {
+    text += line % 3 == 0 ? "xx\n" : "x\n";
+    answers += std::to_string(line) + (line % 3 == 0 ? ":2\n" : ":1\n");
+  }
+  size_t sent = 0;
+  for (uint32_t turn = 0; turn < 100 && sent < text.size(); ++turn) {
+    const auto count = std::min<size_t>(lab.client.stack->Room(id), text.size() - sent);
+    lab.client.stack->Write(id, reinterpret_cast<const uint8_t*>(&text[sent]),
+                            static_cast<uint32_t>(count));
+    lab.client.stack->Flush(id);
+    sent += count;
+    lab.Run();
+  }
+  EXPECT_EQ(lab.counts.memory_limit, 0u);
+  EXPECT_FALSE(lab.end(id));
+  lab.client.reads = true;
+  lab.client.stack->Consume(id, static_cast<uint32_t>(lab.received(id).size()));
+  lab.Run();
+  lab.Send(id, std::string_view(text).substr(sent));
+  lab.Run();
+  EXPECT_TRUE(lab.received(id) == answers) << lab.received(id).size();
+}
+
+/// An interface can lose frames that it had accepted; it counts them.
+TEST(TcpHost, RepeatsWhatTheInterfaceLoses) {
+  Lab<StreamEcho> lab;
+  const ConnectionId id = lab.Connect();
+  lab.lose = true;
+  lab.Send(id, "hello");
+  EXPECT_EQ(lab.received(id), "");
+  lab.lose = false;
+  lab.now += 10 * kCyclesPerSecond;  // The host's TCP waits longer after each loss.
+  lab.Run();
+  EXPECT_EQ(lab.received(id), "hello");
 }
 
 TEST(TcpHost, LetsTheEngineRefuse) {
