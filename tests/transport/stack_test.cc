@@ -381,19 +381,6 @@ TEST(StackTest, ASegmentWithoutConnectionIsReset) {
   EXPECT_TRUE(std::equal(answer.begin(), answer.begin() + 6, data.begin() + 6));
 }
 
-/// Writes the checksum of a TCP segment over IPv4 without options.
-void SetChecksum(Frame& frame) {
-  const auto bytes = static_cast<uint16_t>(frame.size() - 34);
-  packet::StoreBe16(frame.data() + 16, static_cast<uint16_t>(bytes + 20));
-  packet::Store<uint16_t>(frame.data() + 24, 0);
-  packet::Store(frame.data() + 24, packet::FinishChecksum(packet::SumBytes(frame.data() + 14, 20)));
-  packet::Store<uint16_t>(frame.data() + 50, 0);
-  packet::Store(frame.data() + 50,
-                packet::FinishChecksum(packet::SumBytes(
-                    frame.data() + 34, bytes,
-                    packet::PseudoHeaderSumIpv4(frame.data() + 14, packet::kProtocolTcp, bytes))));
-}
-
 /// A peer that sends segments with random flags, options and lengths, near the window of an open
 /// connection. The bytes of the stream do not matter here.
 TEST(StackTest, RandomSegmentsHarmNobody) {

@@ -16,7 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "packet/bytes.h"
 #include "packet/checksum.h"
+#include "packet/ethernet.h"
 #include "transport/stack.h"
 
 namespace sluice::transport {
@@ -34,6 +36,19 @@ inline const uint8_t* Pattern(uint64_t offset, uint64_t* contiguous) {
   }();
   *contiguous = block.size() - offset % block.size();
   return block.data() + offset % block.size();
+}
+
+/// Writes the length and the checksums of a TCP segment over IPv4. The IPv4 header has no options.
+inline void SetChecksum(Frame& frame) {
+  const auto bytes = static_cast<uint16_t>(frame.size() - 34);
+  packet::StoreBe16(frame.data() + 16, static_cast<uint16_t>(bytes + 20));
+  packet::Store<uint16_t>(frame.data() + 24, 0);
+  packet::Store(frame.data() + 24, packet::FinishChecksum(packet::SumBytes(frame.data() + 14, 20)));
+  packet::Store<uint16_t>(frame.data() + 50, 0);
+  packet::Store(frame.data() + 50,
+                packet::FinishChecksum(packet::SumBytes(
+                    frame.data() + 34, bytes,
+                    packet::PseudoHeaderSumIpv4(frame.data() + 14, packet::kProtocolTcp, bytes))));
 }
 
 /// One end: a stack, and an application that sends `to_send` bytes of the pattern on each
