@@ -76,8 +76,9 @@ extern uint32_t tcp_window_bytes;
 #define TCP_SND_QUEUELEN 512
 #define TCP_SNDLOWAT (2 * TCP_MSS + 1) /* Unused, but init.c checks its limits. */
 /* The user reads data during Input, but after the acknowledgement has been sent. With a low
- * threshold, lwIP would send a second acknowledgement to update the window. */
-#define TCP_WND_UPDATE_THRESHOLD (TCP_WND / 4)
+ * threshold, lwIP would send a second acknowledgement to update the window. Without window scale
+ * the window is at most 65535 bytes, so the threshold depends on the connection. */
+#define TCP_WND_UPDATE_THRESHOLD (TCP_WND_MAX(pcb) / 4)
 
 /* A hole in the window costs one retransmission. Each segment after it occupies two pbufs. */
 #define TCP_QUEUE_OOSEQ 1
