@@ -46,6 +46,7 @@ class Options:
     memory_mb: int = 512
     cpus: int = 2
     command: list = dataclasses.field(default_factory=lambda: ["/bin/sh"])
+    newest_kernel: bool = False  # Boot the kernel of the backports.
     system: str = ""        # Root folder of a system to boot instead.
     terminal: bool = False  # A user types at the guest's terminal.
     reboots: bool = False   # The guest may reboot; otherwise a reboot ends it.
@@ -87,7 +88,7 @@ class Guest:
     """Use it as a context: on exit, its processes end and its files are removed."""
 
     def __init__(self, options):
-        packages.fetch()
+        packages.fetch(options.newest_kernel)
         self.options = options
         self.accelerator = options.accelerator or accelerator.choose(boots_on_kvm)
         sweep()
@@ -118,7 +119,7 @@ class Guest:
     def start(self):
         for nic in self.nics:
             nic.start()
-        initramfs.make(self.folder / "initrd.gz")
+        initramfs.make(self.folder / "initrd.gz", self.options.newest_kernel)
         self._write_job()
         listeners = {}
         for name in ("console", "control", "qmp"):
@@ -170,7 +171,7 @@ class Guest:
             + (",hugetlb=on,prealloc=on" if options.hugepages else ""),
             "-display", "none", "-vga", "none", "-nodefaults", "-no-user-config",
             *([] if options.reboots else ["-no-reboot"]),
-            "-kernel", initramfs.kernel(), "-initrd", self.folder / "initrd.gz",
+            "-kernel", initramfs.kernel(options.newest_kernel), "-initrd", self.folder / "initrd.gz",
             "-append", self._kernel_command_line(iommu),
             "-chardev", f"file,id=boot,path={self.folder}/boot.log", "-serial", "chardev:boot"]
         for name in ("console", "control", "qmp"):

@@ -68,13 +68,13 @@ def _in_order(files):
     return list(done.items())
 
 
-def kernel():
+def kernel(newest):
     """Returns the path of the kernel's image."""
-    return max((packages.FOLDER / "kernel" / "boot").glob("vmlinuz*"))
+    return max(packages.kernel_folder(newest).rglob("vmlinuz*"))
 
 
-def make(path):
-    """Writes the archive to `path`."""
+def make(path, newest):
+    """Writes the archive to `path`, with the modules of the newest or of the default kernel."""
     archive = Archive()
     for name in ("bin", "dev", "proc", "sys", "host", "origin", "modules"):
         archive.folder(name)
@@ -82,7 +82,7 @@ def make(path):
     busybox = next(path for path in (packages.FOLDER / "busybox").rglob("busybox")
                    if path.is_file() and path.parent.name == "bin")
     archive.add("bin/busybox", busybox.read_bytes())
-    modules = _in_order(_modules(packages.FOLDER / "kernel"))
+    modules = _in_order(_modules(packages.kernel_folder(newest)))
     for name, content in modules:
         archive.add(f"modules/{name}.ko", content)
     archive.add("modules/order", "".join(f"{name}\n" for name, _ in modules).encode())

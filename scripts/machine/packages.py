@@ -20,7 +20,7 @@ QEMU = "qemu-system-x86"
 KERNEL = "linux-image-amd64"  # Depends on the image package.
 BUSYBOX = "busybox-static"
 # Files in the image package; a guest without disks does not need the others.
-KERNEL_FILES = ("*/boot/vmlinuz*", "*/drivers/uio/*", "*/drivers/vfio/*", "*/drivers/virtio/*",
+KERNEL_FILES = ("*/vmlinuz*", "*/drivers/uio/*", "*/drivers/vfio/*", "*/drivers/virtio/*",
                 "*/drivers/char/virtio_console*", "*/net/9p/*", "*/fs/9p/*", "*/fs/netfs/*",
                 "*/virt/lib/*", "*/drivers/iommu/iommufd/*")
 TRIES = 3
@@ -35,17 +35,37 @@ def present():
     return (FOLDER / "versions").exists()
 
 
-def fetch():
-    """Downloads and unpacks everything, unless it is present. Processes that call it run one at a
-    time."""
+def fetch(newest_kernel=False):
+    """Downloads and unpacks everything, unless it is present; with `newest_kernel` also the kernel
+    of the backports. Processes that call it run one at a time."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not present():
             _fetch()
+        if newest_kernel and not kernel_folder(True).exists():
+            _fetch_newest_kernel()
 
 
-def _fetch():
+def kernel_folder(newest):
+    """Returns the folder of the unpacked kernel: SUITE's, or the newest one, of the backports."""
+    return FOLDER / ("kernel-backports" if newest else "kernel")
+
+
+def _fetch_newest_kernel():
+    _prepare_apt()
+    print(f"vm: fetching a kernel of {BACKPORTS}", flush=True)
+    downloads = _make_empty("downloads")
+    kernel = _download(downloads, *_image_packages("-t", BACKPORTS))
+    # Unpack beside the final folder, whose presence means that it is complete.
+    _unpack_kernel(kernel, _make_empty("kernel.new"))
+    shutil.rmtree(kernel_folder(True), ignore_errors=True)
+    (FOLDER / "kernel.new").rename(kernel_folder(True))
+    for used in (downloads, FOLDER / "apt"):
+        shutil.rmtree(used, ignore_errors=True)
+
+
+def _prepare_apt():
     if os.uname().machine != "x86_64":
         raise CannotFetch("the guest runs this host's programs, which are for "
                           f"{os.uname().machine}: use x86_64")
@@ -53,28 +73,45 @@ def _fetch():
         if shutil.which(tool) is None:
             raise CannotFetch(f"no {tool}: this is not a Debian system")
     _write_sources()
-    print(f"vm: fetching QEMU and a kernel of Debian's {SUITE}", flush=True)
     _apt("apt-get", "update")
+
+
+def _image_packages(*options):
+    """Returns the names of the packages that contain KERNEL's files. `options` select the
+    release."""
+    image = re.search(r"Depends: (linux-image-\S+)", _apt("apt-cache", *options, "depends", KERNEL))
+    if image is None:
+        raise CannotFetch(f"{KERNEL} does not depend on a kernel image")
+    # Newer releases split the image.
+    parts = re.findall(r"Depends: (linux-(?:binary|modules)-\S+)",
+                       _apt("apt-cache", *options, "depends", image[1]))
+    return parts or [image[1]]
+
+
+def _download(folder, *names):
+    _apt("apt-get", "download", *names, cwd=folder)
+    return [next(folder.glob(f"{name}_*.deb")) for name in names]
+
+
+def _fetch():
+    _prepare_apt()
+    print(f"vm: fetching QEMU and a kernel of Debian's {SUITE}", flush=True)
     archives = _make_empty("archives", "partial")
     _apt("apt-get", "install", "--download-only", "--no-install-recommends", "-y", "-t", BACKPORTS,
          "-o", f"Dir::Cache::archives={archives}", QEMU)
     qemu = sorted(archives.glob("*.deb"))
-    image = re.search(r"Depends: (linux-image-\S+)", _apt("apt-cache", "depends", KERNEL))
-    if image is None:
-        raise CannotFetch(f"{KERNEL} does not depend on a kernel image")
     downloads = _make_empty("downloads")
-    _apt("apt-get", "download", image[1], BUSYBOX, cwd=downloads)
-    kernel, busybox = (next(downloads.glob(f"{name}_*.deb")) for name in (image[1], BUSYBOX))
+    *kernel, busybox = _download(downloads, *_image_packages(), BUSYBOX)
 
-    print(f"vm: unpacking {len(qemu) + 2} packages", flush=True)
+    print(f"vm: unpacking {len(qemu) + len(kernel) + 1} packages", flush=True)
     # Empty the folder: an interrupted run may have left another version.
     unpacked = _make_empty("qemu")
     for package in qemu:
         _run("dpkg-deb", "-x", package, unpacked)
     _run("dpkg-deb", "-x", busybox, _make_empty("busybox"))
-    _unpack_kernel(kernel, _make_empty("kernel"))
+    _unpack_kernel(kernel, _make_empty(kernel_folder(False).name))
     versions = [_run("dpkg-deb", "-W", "--showformat=${Package} ${Version}\n", package)
-                for package in (*qemu, kernel, busybox)]
+                for package in (*qemu, *kernel, busybox)]
     for used in (archives, downloads, FOLDER / "apt", FOLDER / "qemu" / "usr" / "share" / "doc",
                  FOLDER / "qemu" / "usr" / "share" / "locale"):
         shutil.rmtree(used, ignore_errors=True)
@@ -170,10 +207,14 @@ def _entries(folder):
                 yield (key[1] if key else "", [entry[2]], [entry[3]], entry[4].split())
 
 
-def _unpack_kernel(package, target):
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
-        # Which patterns match depends on the version.
-        subprocess.run(["tar", "-x", "-C", target, "--wildcards", *KERNEL_FILES], stdin=tar.stdout,
-                       stderr=subprocess.DEVNULL, check=False)
-    if tar.returncode != 0 or not list((target / "boot").glob("vmlinuz*")):
-        raise CannotFetch(f"{package.name} has no kernel")
+def _unpack_kernel(parts, target):
+    for package in parts:
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package],
+                              stdout=subprocess.PIPE) as tar:
+            # Which patterns match depends on the version.
+            subprocess.run(["tar", "-x", "-C", target, "--wildcards", *KERNEL_FILES],
+                           stdin=tar.stdout, stderr=subprocess.DEVNULL, check=False)
+        if tar.returncode != 0:
+            raise CannotFetch(f"{package.name} cannot be unpacked")
+    if not list(target.rglob("vmlinuz*")):
+        raise CannotFetch(f"{parts[0].name} has no kernel")

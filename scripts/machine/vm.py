@@ -70,6 +70,9 @@ def parse(arguments):
         sub.add_argument("--bind", default="vfio",
                          help="driver of the guest's kernel for the NICs: vfio (default), uio or "
                          "none")
+        sub.add_argument("--kernel", choices=("stable", "backports"), default="stable",
+                         help="kernel of the guest: that of Debian's release (default) or the "
+                         "newer one of its backports")
         sub.add_argument("--accel", default="",
                          help="accelerator of QEMU: kvm or tcg; default: kvm if guests boot with "
                          "it")
@@ -160,6 +163,7 @@ def main():
             packages.fetch()
             return 0
         options = guest.Options(nics=nics(args), bind=args.bind, memory_mb=args.memory,
+                                newest_kernel=args.kernel == "backports",
                                 accelerator=args.accel)
         if args.command == "run":
             options.command = args.program

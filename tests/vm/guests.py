@@ -30,10 +30,10 @@ DRIVERS = {"uio": "uio_pci_generic", "vfio": "vfio-pci"}
 BIND = ROOT / "scripts" / "machine" / "bind.sh"
 
 
-def need_packages():
+def need_packages(newest_kernel=False):
     """Ends this test as skipped if the packages cannot be downloaded."""
     try:
-        packages.fetch()
+        packages.fetch(newest_kernel)
     except packages.CannotFetch as error:
         print(f"skipped: {error}")
         sys.exit(SKIPPED)
