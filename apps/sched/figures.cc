@@ -60,6 +60,10 @@ std::string Us(const Histogram& times, double share) {
 
 }  // namespace
 
+std::string_view StatusName(Status status) {
+  return kStatusNames[static_cast<size_t>(static_cast<int64_t>(status) - INT_MIN)];
+}
+
 void Figures::Add(const Figures& more) {
   requests += more.requests;
   refused += more.refused;

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <array>
+#include <climits>
 #include <cstdint>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "disturbance.h"
@@ -19,6 +21,14 @@
 namespace sluice::sched {
 
 using engine::workload::Histogram;
+
+/// Returns the name of a result of transactions in reports.
+std::string_view StatusName(engine::sched::Status status);
+/// Returns the count of `status` in an array of counts indexed by Status - kComplete.
+inline uint64_t CountOf(const std::array<uint64_t, engine::sched::kStatuses>& counts,
+                        engine::sched::Status status) {
+  return counts[static_cast<size_t>(static_cast<int64_t>(status) - INT_MIN)];
+}
 
 /// Figures of one worker.
 struct Figures {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-sched: runs requests as tasks that an agent on a NIC core schedules. The mechanism and the
-// policies are in lib/engine/sched, and the channels for decisions in lib/offload; worker.h
-// contains the code that runs on an lcore; everything else is in lib/runtime. Start reading here.
+// sluice-sched: runs requests as tasks that an agent on a NIC core schedules, or lets an agent
+// schedule threads of this machine's kernel (thread_run.h). The mechanism and the policies are in
+// lib/engine/sched, the channels for decisions in lib/offload; worker.h is the code of an lcore;
+// everything else is in lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -19,6 +20,7 @@
 #include "runtime/session.h"
 #include "settings.h"
 #include "stage.h"
+#include "thread_run.h"
 #include "views.h"
 #include "worker.h"
 
@@ -69,6 +71,14 @@ int main(int argc, char** argv) {
   std::string flag, fix;
   const std::optional<Settings> settings = ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
+  if (settings->threads) {
+    try {
+      return RunThreads(*settings->threads, line->options);
+    } catch (const std::system_error& error) {
+      std::fprintf(stderr, "sluice-sched: %s: free memory or descriptors\n", error.what());
+      return 1;
+    }
+  }
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   try {

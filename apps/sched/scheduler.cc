@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
+#include "agent_of.h"
 #include "engine/sched/policies/all.h"
 #include "offload/layout.h"
 #include "offload/swap_host.h"
@@ -16,7 +16,6 @@
 namespace sluice::sched {
 namespace {
 
-using engine::sched::Agent;
 using engine::sched::AgentOptions;
 using engine::sched::Kernel;
 using engine::sched::PolicyOptions;
@@ -67,22 +66,6 @@ class HostOf final : public HostSide {
   SchedHost<C> host_;
 };
 
-template <typename P, typename C>
-class AgentOf final : public AgentSide {
- public:
-  template <typename Layout>
-  AgentOf(P policy, ModelWindow& window, const Layout& layout, uint32_t incarnation,
-          const AgentOptions& options)
-      : channel_(window, layout, incarnation), agent_(std::move(policy), channel_, options) {}
-
-  uint32_t Step(Nanoseconds now) override { return agent_.Step(now); }
-  const engine::sched::AgentCounters& counters() const override { return agent_.counters(); }
-
- private:
-  C channel_;
-  Agent<P, C> agent_;
-};
-
 class LocalScheduler final : public Scheduler {
  public:
   explicit LocalScheduler(Kernel& kernel) : host_(kernel, channel_, 0) {}
@@ -113,12 +96,8 @@ class ChannelScheduler final : public Scheduler {
     const AgentOptions agent{
         .cpus = options_.cpus, .max_tasks = options_.max_tasks, .prestage = prestage_};
     const PolicyOptions policy_options{.cpus = options_.cpus, .slice = options_.slice};
-    std::unique_ptr<AgentSide> made;
-    engine::sched::VisitPolicy(options_.policy, policy_options, [&](auto policy) {
-      made = std::make_unique<AgentOf<decltype(policy), NicEnd>>(std::move(policy), nic_window_,
-                                                                 layout_, ++incarnation_, agent);
-    });
-    return made;
+    return MakeAgent<NicEnd>(options_.policy, policy_options, nic_window_, layout_, ++incarnation_,
+                             agent);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent_of.h"
 #include "engine/sched/agent.h"
 #include "engine/sched/host.h"
 #include "engine/sched/kernel.h"
@@ -37,14 +38,6 @@ class HostSide {
   virtual const engine::sched::HostCounters& counters() const = 0;
   virtual uint64_t overflows() const = 0;
   virtual uint64_t faults() const = 0;
-};
-
-/// The functions of engine::sched::Agent that the agent's thread uses.
-class AgentSide {
- public:
-  virtual ~AgentSide() = default;
-  virtual uint32_t Step(Nanoseconds now) = 0;
-  virtual const engine::sched::AgentCounters& counters() const = 0;
 };
 
 struct SchedulerOptions {

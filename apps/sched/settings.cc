@@ -5,6 +5,7 @@
 #include <absl/strings/str_join.h>
 #include <gflags/gflags.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -36,6 +37,17 @@ const char* PolicyHelp() {
 }  // namespace
 
 DEFINE_string(policy, "", PolicyHelp());
+DEFINE_string(host, "coroutines",
+              "What is scheduled: coroutines (requests, in this process) or sched_ext (threads of "
+              "this machine's kernel, which --process, --cgroup and --thread_name choose)");
+DEFINE_uint32(process, 0, "--host=sched_ext: process whose threads are scheduled; 0: none");
+DEFINE_string(cgroup, "",
+              "--host=sched_ext: folder of a cgroup v2 whose threads are scheduled; empty: none");
+DEFINE_string(thread_name, "",
+              "--host=sched_ext: name (comm) of threads that are scheduled; empty: none");
+DEFINE_bool(dry_run, false,
+            "--host=sched_ext: print decisions and do not enforce them; the threads are scheduled "
+            "first come, first served");
 DEFINE_string(mode, "",
               "Channel of the agent's decisions: wave, wave-prestage, swap, swap-standing, or "
               "local (no agent); empty: wave-prestage if --policy is given, otherwise all modes in "
@@ -119,7 +131,9 @@ void ChooseAgentCpu(const CommandLine& line, bool model, AgentThreadOptions* age
 }
 
 bool CheckNames(const Complaint& complaint) {
-  return complaint.Check(FLAGS_policy.empty() || IsAmong(FLAGS_policy, PolicyNames()), "policy",
+  return complaint.Check(FLAGS_host == "coroutines" || FLAGS_host == "sched_ext", "host",
+                         "give coroutines or sched_ext") &&
+         complaint.Check(FLAGS_policy.empty() || IsAmong(FLAGS_policy, PolicyNames()), "policy",
                          "give one of " + Policies()) &&
          complaint.Check(FLAGS_mode.empty() || IsAmong(FLAGS_mode, kModes), "mode",
                          "give wave, wave-prestage, swap, swap-standing or local") &&
@@ -183,6 +197,37 @@ void UseIdlePort(CommandLine* line) {
 
 }  // namespace
 
+namespace {
+
+// Reads the flags of --host=sched_ext.
+std::optional<ThreadRunOptions> ReadThreadRun(const CommandLine& line, const Complaint& complaint) {
+  ThreadRunOptions run;
+  run.choice = {.process = FLAGS_process, .cgroup = FLAGS_cgroup, .name = FLAGS_thread_name};
+  const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+  if (!complaint.Check(FLAGS_mode.empty() || FLAGS_mode == "wave", "mode",
+                       "--host=sched_ext decides over Wave's queues: give wave") ||
+      !complaint.Check(line.options.json.empty(), "json", "--host=sched_ext writes no report") ||
+      !complaint.Check(FLAGS_watchdog_ms >= 1, "watchdog_ms",
+                       "--host=sched_ext: give 1 ... 60000") ||
+      !complaint.Check(cpus <= engine::sched::kMaxCpus, "host",
+                       "sched_ext: machines with more than 64 CPUs are not supported") ||
+      !complaint.Accept(sched_ext::ChoiceFault(run.choice), "host")) {
+    return std::nullopt;
+  }
+  run.kernel = {.cpus = static_cast<CpuId>(cpus),
+                .max_threads = host::IsDefault("max_tasks") ? 8192 : FLAGS_max_tasks,
+                .fallback = Ns(FLAGS_watchdog_ms * 1e3),
+                .dry_run = FLAGS_dry_run};
+  run.agent = {.policy = FLAGS_policy.empty() ? kDefaultPolicy : FLAGS_policy,
+               .policy_options = {.cpus = run.kernel.cpus, .slice = Ns(FLAGS_slice_us)},
+               .agent = {.cpus = run.kernel.cpus, .max_tasks = run.kernel.max_threads},
+               .fault = ReadAgentFault(FLAGS_agent_fault),
+               .down = Ns(FLAGS_agent_down_ms * 1e3)};
+  return run;
+}
+
+}  // namespace
+
 std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::string* fix) {
   const Complaint complaint{flag, fix};
   double rate = kDefaultRate;
@@ -190,6 +235,12 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
   if (!CheckNames(complaint) || !CheckNumbers(complaint) ||
       !complaint.Check(rate_read && rate <= 1e8, "rate", "give requests/s such as 50000 or 50k")) {
     return std::nullopt;
+  }
+  if (FLAGS_host == "sched_ext") {
+    Settings settings;
+    settings.threads = ReadThreadRun(*line, complaint);
+    if (!settings.threads) return std::nullopt;
+    return settings;
   }
   const bool all = FLAGS_policy.empty() && FLAGS_mode.empty();
   const bool says_port = line->own_port || !host::IsDefault("iface") || !host::IsDefault("wire") ||

@@ -8,6 +8,7 @@
 
 #include "runtime/command_line.h"
 #include "stage.h"
+#include "thread_run.h"
 #include "worker.h"
 
 namespace sluice::sched {
@@ -15,6 +16,8 @@ namespace sluice::sched {
 struct Settings {
   PlayOptions play;
   WorkerOptions worker;
+  /// Set for --host=sched_ext; the other members are unused then.
+  std::optional<ThreadRunOptions> threads;
 };
 
 /// Reads the flags. If the user has not named a port, the traffic in `line` is set to clients of

@@ -38,7 +38,8 @@ enum class Decided : uint8_t { kNone, kEnforced, kRefused };
 template <typename J>
 concept Judge = requires(J judge, Slot slot, const Item& decision, Item& outcome) {
   /// Returns the ruling and fills in `outcome` with the current state. Must not change the state.
-  /// May be called repeatedly for one decision.
+  /// May be called repeatedly for one decision. Exception: a judge whose state changes concurrently
+  /// may enforce the decision here, in one step with the check, if it returns kEnforce.
   { judge.Check(slot, decision, outcome) } -> std::same_as<Ruling>;
   /// Enforces the decision. Called immediately after Check has returned kEnforce for it.
   {judge.Apply(slot, decision)};

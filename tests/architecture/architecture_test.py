@@ -33,6 +33,7 @@ LIBRARIES = {
     "pcre2": ["pcre2.h"],
     "prometheus": ["prometheus/*"],
     "lwip": ["lwip/*", "core/tcp.c"],
+    "bpf": ["bpf/*"],
     "test": ["gtest/*", "gmock/*", "benchmark/*"],
 }
 # These DPDK headers contain only the layouts of wire formats.
@@ -56,6 +57,7 @@ LAYERS = [
     ("lib/coherent", ["coherent", "bar"]),
     ("lib/fabric", ["fabric", "bar"]),
     ("lib/offload", ["offload", "bar", "swap"]),
+    ("lib/sched_ext", ["sched_ext", "engine", "offload/item.h", "bpf"]),
     ("lib/simulation", ["simulation", "offload", "fabric", "bar", "engine", "context"]),
     ("lib/simulation/rpc", ["simulation", "device/rpc/*.h", "coherent", "fabric"]),
     ("lib/simulation/chain", ["simulation", "device/switch/*.h", "fabric", "bar"]),
@@ -109,7 +111,7 @@ LAYERS = [
     ("apps/kv_client", ["engine", "packet", "etcd", "config", "host", "gflags", "absl", "json"]),
     ("apps/logmon", [*FRAME_APP, "prometheus"]),
     ("apps/kv", [*FRAME_APP, "transport/clients/*.h", "etcd", *WIRE]),
-    ("apps/sched", [*FRAME_APP, "offload", "bar", "context", *WIRE]),
+    ("apps/sched", [*FRAME_APP, "sched_ext", "offload", "bar", "context", *WIRE]),
     ("apps/rpc", ["engine", "coherent", "rpc", "device", "bar", "packet", *WIRE, "host", "gflags",
                   "absl", "json"]),
     ("apps/rpc/frames", [*FRAME_APP, "rpc", "device/rpc/*.h"]),
@@ -159,6 +161,7 @@ WHY = {
     "lib/coherent": "both ends of an endpoint; a service links its host end alone",
     "lib/fabric": "a PCIe link in virtual time",
     "lib/offload": "decisions of agents on the NIC, over a window",
+    "lib/sched_ext": "a stock kernel's threads under an agent: a BPF program, and its host end",
     "lib/simulation": "whole systems in virtual time; a simulated processor is a coroutine",
     "lib/simulation/rpc": "the NIC's dispatcher, in virtual time",
     "lib/simulation/chain": "the programmable switch as a node of the PCIe model",
@@ -203,8 +206,8 @@ WHY = {
     "apps/kv_client": "no NIC: kernel sockets",
     "apps/logmon": "adds metrics to the common ones",
     "apps/kv": "its client can be the wire of a model NIC",
-    "apps/sched": "tasks are coroutines, agents and host share a `bar::ShmWindow`, and its "
-                  "clients are a wire",
+    "apps/sched": "tasks are coroutines or the kernel's threads, agents and host share a "
+                  "`bar::ShmWindow`, and its clients are a wire",
     "apps/rpc": "it is the NIC, the operating system and the clients; a service is a process "
                 "without DPDK",
     "apps/rpc/frames": "the same services on interfaces that carry frames, without processes",
@@ -219,7 +222,7 @@ WHY = {
     "tools/rpc_kernel": "clients of sluice-rpc and a server of libtirpc, without a NIC of Sluice",
 }
 TITLES = {"dpdk": "DPDK", "absl": "Abseil", "pcap": "libpcap", "json": "nlohmann JSON",
-          "curl": "libcurl", "context": "Boost.Context", "onednn": "oneDNN", "hs": "Hyperscan", "pcre2": "PCRE2", "re2": "RE2",
+          "curl": "libcurl", "context": "Boost.Context", "onednn": "oneDNN", "bpf": "libbpf", "hs": "Hyperscan", "pcre2": "PCRE2", "re2": "RE2",
           "prometheus": "prometheus-cpp"}
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- include rules -->\n", "<!-- end of include rules -->\n"
