@@ -38,7 +38,7 @@ TEST(Window, IsScaledByTheShiftOfTheSyn) {  // RFC 7323 sections 2.2, 2.3.
       EXPECT_GE(most, 70u);
     }
   }
-  Script script;  // The window of a SYN itself is not scaled (section 2.2).
+  Script script;  // The window of a SYN itself is not scaled (RFC 7323 section 2.2).
   script.Connect();
   script.window = 2 * kMss;
   script.Send(kSyn | kAck, 0, 1, "", MssOption(kMss) + ScaleOption(3));
