@@ -298,7 +298,8 @@ std::span<const host::OwnHelp> OwnHelp() {
        "Rate in frames/s (500k or 10Mpps), layer-1 bits/s (5Gbps) or percent of the line rate "
        "(80%); max: as fast as the port accepts frames; empty: 1Mpps"},
       {"reassemble", "Not supported: the program does not reassemble datagrams"},
-      {"seed", "Seed of payload, random sizes and arrivals; 0: the default, 1"},
+      {"seed",
+       "Seed for the payload, random sizes and arrival times; 0 selects the default seed, 1"},
   };
   return kHelp;
 }

@@ -11,9 +11,8 @@
 #include "load_wire.h"
 #include "process_page.h"
 
-DEFINE_string(
-    services, "nothing,echo,add",
-    "Services to run, comma-separated: names of services of sluice-rpc, or OBJECT.so:FILE.x");
+DEFINE_string(services, "nothing,echo,add",
+              "Services to run, comma-separated: names of built-in services, or OBJECT.so:FILE.x");
 DEFINE_string(define, "",
               "Constants that .x files use but do not define, comma-separated: NAME=NUMBER");
 DEFINE_string(iface, "coherent",

@@ -211,7 +211,12 @@ std::optional<ThreadRunOptions> ReadThreadRun(const CommandLine& line, const Com
                        "--host=sched_ext: give 1 ... 60000") ||
       !complaint.Check(cpus <= engine::sched::kMaxCpus, "host",
                        "sched_ext: machines with more than 64 CPUs are not supported") ||
-      !complaint.Accept(sched_ext::ChoiceFault(run.choice), "host")) {
+      !complaint.Accept(sched_ext::ProcessFault(run.choice.process), "process") ||
+      !complaint.Accept(sched_ext::CgroupFault(run.choice.cgroup), "cgroup") ||
+      !complaint.Accept(sched_ext::NameFault(run.choice.name), "thread_name") ||
+      !complaint.Check(
+          run.choice.process != 0 || !run.choice.cgroup.empty() || !run.choice.name.empty(), "host",
+          "choose threads: give --process, --cgroup or --thread_name")) {
     return std::nullopt;
   }
   run.kernel = {.cpus = static_cast<CpuId>(cpus),

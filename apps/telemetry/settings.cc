@@ -23,8 +23,7 @@ DEFINE_uint32(exact_flows, 1 << 14,
 DEFINE_uint32(levels, 16,
               "Number of levels of sketches that estimate distinct flows and entropy (UnivMon); 1: "
               "no such estimates");
-DEFINE_uint32(level_columns, 1 << 8,
-              "Number of columns of the sketch of each level, a power of two");
+DEFINE_uint32(level_columns, 1 << 8, "Number of columns in each level's sketch, a power of two");
 DEFINE_uint32(level_top_k, 250, "Number of flows that each level tracks");
 DEFINE_string(pace, "correct",
               "Probability that a packet updates the sketches: fixed (always --probability), "

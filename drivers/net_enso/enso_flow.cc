@@ -90,7 +90,9 @@ struct Parser {
       return Refuse(item, "the ipv4 item specifies another protocol");
     rule->key.dst_port = rte_be_to_cpu_16(spec.hdr.dst_port);
     mask.hdr.dst_port = 0;
-    return IsZero(mask) ? 0 : Refuse(item, "the NIC matches only the destination port of UDP");
+    return IsZero(mask)
+               ? 0
+               : Refuse(item, "of the UDP header, the NIC can match only the destination port");
   }
 
   int Tcp(const rte_flow_item* item) {

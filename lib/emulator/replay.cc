@@ -168,7 +168,7 @@ bool ReplayWire::Load(const std::string& file, Loaded& loaded, std::string* warn
       const size_t offset = loaded.bytes.size();
       if (offset + length > kMaxCaptureBytes) {
         *error = file + ": more than " + std::to_string(kMaxCaptureBytes >> 20) +
-                 " MiB of frames: replay a part of the capture (editcap -r cuts captures)";
+                 " MiB of frames: replay part of the capture (editcap -r can extract one)";
         return false;
       }
       loaded.offsets.push_back(offset);

@@ -147,7 +147,7 @@ void Server::Accept() {
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    Log(RTE_LOG_ERR, "rejected a process of another user");
+    Log(RTE_LOG_ERR, "rejected a connection from another user's process");
     return;
   }
   newcomer_ = std::make_unique<Visitor>();

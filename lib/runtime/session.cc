@@ -140,7 +140,7 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
     }
     port_ = *port;
     if (exception_ != port_) return true;
-    *error = host::FlagComplaint("exception_port", "is also the port of --port: give another port");
+    *error = host::FlagComplaint("exception_port", "must not be the same port as --port");
     return false;
   }
   uint16_t port = 0;

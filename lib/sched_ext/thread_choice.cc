@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int kSchedExt = 7;  // SCHED_EXT of linux/sched.h.
 constexpr char kCgroupThreads[] = "cgroup.threads";
+constexpr size_t kMaxNameBytes = 15;  // The kernel's TASK_COMM_LEN, without the NUL.
 
 // Calls visit(number) for each entry of a folder whose name is a number. The folder may vanish.
 template <typename V>
@@ -48,18 +49,19 @@ int Move(std::span<const ThreadId> threads, int from, int to) {
 
 }  // namespace
 
-std::string ChoiceFault(const ThreadChoice& choice) {
-  if (choice.process == 0 && choice.cgroup.empty() && choice.name.empty()) {
-    return "choose threads: give --process, --cgroup or --thread_name";
-  }
-  if (choice.process == static_cast<ThreadId>(getpid())) return "give another process";
-  if (choice.process != 0 && !fs::exists(TasksOf(choice.process))) {
-    return "process " + std::to_string(choice.process) + " does not exist: give a running one";
-  }
-  if (!choice.cgroup.empty() && !fs::exists(fs::path(choice.cgroup) / kCgroupThreads)) {
-    return choice.cgroup + " is not a cgroup: give a folder of a mounted cgroup v2";
-  }
+std::string ProcessFault(ThreadId process) {
+  if (process == static_cast<ThreadId>(getpid())) return "give another process";
+  if (process != 0 && !fs::exists(TasksOf(process))) return "give a process that is running";
   return "";
+}
+
+std::string CgroupFault(const std::string& cgroup) {
+  if (cgroup.empty() || fs::exists(fs::path(cgroup) / kCgroupThreads)) return "";
+  return "give a folder of a mounted cgroup v2";
+}
+
+std::string NameFault(const std::string& name) {
+  return name.size() <= kMaxNameBytes ? "" : "give at most 15 characters";
 }
 
 std::vector<ThreadId> Find(const ThreadChoice& choice) {

@@ -20,9 +20,11 @@ struct ThreadChoice {
   std::string name;      ///< All threads of this name (comm); empty: not set.
 };
 
-/// Returns one line with the fault and the fix if no thread can satisfy the choice: no condition is
-/// set, or a process or cgroup does not exist. Empty otherwise.
-std::string ChoiceFault(const ThreadChoice& choice);
+/// Return one line with the fix if no thread can satisfy this condition: the process or cgroup does
+/// not exist, or the name is too long. Empty otherwise, and if the condition is not set.
+std::string ProcessFault(ThreadId process);
+std::string CgroupFault(const std::string& cgroup);
+std::string NameFault(const std::string& name);
 
 /// Returns the chosen threads.
 std::vector<ThreadId> Find(const ThreadChoice& choice);

@@ -283,6 +283,11 @@ BAD = {
         --ip=10.0.0.1
         --json={NOWHERE}""",
     "sched": f"""
+        --host=bsd
+        --host=sched_ext
+        --process=4294967295 --host=sched_ext
+        --cgroup={NOWHERE} --host=sched_ext
+        --thread_name=longer-than-comm --host=sched_ext
         --policy=lottery
         --mode=pigeon
         --cell_s=0

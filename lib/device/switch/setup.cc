@@ -291,7 +291,8 @@ std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask re
   if (about.on_death == OnDeath::kBypass && (receivers & Bit(about.bypass)) == 0)
     return At(node, "its bypass node has no other incoming edge");
   if (about.kind == NodeKind::kLegacy) {
-    if (!std::has_single_bit(about.slots)) return At(node, "its slots must be a power of two");
+    if (!std::has_single_bit(about.slots))
+      return At(node, "the number of its slots must be a power of two");
     if (about.slots * (message + kGranule) > (1ull << kGlueShift))
       return At(node, "its slots do not fit into the switch");
     const uint32_t result = Granules(sizeof(LegacyRecord) + spec.max_message);

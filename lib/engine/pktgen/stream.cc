@@ -60,7 +60,8 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
     *error =
         "the values of its fields repeat only after " +
         (cycle > kMostFrames ? "more than " + std::to_string(kMostFrames) : std::to_string(cycle)) +
-        " frames, which exceeds the limit: use fewer values, or counts that divide each other";
+        " frames, which exceeds the limit: use fewer values, or counts that are multiples of one "
+        "another";
     return nullptr;
   }
   auto frames = std::make_shared<FrameSet>();

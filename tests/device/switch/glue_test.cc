@@ -103,7 +103,7 @@ TEST(Glue, NoDescriptorIsGivenWhoseResultHasNoPlace) {
   EXPECT_EQ(rig.others.size(), 1u);
   EXPECT_EQ(rig.sw.Open(Chain(8, 15)).error,
             "node 1: its window is smaller than the longest result");
-  EXPECT_EQ(rig.sw.Open(Chain(6)).error, "node 1: its slots must be a power of two");
+  EXPECT_EQ(rig.sw.Open(Chain(6)).error, "node 1: the number of its slots must be a power of two");
 }
 
 TEST(Glue, ARefusedResultIsCountedAndNothingIsForwarded) {

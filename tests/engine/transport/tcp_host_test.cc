@@ -130,11 +130,11 @@ struct Lab {
       while (queue.Poll(*host, now) != 0) {
       }
       test::Frames from_host = queue.Sent();
-      moved |= !from_host.empty();
       if (lose) {
         queue.counters().tx_full += from_host.size();
         from_host.clear();
       }
+      moved |= !from_host.empty();
       if (nic) from_host = nic->Send(std::move(from_host));
       for (const auto& frame : from_host) {
         // A segment of a connection that the client has aborted is not processed.
