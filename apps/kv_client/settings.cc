@@ -22,7 +22,7 @@ DEFINE_string(
     "Read the servers from this regular file, one per line, and again whenever it changes");
 DEFINE_string(servers_etcd, "",
               "Read the servers from etcd, as HOST:PORT/PREFIX: the values of all keys that begin "
-              "with PREFIX; and again whenever they change");
+              "with PREFIX. Reads them again whenever they change");
 DEFINE_string(sharding, "ketama",
               "Distribution of keys over servers: ketama (libmemcached's KETAMA_WEIGHTED) or "
               "ketama-plain (its KETAMA with MD5)");

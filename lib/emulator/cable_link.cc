@@ -193,7 +193,7 @@ void CableLink::Accept(uint64_t now_ns) {
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    LogMessage(RTE_LOG_ERR, "rejected a process of another user");
+    LogMessage(RTE_LOG_ERR, "rejected a connection from another user's process");
     return;
   }
   newcomer_ = std::make_unique<Newcomer>(

@@ -126,8 +126,8 @@ bool PcapngReader::ReadPacket(CaptureRecord* record, uint32_t* fcs_bytes,
   }
   const uint32_t number = simple ? 0 : type_ == kObsoletePacket ? Short(0) : Word(0);
   if (number >= interfaces_.size()) {
-    *error = "pcapng packet of interface " + std::to_string(number) +
-             ", which the file does not describe";
+    *error = "packet refers to interface " + std::to_string(number) +
+             ", which the pcapng file does not describe";
     return false;
   }
   const Interface& interface = interfaces_[number];

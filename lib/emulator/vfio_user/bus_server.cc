@@ -80,7 +80,7 @@ void BusServer::Accept() {
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    Log(RTE_LOG_ERR, "rejected a process of another user");
+    Log(RTE_LOG_ERR, "rejected a connection from another user's process");
   } else if (client_ != nullptr) {
     Log(RTE_LOG_ERR,
         "rejected process " + std::to_string(peer->pid) + ": the device already serves process " +
