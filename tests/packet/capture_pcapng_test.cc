@@ -98,7 +98,7 @@ TEST(Pcapng, SaysWhatIsWrong) {
   const Bytes good = file.bytes();
   file.AddPacket(1, 0, 60, data);
   EXPECT_EQ(FramesOf(file.bytes(), &error).size(), 1u);
-  EXPECT_NE(error.find("record 2: pcapng packet of interface 1"), std::string::npos) << error;
+  EXPECT_NE(error.find("record 2: packet refers to interface 1"), std::string::npos) << error;
 
   // A truncated or changed file yields at most its original frame.
   for (size_t bytes = 1; bytes < good.size(); ++bytes) {
