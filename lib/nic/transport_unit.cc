@@ -28,6 +28,12 @@ int Configure(uint16_t port, const void* configuration) {
   return rte_pmd_ipu_transport(port, configuration);
 }
 
+/// Returns a locally administered unicast address, first octet in the lowest byte.
+uint64_t RandomMac() {
+  std::random_device random;
+  return ((uint64_t{random()} << 32 | random()) & 0xffff'ffff'fffc) | 2;
+}
+
 int IsActive(uint16_t port) {
   if (rte_pmd_enso_supported(port)) return rte_pmd_enso_transport_active(port);
   return rte_pmd_ipu_transport_active(port);
@@ -72,9 +78,7 @@ TransportUnit::~TransportUnit() {
 }
 
 int TransportUnit::Start() {
-  std::random_device random;
-  // A locally administered address of one station.
-  const uint64_t mac = ((uint64_t{random()} << 32 | random()) & 0xffff'ffff'fffc) | 2;
+  const uint64_t mac = RandomMac();
   // First, so that workers know the unit's address before it opens connections.
   unit_mac_.store(mac, std::memory_order_release);
   Configuration configuration;
@@ -89,7 +93,8 @@ void TransportUnit::Watch() {
   if (active == 0) {
     Start();
   } else if (active < 0 && std::exchange(gone_, true) == false) {
-    unit_mac_.store(0, std::memory_order_release);  // Workers end the connections now.
+    // Workers end the connections now.
+    unit_mac_.store(RandomMac(), std::memory_order_release);
   }
   if (active >= 0) gone_ = false;
 }

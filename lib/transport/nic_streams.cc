@@ -18,34 +18,24 @@ namespace {
 
 using RecordFrame = std::array<uint8_t, layout::kRecordBytes>;
 
-/// Headers of the host's records, without MAC addresses. The IP addresses, 192.0.0.8 (RFC 7600),
-/// never leave the NIC.
-constexpr RecordFrame MakeHeaders() {
+/// Returns the IPv4 and UDP headers of the host's records. The addresses, 192.0.0.8 (RFC 7600), and
+/// ports never leave the NIC.
+RecordFrame MakeHeaders() {
   RecordFrame frame{};
-  constexpr std::array<uint8_t, 30> kHeaders{0x08, 0x00,  // IPv4
-                                             0x45, 0,
-                                             0,    layout::kRecordBytes - 14,
-                                             0,    0,
-                                             0x40, 0,
-                                             64,   17,
-                                             0,    0,  // UDP, no fragments
-                                             192,  0,
-                                             0,    8,
-                                             192,  0,
-                                             0,    8,  // addresses
-                                             0,    9,
-                                             0,    9,
-                                             0,    layout::kRecordBytes - 34,
-                                             0,    0};  // no checksum
-  std::copy(kHeaders.begin(), kHeaders.end(), frame.begin() + 12);
-  uint32_t sum = 0;
-  for (size_t i = 14; i < 34; i += 2) sum += uint32_t{frame[i]} << 8 | frame[i + 1];
-  sum = ~((sum >> 16) + (sum & 0xffff));
-  frame[24] = static_cast<uint8_t>(sum >> 8);
-  frame[25] = static_cast<uint8_t>(sum);
+  uint8_t* const ip = frame.data() + packet::kEthernetHeaderBytes;
+  constexpr uint32_t kIpBytes = layout::kRecordBytes - packet::kEthernetHeaderBytes;
+  packet::StoreBe16(frame.data() + 12, packet::kEtherTypeIpv4);
+  packet::StoreBe32(ip, 0x45000000 | kIpBytes);
+  packet::StoreBe32(ip + 4, 0x00004000);  // Do not fragment; the identification is then unused.
+  packet::StoreBe32(ip + 8, 64u << 24 | packet::kProtocolUdp << 16);
+  packet::StoreBe32(ip + 12, 0xc0000008);
+  packet::StoreBe32(ip + 16, 0xc0000008);
+  packet::Store(ip + 10, packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
+  uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
+  packet::StoreBe16(udp + 4, kIpBytes - packet::kIpv4MinHeaderBytes);  // The checksum is 0.
   return frame;
 }
-constexpr RecordFrame kHeaders = MakeHeaders();
+const RecordFrame kHeaders = MakeHeaders();
 constexpr uint64_t kMacMask = (uint64_t{1} << 48) - 1;
 
 }  // namespace
