@@ -90,7 +90,7 @@ void PrintDetectors() {
     double window_ms;
   };
   std::puts(
-      "| watchdog | window = time to detect a dead party | false suspicions per party and second "
+      "| watchdog | window = time to detect a dead party | false suspicions per party per second "
       "|\n|---|---|---|");
   for (const Detector& detector : {Detector{"Wave", 20},
                                    {"link of lib/swap", 10},
@@ -101,7 +101,7 @@ void PrintDetectors() {
     std::printf("| %s | %g ms | %.4g |\n", detector.name, detector.window_ms,
                 PausesOfFlags().PerSecondAbove(window));
   }
-  std::puts("| no time-out | only by an event of the link or of the process | 0 |");
+  std::puts("| no time-out | only by a link or process event | 0 |");
 }
 
 void PrintFaults() {
