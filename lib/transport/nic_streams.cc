@@ -109,20 +109,7 @@ void NicStreams::Update(ConnectionId id, const layout::Record& record) {
 void NicStreams::Close(ConnectionId id, End end) {
   connections_[id].open = false;
   --open_;
-  switch (end) {
-    case End::kFinished:
-      ++counters_.finished;
-      break;
-    case End::kReset:
-      ++counters_.reset;
-      break;
-    case End::kTimedOut:
-      ++counters_.timed_out;
-      break;
-    case End::kAborted:
-      ++counters_.aborted;
-      break;
-  }
+  counters_.CountEnd(end);
   events_.Closed(id, end);
 }
 

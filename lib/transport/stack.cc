@@ -307,20 +307,7 @@ void Stack::Impl::Close(ConnectionId id, End end) {
     connection.wants_room = false;
     Append(&time_wait_, id);
   }
-  switch (end) {
-    case End::kFinished:
-      ++counters_.finished;
-      break;
-    case End::kReset:
-      ++counters_.reset;
-      break;
-    case End::kTimedOut:
-      ++counters_.timed_out;
-      break;
-    case End::kAborted:
-      ++counters_.aborted;
-      break;
-  }
+  counters_.CountEnd(end);
   events_.Closed(id, end);
 }
 

@@ -88,6 +88,12 @@ struct StackCounters {
   uint64_t bad_segments = 0;   ///< Segments with a wrong checksum or length.
   uint64_t output_failed = 0;  ///< Frames that Events::Output did not accept.
   uint64_t no_memory = 0;      ///< Number of times that an lwIP pool was empty.
+
+  /// Counts a connection that has ended.
+  void CountEnd(End end) {
+    uint64_t* const by_end[] = {&finished, &reset, &timed_out, &aborted};
+    ++*by_end[static_cast<uint8_t>(end)];
+  }
 };
 
 class Stack {
