@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
-#include <utility>
 
 #include "net_enso/rte_pmd_enso.h"
 #include "net_ipu/rte_pmd_ipu.h"
@@ -92,11 +91,11 @@ void TransportUnit::Watch() {
   const int active = IsActive(port_);
   if (active == 0) {
     Start();
-  } else if (active < 0 && std::exchange(gone_, true) == false) {
+  } else if (active < 0 && !gone_) {
     // Workers end the connections now.
     unit_mac_.store(RandomMac(), std::memory_order_release);
   }
-  if (active >= 0) gone_ = false;
+  gone_ = active < 0;
 }
 
 uint8_t* TransportUnit::rings() const {

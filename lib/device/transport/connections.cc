@@ -187,7 +187,7 @@ void Connections::Write(uint32_t number, bool opened, Frame& frame) const {
     record.flags = layout::kOpened;
     record.peer = slot.peer.address;
   } else {
-    record.flags = slot.flags;
+    record.flags = slot.flags & static_cast<uint8_t>(~layout::kOpened);
     record.end = slot.end;
     record.counts = {slot.received, slot.taken};
   }
@@ -216,8 +216,6 @@ void Connections::Report(Device& nic) {
     }
     for (size_t i = 0; i < count; ++i) {
       Write(entries[i].number, entries[i].opened, frames[i]);
-      frames[i][layout::kRecordOffset] &=
-          entries[i].opened ? 0xff : static_cast<uint8_t>(~layout::kOpened);
       offered[i] = {frames[i].data(), layout::kRecordBytes};
     }
     const uint32_t accepted = nic.Receive({offered.data(), count}, true);
