@@ -104,13 +104,13 @@ uint8_t* Connections::At(uint32_t number, bool to_send, uint32_t position, uint3
   *bytes = std::min(*bytes, ring - offset);
   uint8_t* const at = memory_.TranslateLocal(
       configuration_.rings + layout::RingsOf(number, ring) + (to_send ? ring : 0) + offset, *bytes);
-  if (at == nullptr) ++tally_[static_cast<uint32_t>(Event::kFaults)];
+  if (at == nullptr) ++Count(Event::kFaults);
   return at;
 }
 
 bool Connections::Output(const uint8_t* frame, uint32_t bytes) {
   const bool appended = outgoing_.Append(frame, bytes);
-  tally_[static_cast<uint32_t>(Event::kTxSegments)] += appended;
+  Count(Event::kTxSegments) += appended;
   return appended;
 }
 
@@ -138,7 +138,7 @@ void Connections::Received(uint32_t id, const uint8_t* data, uint32_t bytes) {
     if (to == nullptr) return stack_->Abort(id);
     std::memcpy(to, data, part);
     slot.received += part;
-    tally_[static_cast<uint32_t>(Event::kRxBytes)] += part;
+    Count(Event::kRxBytes) += part;
     data += part;
     bytes -= part;
   }
@@ -219,7 +219,7 @@ void Connections::Report(Device& nic) {
       offered[i] = {frames[i].data(), layout::kRecordBytes};
     }
     const uint32_t accepted = nic.Receive({offered.data(), count}, true);
-    tally_[static_cast<uint32_t>(Event::kRecords)] += accepted;
+    Count(Event::kRecords) += accepted;
     for (size_t i = 0; i < accepted; ++i) {
       Slot& slot = slots_[entries[i].number];
       if (entries[i].opened) slot.flags &= static_cast<uint8_t>(~layout::kOpened);
@@ -236,21 +236,21 @@ void Connections::Report(Device& nic) {
 
 /// Resets a connection whose host broke the protocol.
 void Connections::Reject(uint32_t number) {
-  ++tally_[static_cast<uint32_t>(Event::kBadRecords)];
+  ++Count(Event::kBadRecords);
   if (slots_[number].state == State::kOpen) stack_->Abort(slots_[number].id);
 }
 
 void Connections::TakeRecord(const WireFrame& frame) {
   Record record;
   if (frame.length < layout::kRecordBytes) {
-    ++tally_[static_cast<uint32_t>(Event::kBadRecords)];
+    ++Count(Event::kBadRecords);
     return;
   }
   std::memcpy(&record, frame.data + layout::kRecordOffset, sizeof(record));
   const uint32_t number = record.connection;
   if (number < slots_.size() && slots_[number].life != record.life) return;
   if (number >= slots_.size() || slots_[number].state == State::kFree) {
-    ++tally_[static_cast<uint32_t>(Event::kBadRecords)];
+    ++Count(Event::kBadRecords);
     return;
   }
   Slot& slot = slots_[number];
@@ -289,7 +289,7 @@ void Connections::Pump(uint32_t number) {
     stack_->Write(slot.id, from, part);
     if (slot.state != State::kOpen) return;  // TCP had no memory.
     slot.taken += part;
-    tally_[static_cast<uint32_t>(Event::kTxBytes)] += part;
+    Count(Event::kTxBytes) += part;
     room -= part;
   }
   if (slot.finish && slot.taken == slot.written) {

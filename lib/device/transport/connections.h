@@ -90,6 +90,7 @@ class Connections final : public ::sluice::transport::Events {
 
   Connections(const regs::transport::Configuration& configuration, const bar::DmaSpace& memory,
               Tally& tally, Outgoing& outgoing);
+  uint64_t& Count(Event event) { return tally_[static_cast<uint32_t>(event)]; }
   void Changed(uint32_t number);
   /// Returns the byte at `position` of a ring, and in `bytes` the number of contiguous bytes there,
   /// at most `bytes`. Returns null on a fault.
