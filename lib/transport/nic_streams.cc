@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "packet/bytes.h"
-#include "packet/checksum.h"
-#include "packet/ethernet.h"
-#include "packet/parse.h"
+#include "transport/record_frame.h"
 
 namespace sluice::transport {
 
@@ -16,23 +14,12 @@ namespace layout = regs::transport;
 
 namespace {
 
-using RecordFrame = std::array<uint8_t, layout::kRecordBytes>;
-
-/// Returns the IPv4 and UDP headers of the host's records. The addresses, 192.0.0.8 (RFC 7600), and
-/// ports never leave the NIC.
+/// Returns the headers of the host's records. The addresses, 192.0.0.8 (RFC 7600), and ports never
+/// leave the NIC.
 RecordFrame MakeHeaders() {
   RecordFrame frame{};
-  uint8_t* const ip = frame.data() + packet::kEthernetHeaderBytes;
-  constexpr uint32_t kIpBytes = layout::kRecordBytes - packet::kEthernetHeaderBytes;
-  packet::StoreBe16(frame.data() + 12, packet::kEtherTypeIpv4);
-  packet::StoreBe32(ip, 0x45000000 | kIpBytes);
-  packet::StoreBe32(ip + 4, 0x00004000);  // Do not fragment; the identification is then unused.
-  packet::StoreBe32(ip + 8, 64u << 24 | packet::kProtocolUdp << 16);
-  packet::StoreBe32(ip + 12, 0xc0000008);
-  packet::StoreBe32(ip + 16, 0xc0000008);
-  packet::Store(ip + 10, packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
-  uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
-  packet::StoreBe16(udp + 4, kIpBytes - packet::kIpv4MinHeaderBytes);  // The checksum is 0.
+  constexpr packet::Ipv4Address kDummy{192, 0, 0, 8};
+  WriteRecordHeaders(frame, kDummy, kDummy, 0, 0);
   return frame;
 }
 const RecordFrame kHeaders = MakeHeaders();

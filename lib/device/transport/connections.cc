@@ -8,9 +8,6 @@
 #include <utility>
 
 #include "packet/bytes.h"
-#include "packet/checksum.h"
-#include "packet/ethernet.h"
-#include "packet/parse.h"
 
 namespace sluice::device::transport {
 
@@ -167,19 +164,9 @@ void Connections::Write(uint32_t number, bool opened, Frame& frame) const {
   frame.fill(0);
   packet::Store(bytes, configuration_.mac);
   packet::Store(bytes + 6, configuration_.unit_mac);
-  packet::StoreBe16(bytes + 12, packet::kEtherTypeIpv4);
-  uint8_t* const ip = bytes + packet::kEthernetHeaderBytes;
-  constexpr uint32_t kIpBytes = layout::kRecordBytes - packet::kEthernetHeaderBytes;
-  packet::StoreBe32(ip, 0x45000000 | kIpBytes);
-  packet::StoreBe32(ip + 4, 0x00004000);  // Do not fragment; the identification is then unused.
-  packet::StoreBe32(ip + 8, 64u << 24 | packet::kProtocolUdp << 16);
-  std::memcpy(ip + 12, slot.peer.address.data() + 12, 4);
-  packet::Store(ip + 16, configuration_.ipv4[0]);
-  packet::Store(ip + 10, packet::FinishChecksum(packet::SumBytes(ip, packet::kIpv4MinHeaderBytes)));
-  uint8_t* const udp = ip + packet::kIpv4MinHeaderBytes;
-  packet::StoreBe16(udp, slot.peer.port);
-  packet::StoreBe16(udp + 2, slot.peer.local_port);
-  packet::StoreBe16(udp + 4, kIpBytes - packet::kIpv4MinHeaderBytes);
+  const auto source = packet::Load<packet::Ipv4Address>(slot.peer.address.data() + 12);
+  ::sluice::transport::WriteRecordHeaders(frame, source, configuration_.ipv4[0], slot.peer.port,
+                                          slot.peer.local_port);
   Record record{};
   record.connection = static_cast<uint16_t>(number);
   record.life = slot.life;

@@ -16,6 +16,7 @@
 #include "device/device.h"
 #include "device/transport/counters.h"
 #include "regs/transport.h"
+#include "transport/record_frame.h"
 #include "transport/stack.h"
 
 namespace sluice::device::transport {
@@ -69,7 +70,7 @@ class Connections final : public ::sluice::transport::Events {
 
  private:
   using Record = regs::transport::Record;
-  using Frame = std::array<uint8_t, regs::transport::kRecordBytes>;
+  using Frame = ::sluice::transport::RecordFrame;
   enum class State : uint8_t { kFree, kOpen, kClosed };
 
   /// A connection as the host knows it. It outlives that of TCP until the host releases it.
